@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -19,7 +19,12 @@ UNKNOWN: Any = object()
 
 
 class Case:
-    """An input with a way to run it, and what is expected of the result."""
+    """An input with a way to run it, and what is expected of the result.
+
+    Running a case and judging its result are apart: in marking they happen in two processes.
+    """
+
+    single = True  # whether it is its own only step
 
     def __init__(self, given: str, run: Callable[[], Any]) -> None:
         self.given = given
@@ -31,12 +36,40 @@ class Case:
         self.args: tuple[Any, ...] = ()  # what was handed in, where a call is known
         self.expected: Any = UNKNOWN  # the value asked for, where one is known
         self.says = ""  # what a failure of this case means, in a sentence
+        self._asks: Callable[[], None] | None = None
+
+    def steps(self) -> Iterator[Case]:
+        """What is run and judged one after the other, up to the first that fails."""
+        yield self
 
     def gives(self, expected: Any, tolerance: float = 1e-6) -> Case:
         """Expect a value: numbers within ``tolerance``, tensors by shape, dtype and values."""
         self.wanted, self.expected = show(expected), expected
         self._test = lambda got: same(got, expected, tolerance)
         return self
+
+    def as_by(self, reference: Callable[[], Any], tolerance: float = 1e-6) -> Case:
+        """Expect what ``reference()`` gives, or the kind of error that it raises.
+
+        It is asked when the case is judged, not before: where an answer runs, nobody knows it.
+        """
+
+        def ask() -> None:
+            try:
+                wanted = reference()
+            except Exception as error:
+                self.raises(type(error))
+            else:
+                self.gives(wanted, tolerance)
+
+        self._asks = ask
+        return self
+
+    def settle(self) -> None:
+        """Find out what is expected, where that is left to a reference."""
+        if self._asks is not None:
+            ask, self._asks = self._asks, None
+            ask()
 
     def holds(self, wanted: str, test: Callable[[Any], bool]) -> Case:
         """Expect a property, said in words."""

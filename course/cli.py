@@ -101,6 +101,8 @@ def _inside(command: str, options: argparse.Namespace) -> int:
     chapters = [find(name) for name in options.chapters] or written()
     if options.nbgrader is not None:
         return shell.nbgrader(chapters, options.nbgrader)
+    if options.pdf is not None:
+        return shell.pdf(chapters, options.pdf)
     return shell.build(chapters, check=options.check, out=options.out)
 
 
@@ -135,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("chapters", nargs="*", metavar="NN", help="which; all by default")
     build.add_argument("--check", action="store_true", help="write nothing; fail if out of step")
     build.add_argument("--nbgrader", type=Path, metavar="DIR", help="make a course for nbgrader")
+    build.add_argument("--pdf", type=Path, metavar="DIR", help="print the slides, as PDF files")
     build.add_argument("--out", type=Path, default=None, help="another folder to write to")
     return parser
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import io
 import json
 import re
 from dataclasses import dataclass
@@ -60,7 +62,7 @@ def _kind(source: str) -> str:
 
 
 class Gallery:
-    """The index, shown as a list of links."""
+    """The index, shown as small pictures that lead to their places."""
 
     def __repr__(self) -> str:
         lines = []
@@ -72,15 +74,44 @@ class Gallery:
     def _repr_html_(self) -> str:
         parts = []
         for chapter, own in groupby(index(), key=lambda shown: shown.chapter):
-            items = "".join(
-                f'<li><a href="{chapter.stem}.ipynb#{_anchor(one.heading)}">{plain(one.heading)}'
-                f"</a>: {escape(words(one))}</li>"
-                for one in own
-            )
+            cards = "".join(_card(one) for one in own)
             parts.append(
-                f"<p><b>{chapter.number:02d} {escape(chapter.title)}</b></p><ul>{items}</ul>"
+                f'<div style="font-weight:700;margin:1em 0 0.4em">{chapter.number:02d} '
+                f'{escape(chapter.title)}</div><div style="display:grid;gap:0.8em;'
+                f'grid-template-columns:repeat(auto-fill,minmax(13em,1fr))">{cards}</div>'
             )
         return "".join(parts)
+
+
+def _card(shown: Shown) -> str:
+    """A small picture on its own paper, as on light so on dark pages, and words in the page's ink."""
+    said = escape(words(shown), quote=True)
+    return (
+        f'<a href="{shown.chapter.stem}.ipynb#{_anchor(shown.heading)}" title="{said}" '
+        'style="display:block;color:inherit;text-decoration:none;border-radius:8px;'
+        'overflow:hidden;border:1px solid rgba(128,128,128,0.35)">'
+        f'<img alt="{said}" src="data:image/png;base64,{thumbnail(shown.png)}" '
+        'style="display:block;width:100%;height:9em;object-fit:contain;background:#fdfcfa">'
+        '<span style="display:block;padding:0.35em 0.6em;font-size:0.9em;line-height:1.35">'
+        f"<b>{plain(shown.heading)}</b><br>"
+        f'<span style="opacity:0.75">{said}</span></span></a>'
+    )
+
+
+SMALL = (360, 240)  # pixels that a thumbnail has at most
+
+
+@functools.cache
+def thumbnail(png: str) -> str:
+    """A picture made small. Both are PNG as base64 text."""
+    from PIL import Image  # comes with matplotlib
+
+    with Image.open(io.BytesIO(base64.b64decode(png))) as picture:
+        small = picture.convert("RGB")
+    small.thumbnail(SMALL, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    out = io.BytesIO()
+    small.quantize(64).save(out, "PNG")
+    return base64.b64encode(out.getvalue()).decode()
 
 
 def words(shown: Shown) -> str:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import io
-import linecache
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import CodeType
 from typing import Any
 
-from course import borrowed, deadline, diagnosis, progress, properties
-from course.cases import Case, show
+from course import borrowed, deadline, diagnosis, progress, running
+from course.cases import Case
 from course.panel import Panel
 from course.records import Check, Exercise
 from course.registry import exercise
+from course.running import Came
 from course.variant import Variant
 
 
@@ -184,7 +180,7 @@ def _signature(found: Exercise, position: int, *, hidden: bool) -> list[tuple[st
 
 def run_checks(found: Exercise, submission: Any, *, hidden: bool = True) -> list[Outcome]:
     """Every case's outcome, up to the time limit."""
-    trial = _Trial(found, submission, _checks(found, hidden))
+    trial = Trial(found, submission, _checks(found, hidden))
     name = borrowed.handed_in(submission, found.without)
     if name:
         return [trial.borrowed(name)]
@@ -195,8 +191,12 @@ def run_checks(found: Exercise, submission: Any, *, hidden: bool = True) -> list
     return trial.outcomes
 
 
-class _Trial:
-    """One run over all checks. It keeps its place, so that a stop can say where it was."""
+class Trial:
+    """One run over all checks. It keeps its place, so that a stop can say where it was.
+
+    In marking the answer runs in another process, and :mod:`course.marking.referee` has a trial of
+    its own that gets told what each step came to.
+    """
 
     def __init__(self, found: Exercise, submission: Any, checks: list[Check]) -> None:
         self.found = found
@@ -208,17 +208,19 @@ class _Trial:
         self.done = False
 
     def go(self) -> None:
+        """Run all checks, as far as there is a point in going on."""
         if not self.found.without:
-            self._go([])
+            self.judge([])
             return
         checks = [check.cases for check in self.checks]
         with borrowed.watched(self.submission, self.found.without, checks) as calls:
-            self._go(calls)
+            self.judge(calls)
 
-    def _go(self, calls: list[str]) -> None:
+    def judge(self, calls: list[str]) -> None:
+        """Outcomes of all checks. ``calls`` are those of the framework's own answers, if any."""
         for group in self.checks:
             self.check, self.case = group.title, None
-            for outcome in self._cases(group):
+            for outcome in self.outcomes_of(group):
                 self.outcomes.append(outcome)
                 if calls:  # whatever was right before this came from there, too
                     self.outcomes[:] = [self.borrowed(calls[0])]
@@ -230,40 +232,59 @@ class _Trial:
         self.done = True
 
     def borrowed(self, name: str) -> Outcome:
+        """The only outcome of an answer that is, or calls, the framework's own."""
         given = self.case.given if self.case else "your answer"
         return Outcome(self.check, "borrowed", given, "code of your own", name)
 
-    def _cases(self, group: Check) -> Iterator[Outcome]:
+    def outcomes_of(self, group: Check) -> Iterator[Outcome]:
         """Outcomes of a check. An error between its cases ends that check, not the others."""
         try:
             for case in group.cases(self.submission):
                 self.case = case
-                yield self._outcome(case)
+                yield self.outcome(case)
         except (deadline.OutOfTime, GeneratorExit):
             raise
         except BaseException as error:
-            place = Case(f"the set-up of “{group.title}”", lambda: None)
-            yield self._failure(place, error)
+            where = running.line_in(self.submission, error)
+            yield self.in_between(group, Came(error=error, where=where))
 
-    def _outcome(self, case: Case) -> Outcome:
-        printed = _Tee(sys.stdout)
-        before = properties.settings()
-        try:
-            got = _telling(case, printed)
-        except deadline.OutOfTime:
-            raise
-        except BaseException as error:  # sys.exit() is no way round the cases that follow
-            if case.accepts_error(error):
-                return self._outcome_of(case, "ok", said(error))
-            return self._failure(case, error)
-        finally:
-            properties.put_back(before)  # what one case leaves changed is not the next one's
-        if got is Ellipsis and not self.outcomes:
-            return Outcome(self.check, "open", case.given, case.wanted, "...")
-        if case.accepts(got):
-            return self._outcome_of(case, "ok", case.describe(got))
-        found = _guarded(lambda: diagnosis.symptoms(case, got, bool(printed.count)))
-        return self._outcome_of(case, "wrong", case.describe(got), symptoms=found)
+    def outcome(self, case: Case) -> Outcome:
+        """What a case comes to: that of its first step that fails."""
+        count, got, steps = 0, "", case.steps()
+        while True:
+            try:
+                step = next(steps, None)
+            except deadline.OutOfTime:
+                raise
+            except Exception as error:
+                return self.no_step(case, error)
+            if step is None:
+                break
+            self.case = step
+            came = self.came(step)
+            if came.error is None and came.got is Ellipsis and not self.outcomes:
+                return Outcome(self.check, "open", step.given, step.wanted, "...")
+            right = step.accepts(came.got) if came.error is None else step.accepts_error(came.error)
+            if not right:
+                return self._failure(case, step, came)
+            count += 1
+            got = step.describe(came.got) if came.error is None else running.said(came.error)
+        self.case = case
+        return self._outcome_of(case, "ok", got if case.single else f"{count} inputs, all right")
+
+    def came(self, step: Case) -> Came:
+        """What a step comes to: here it is run."""
+        step.settle()
+        return running.run(step, self.submission)
+
+    def no_step(self, case: Case, error: BaseException) -> Outcome:
+        """The outcome of a case whose next step could not be made."""
+        return self._failure(case, case, Came(None, error, running.line_in(self.submission, error)))
+
+    def in_between(self, group: Check, came: Came) -> Outcome:
+        """The outcome of an error that came from none of a check's cases."""
+        place = Case(f"the set-up of “{group.title}”", lambda: None)
+        return self._failure(place, place, came)
 
     def _outcome_of(
         self, case: Case, kind: str, got: str, where: str = "", symptoms: tuple[str, ...] = ()
@@ -271,20 +292,26 @@ class _Trial:
         args = case.args
         return Outcome(self.check, kind, case.given, case.wanted, got, where, symptoms, args)
 
-    def _failure(self, case: Case, error: BaseException) -> Outcome:
-        where = _line_in(self.submission, error)
+    def _failure(self, case: Case, step: Case, came: Came) -> Outcome:
+        step.says = step.says or case.says
+        error, where = came.error, came.where
+        if error is None:
+            found = _guarded(lambda: diagnosis.symptoms(step, came.got, came.printed))
+            return self._outcome_of(step, "wrong", step.describe(came.got), symptoms=found)
         if isinstance(error, NotImplementedError) and not self.outcomes and where:
-            return Outcome(self.check, "open", case.given, case.wanted, said(error))
+            return Outcome(self.check, "open", step.given, step.wanted, running.said(error))
         # without a line of the learner's on the stack, it is the check that is wrong
         kind = "error" if where or self.case is not None else "broken"
-        found = _guarded(lambda: diagnosis.symptoms_of_error(case, error, where))
-        return self._outcome_of(case, kind, said(error), where, found)
+        found = _guarded(lambda: diagnosis.symptoms_of_error(step, error, where))
+        return self._outcome_of(step, kind, running.said(error), where, found)
 
     def out_of_time(self) -> Outcome:
+        """The last outcome of an answer that ran out of time."""
         got = f"no answer within {self.found.limit:g} s: does a loop never end?"
         return self._ended("timeout", got)
 
     def cut_short(self) -> Outcome:
+        """The last outcome of an answer that ended the thread it ran in."""
         return self._ended("error", "the code ended the thread it ran in")
 
     def _ended(self, kind: str, got: str) -> Outcome:
@@ -294,88 +321,9 @@ class _Trial:
         return Outcome(self.check, kind, given, wanted, got, symptoms=says)
 
 
-class _Tee(io.TextIOBase):
-    """Passes on what is printed, and counts it."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-        self.count = 0
-
-    def write(self, text: str) -> int:
-        self.count += len(text.strip())
-        return int(self.stream.write(text) or len(text))
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-
-def _telling(case: Case, printed: _Tee) -> Any:
-    """Run a case; ``printed`` learns whether it printed something."""
-    before, sys.stdout = sys.stdout, printed
-    try:
-        return case.run()
-    finally:
-        sys.stdout = before
-
-
 def _guarded(find: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
     """Symptoms of a result that may be anything at all; none where looking at it fails."""
     try:
         return find()
     except Exception:
         return ()
-
-
-def said(error: BaseException) -> str:
-    """An error's type and message, in bounded length."""
-    if isinstance(error, RecursionError):
-        return "RecursionError: the call stack is full"  # Python's own words vary by version
-    text = str(error).strip()
-    return f"{type(error).__name__}: {show_text(text)}" if text else type(error).__name__
-
-
-def show_text(text: str) -> str:
-    """A message in bounded length, without addresses."""
-    return show(_Raw(text))
-
-
-class _Raw(str):
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def _line_in(submission: Any, error: BaseException) -> str:
-    """The innermost line of the submission on the error's stack: ``line 4: total += x``."""
-    files = _files_of(submission)
-    found = ""
-    for code, lineno in frames(error):
-        if code.co_filename in files:
-            text = linecache.getline(code.co_filename, lineno).strip()
-            found = f"line {lineno}: {text}" if text else f"line {lineno}"
-            if code.co_name not in ("<module>", "<lambda>", "<listcomp>", "<genexpr>"):
-                found += f"   (in {code.co_name})"
-    return found
-
-
-def frames(error: BaseException) -> list[tuple[CodeType, int]]:
-    """Code and line of every call on an error's stack."""
-    found, step = [], error.__traceback__
-    while step is not None:
-        found.append((step.tb_frame.f_code, step.tb_lineno))
-        step = step.tb_next
-    return found
-
-
-@functools.singledispatch
-def _files_of(submission: Any) -> set[str]:
-    """The files (in Jupyter: the cells) that a function's or class's code comes from."""
-    code = getattr(submission, "__code__", None)
-    return {code.co_filename} if code is not None else _files_of(type(submission))
-
-
-@_files_of.register
-def _(submission: type) -> set[str]:
-    # static methods and properties know the function they stand for
-    inner = (getattr(value, "fget", inspect.unwrap(value)) for value in vars(submission).values())
-    codes = (getattr(value, "__code__", None) for value in inner)
-    return {code.co_filename for code in codes if code is not None}

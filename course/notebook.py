@@ -115,8 +115,11 @@ def table(states: dict[str, str]) -> str:
 _SIGNS = {"green": "✔", "red": "✘", "open": "○"}
 
 
+_PANE = "36em"  # about 65 columns: where two of these fit they stand side by side
+
+
 class Look:
-    """Source text, coloured; two of them stand side by side."""
+    """Source text, coloured; two of them stand side by side on a page that is wide enough."""
 
     def __init__(self, panes: list[tuple[str, str]]) -> None:
         self.panes = panes
@@ -126,7 +129,8 @@ class Look:
 
     def _repr_html_(self) -> str:
         return (
-            '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
+            '<div style="display:grid;gap:1em;align-items:start;'
+            f'grid-template-columns:repeat(auto-fit,minmax(min(100%,{_PANE}),1fr))">'
             + "".join(_marked(title, source) for title, source in self.panes)
             + "</div>"
         )
@@ -184,7 +188,7 @@ def _pane(title: str, source: str) -> str:
     formatter = HtmlFormatter(noclasses=True, nobackground=True, nowrap=True, style="tango")
     lines = highlight(source, PythonLexer(), formatter).rstrip()
     return (
-        '<div class="source-pane" style="flex:1 1 44em;min-width:0;'
+        '<div class="source-pane" style="min-width:0;'
         "border:1px solid rgba(128,128,128,0.35);"
         'border-radius:7px;overflow:hidden">'
         '<div style="padding:0.25em 0.8em;background:rgba(128,128,128,0.13);font-size:0.9em">'

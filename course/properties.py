@@ -24,51 +24,25 @@ from typing import Any
 import numpy as np
 
 import toytorch as torch
-from course.cases import UNKNOWN, Case, call, case, same, show
+from course.cases import Case, call, case, same, show
 
 Inputs = Callable[["Draw"], tuple[Any, ...]]
 COUNT = 40  # inputs a property is tried on
 
 
 class Every(Case):
-    """Many cases as one: it runs them in order, and shows the first that fails."""
+    """Many cases as one: they are its steps, up to the first that fails, and that one is shown."""
+
+    single = False
 
     def __init__(self, given: str, cases: Callable[[], Iterable[Case]]) -> None:
-        super().__init__(given, self._run_all)
-        self._title, self._cases = given, cases
-        self._now: Case | None = None
+        super().__init__(given, lambda: None)
+        self.wanted = "the same for each"
+        self._cases = cases
 
-    def _run_all(self) -> Any:
-        count = 0
-        for now in self._cases():
-            self._now, self.given, self.wanted = now, now.given, now.wanted
-            self.args, self.expected = now.args, now.expected
-            self.says = now.says or self.says
-            try:
-                got = now.run()
-            except Exception as error:
-                if not now.accepts_error(error):
-                    raise
-            else:
-                if not now.accepts(got):
-                    return got
-            count += 1
-        self._now, self.args, self.expected = None, (), UNKNOWN
-        self.given, self.wanted = self._title, "the same for each"
-        return f"{count} inputs, all right"
-
-    def accepts(self, got: Any) -> bool:
-        return self._now is None
-
-    def accepts_error(self, error: BaseException) -> bool:
-        return False
-
-    @property
-    def wants_error(self) -> bool:
-        return self._now is not None and self._now.wants_error
-
-    def describe(self, got: Any) -> str:
-        return str(got) if self._now is None else self._now.describe(got)
+    def steps(self) -> Iterator[Case]:
+        """The cases."""
+        yield from self._cases()
 
 
 # -- random inputs --------------------------------------------------------------------------------
@@ -271,12 +245,7 @@ def agrees(
             args = make()
             one = call(f, *args) if tell is None else case(tell(*args), lambda a=args: f(*a))
             one.args = args
-            try:
-                wanted = reference(*make())
-            except Exception as error:
-                yield one.raises(type(error))
-            else:
-                yield one.gives(wanted, tolerance)
+            yield one.as_by(lambda make=make: reference(*make()), tolerance)
 
     return Every(f"{count} random inputs, against the reference", cases)
 
@@ -290,12 +259,16 @@ def untouched(f: Any, inputs: Inputs, *, count: int = 10, seed: int = 0) -> Case
 
             def run(args: tuple[Any, ...] = args) -> Any:
                 f(*args)
-                return args
+                return _data(args)
 
-            one = case(f"the input {show(args, 200)}, after the call", run).gives(make())
+            one = case(f"the input {show(args, 200)}, after the call", run).gives(_data(make()))
             yield one.means("Your code changes what it was handed. Work on a copy.")
 
     return Every(f"{count} inputs, after the call", cases)
+
+
+def _data(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(arg for arg in args if not callable(arg) or hasattr(arg, "dtype"))
 
 
 def restores(
@@ -402,7 +375,7 @@ def _derivatives(
             args = make()
             said = f"the {what} for the input {show(args, 200)}"
             one = case(said, lambda a=args: derivatives(f, a, order))
-            yield one.gives(derivatives(reference, make(), order), tolerance)
+            yield one.as_by(lambda make=make: derivatives(reference, make(), order), tolerance)
 
     return Every(f"the {what} for {count} random inputs", cases)
 

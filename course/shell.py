@@ -226,6 +226,23 @@ def site(out: Path | None) -> int:
     return 0
 
 
+def pdf(chapters: list[Chapter], folder: Path) -> int:
+    """Print the chapters' slides, one file each and one slide a page."""
+    from course.build import pdf as printer
+
+    for chapter in chapters:
+        slides = ROOT / "slides" / f"{chapter.stem}.html"
+        if not slides.exists():
+            raise LookupError(
+                f"There are no slides of chapter {chapter.number:02d} yet: "
+                f"python3 -m course build {chapter.number:02d}"
+            )
+        target = folder / f"{chapter.stem}.pdf"
+        printer.write(slides, target)
+        print(target)
+    return 0
+
+
 def nbgrader(chapters: list[Chapter], folder: Path) -> int:
     """Write a course for nbgrader and say how to go on."""
     from course.build import nbgrader

@@ -50,6 +50,8 @@ def fits(value: Any, hint: Any, depth: int = 0) -> bool:
     if origin is None:
         if not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
             return True  # a type variable, for one
+        if typing.is_typeddict(hint):
+            return isinstance(value, dict)
         wider = {float: (int, float, np.number), complex: (int, float, complex, np.number)}
         wider[int] = (int, np.integer)
         return isinstance(value, wider.get(hint, hint))

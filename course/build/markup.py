@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 _ASSETS = Path(__file__).resolve().parent.parent / "assets"
-# dark enough for a projector: every colour has at least 4.5:1 on white
-_STYLE = "xcode"
+# every colour has at least 4.5:1 on the panel that code stands on: a test computes it
+_STYLE, _DARK_STYLE = "xcode", "github-dark"
 
 
 def asset(name: str) -> str:
@@ -20,6 +20,19 @@ def markdown(text: str) -> str:
     """Markdown to HTML; ``$…$`` and ``$$…$$`` become MathML, fenced code is coloured."""
     html: str = _parser().render(text)
     return html
+
+
+def blocks(text: str) -> list[str]:
+    """The blocks of a Markdown text, one after the other: paragraphs, items, tables, formulas."""
+    lines = text.splitlines()
+    spans, inside = [], False
+    for token in _parser().parse(text):
+        if token.level == 0 and token.nesting >= 0 and token.map:
+            inside = token.type in ("bullet_list_open", "ordered_list_open")
+            spans += [] if inside else [token.map]
+        elif token.level == 1 and inside and token.type == "list_item_open":
+            spans.append(token.map)
+    return ["\n".join(lines[first:last]).strip("\n") for first, last in spans]
 
 
 def code(source: str, language: str = "python") -> str:
@@ -34,11 +47,15 @@ def code(source: str, language: str = "python") -> str:
 
 
 def code_css() -> str:
-    """The colours of :func:`code`."""
+    """The colours of :func:`code`, on light pages and on dark ones."""
+    return "\n" + _colours(_STYLE, ".code") + "\n" + _colours(_DARK_STYLE, "html.dark .code") + "\n"
+
+
+def _colours(style: str, where: str) -> str:
     from pygments.formatters import HtmlFormatter
 
-    css: str = HtmlFormatter(style=_STYLE).get_style_defs(".code")
-    return "\n" + "\n".join(x for x in css.splitlines() if "background" not in x) + "\n"
+    css: str = HtmlFormatter(style=style).get_style_defs(where)
+    return "\n".join(x for x in css.splitlines() if x.startswith(where) and "background" not in x)
 
 
 @functools.cache

@@ -1,9 +1,9 @@
 """A course for nbgrader: assignments made from the chapters, with points and hidden checks.
 
 `nbgrader generate_assignment` makes from it what students get: stubs, and checks without the
-hidden ones. `nbgrader autograde` puts the hidden part back. It exchanges the `check` of the
-notebook for the one in course/marking/notebook.py, which runs the answer in a process of its own,
-shows all checks, and returns the points. Optional exercises have none in nbgrader's count: what
+hidden ones. `nbgrader autograde` runs nothing of what they hand in: in its place stands the step of
+course/marking/notebook.py, which takes the answers from the file, marks each in processes of its
+own, shows all checks, and gives the points. Optional exercises have none in nbgrader's count: what
 they earn is shown, to be entered as extra credit.
 """
 
@@ -23,10 +23,14 @@ c = get_config()
 c.CourseDirectory.course_id = "toytorch"
 # The stub stands above the solution, so nothing is put where the solution was.
 c.ClearSolutions.code_stub = {"python": ""}
-# A chapter takes up to a minute; a cell that runs longer than this is interrupted.
-c.ExecutePreprocessor.timeout = 180
-c.ExecutePreprocessor.interrupt_on_timeout = True
-c.ExecutePreprocessor.startup_timeout = 120
+# Answers are marked from the file, by the course. No cell of a notebook is run.
+c.Autograde.autograde_preprocessors = [
+    "course.marking.notebook.Mark",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
 '''
 
 
@@ -66,7 +70,7 @@ def _source(cell: Cell) -> str:
     if cell.role == "check" and cell.exercise is not None:
         return (
             "### BEGIN HIDDEN TESTS\n"
-            "from course.marking.notebook import check\n"
+            'raise RuntimeError("nbgrader_config.py lacks course.marking.notebook.Mark")\n'
             "### END HIDDEN TESTS\n"
             f'check("{cell.exercise.name}", {cell.exercise.function}, hidden=False)'
         )

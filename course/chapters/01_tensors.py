@@ -37,6 +37,10 @@ viz.storage(table=table)
 # Four sums and quotients. Which **dtype** (data type) does each result have?
 # Write down four answers before you run the cell.
 
+# %% [markdown] slide="notes"
+# Collect the four guesses before you run the cell. The quotient of two
+# integer tensors surprises most: true division always gives floats.
+
 # %% slide="more"
 whole = torch.tensor([1, 2, 3])
 halves = torch.tensor([0.5, 1.0, 1.5])
@@ -64,6 +68,10 @@ print("mask + mask     ", (mask + mask).dtype)
 # | `t.dtype` | the type of the elements, and their bits |
 # | `t.device` | where its memory is |
 
+# %% [markdown] slide="notes"
+# Three questions, three attributes. Have somebody compute the memory of the
+# tensor by hand: number of elements times bytes of each.
+
 # %% slide="more"
 t = torch.tensor([[1.5, 2, 3], [4, 5, 6]])
 print(t)
@@ -88,6 +96,10 @@ print(torch.rand(4))
 
 # %% [markdown] slide="subslide"
 # ## Indexing and operations
+
+# %% [markdown] slide="notes"
+# Read each index aloud as "which rows, which columns". The mask is a tensor
+# of booleans, and it always gives one dimension.
 
 # %% slide="more"
 print(table[1])  # a row
@@ -114,6 +126,10 @@ print(row + column)
 # A float has a fixed number of digits, so the gap to the next float grows with
 # its size. `bfloat16` covers the range of `float32` with the largest gaps of
 # the four. For training many networks that is precise enough.
+
+# %% [markdown] slide="notes"
+# The gap grows with the number, so on two logarithmic axes each dtype is a
+# straight line. Ask which line is highest, and why networks can live with it.
 
 # %% slide="more" folded=true
 import matplotlib.pyplot as plt
@@ -161,21 +177,41 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 
 # %% exercise="tensors.shape" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. The usual mistake is to take the first row's shape without
+# comparing it with the others. Ask for the shape of an empty list.
+
 # %% check="tensors.shape" points=2
 
 # %% exercise="tensors.dtype" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Ten minutes. Booleans are integers for Python, so the order of the questions
+# matters. Let the class find that before you say it.
 
 # %% check="tensors.dtype" points=2
 
 # %% exercise="tensors.scalar" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes. Write the order of kinds on the whiteboard. A number changes the
+# dtype only if its kind is higher.
+
 # %% check="tensors.scalar" points=3
 
 # %% exercise="tensors.arange" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. Adding 0.1 a hundred times drifts, multiplying does not. Print
+# both results with all their digits.
+
 # %% check="tensors.arange" points=2
 
 # %% exercise="tensors.means" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Eighteen minutes, and the longest of the chapter. Let them write all shapes
+# on paper first. A column with a row is the idea of chapter 03.
 
 # %% check="tensors.means" points=3
 
@@ -186,6 +222,10 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 # classifier is one of the simplest: compute the mean image of each class, and
 # give a new image the class whose mean is nearest. Your last exercise computes
 # these means.
+
+# %% [markdown] slide="notes"
+# The classifier has no training at all: ten averages. Ask what accuracy the
+# class expects before the next slide.
 
 # %% slide="more"
 from course.data import digits
@@ -204,6 +244,10 @@ print(means.shape)
 
 # %% [markdown] slide="subslide"
 # ## The ten mean images
+
+# %% [markdown] slide="notes"
+# The difference of shapes (n, 1, 64) and (1, 10, 64) gives all distances at
+# once. Ask which digits are confused most often.
 
 # %% slide="more" folded=true
 figure, axes = plt.subplots(1, 10, figsize=(8, 1.1))
@@ -270,6 +314,10 @@ except ValueError as error:
 # flat lists of Python numbers. This one takes nested lists, NumPy arrays and
 # tensors as well. Find the two lines that are your rule.
 
+# %% [markdown] slide="notes"
+# The two lines of the exercise are in here. The rest handles nested lists,
+# arrays and tensors. Give the class a minute to find them.
+
 # %% slide="more" show="code"
 from toytorch.ops.creation import from_data
 
@@ -280,6 +328,10 @@ look(from_data.infer_dtype)
 #
 # A million additions, by a Python loop and by one tensor operation. **Predict
 # the ratio** of the two times. Ten? A hundred?
+
+# %% [markdown] slide="notes"
+# Predict first. The tensor does the same additions without a Python object
+# for each element. The ratio depends on the machine.
 
 # %%
 import time
@@ -311,6 +363,10 @@ print(f"The tensor is {loop / whole_box:.0f} times as fast.")
 # it are from your own code. A cell with `%tb` also shows the calls inside
 # toytorch.
 
+# %% [markdown] slide="notes"
+# Read the last line of each error first. Ask for the cause before you explain
+# it. Five minutes for all the traps together.
+
 # %% raises=true slide="more"
 torch.tensor([[1, 2, 3], [4, 5]])
 
@@ -325,6 +381,10 @@ counts += 0.5  # in place: an int64 cannot hold 1.5
 if torch.tensor([1, 2]) == torch.tensor([1, 3]):
     print("equal?")  # two answers, one if
 
+# %% [markdown] slide="notes"
+# An `if` wants one answer and gets two. In the second case name the two sizes
+# that do not agree, and the dimension.
+
 # %% raises=true slide="more"
 torch.ones(2, 3) + torch.ones(2, 4)
 
@@ -338,6 +398,10 @@ part = original[2:4]
 part += 7
 print(original)
 viz.storage(original=original, part=part)
+
+# %% [markdown] slide="notes"
+# The slice is a view: it has no memory of its own. This is the question that
+# chapter 02 answers.
 
 # %% [markdown]
 # ## Review
@@ -547,3 +611,7 @@ viz.storage(original=original, part=part)
 #   ones. Which information does a mean image lack?
 #
 # **Next:** chapter 02 is about the memory behind a tensor.
+
+# %% [markdown] slide="notes"
+# Choose one question for discussion. The one about float32 and 0.1 shows that
+# equal is not the same as exact.

@@ -35,6 +35,10 @@ viz.storage(x=x, t=x.t())
 # Three tensors are made from `x`; then one number of `x` is changed.
 # Which of the three will show the 100?
 
+# %% [markdown] slide="notes"
+# Hands up for each of the three. Only the last one is a copy. Ask why before
+# you show the strides.
+
 # %% slide="more"
 x = torch.arange(12).reshape(3, 4)
 turned = x.t()
@@ -62,6 +66,10 @@ for name, tensor in [("turned", turned), ("flat", flat), ("both", both)]:
 # | shape | `x.shape` | how many steps there are |
 # | stride | `x.stride()` | how long a step is, in cells |
 
+# %% [markdown] slide="notes"
+# Walk through the table with the transposed tensor: same storage, strides
+# exchanged. Nothing else has changed.
+
 # %%
 def same_storage(a, b):
     """Whether two tensors lie in the same memory."""
@@ -84,6 +92,10 @@ for text, v in views.items():
 
 # %% [markdown] slide="subslide"
 # ## Every second column, and one corner
+
+# %% [markdown] slide="notes"
+# Follow the colours from the memory to the two views. Every second column has
+# stride 2, the corner only a larger offset.
 
 # %% keep=true slide="more" show="output"
 viz.storage(x=x, seconds=x[:, ::2], corner=x[1:, 2:])
@@ -110,6 +122,10 @@ print("a clone starts anew:", x.clone()._version)
 #
 # With stride 0 every step leads to the same cell.
 
+# %% [markdown] slide="notes"
+# Stride 0 means that a step goes nowhere. Ask how many bytes the result
+# takes: those of three numbers.
+
 # %% keep=true slide="more" show="output"
 row = torch.tensor([10, 20, 30])
 viz.storage(row=row, rows=row.expand(4, 3))
@@ -123,6 +139,10 @@ viz.storage(row=row, rows=row.expand(4, 3))
 
 # %% [markdown] slide="subslide"
 # ## Overlapping windows
+
+# %% [markdown] slide="notes"
+# Each element is in up to three windows, and none is copied. Chapter 10 builds
+# a convolution on this.
 
 # %% keep=true slide="more" show="output"
 signal = torch.arange(8)
@@ -170,6 +190,10 @@ print(table.stride(), table.numpy().strides)
 
 # %% exercise="memory.cell" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eight minutes, a good exercise to solve live. Let the class name the cell of
+# one index before you write code.
+
 # %% check="memory.cell" points=1
 
 # %% [markdown]
@@ -188,21 +212,41 @@ for i in range(4):
 
 # %% exercise="memory.strides" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eight minutes. Build the tuple from the right: the last stride is 1, each
+# other the product of the sizes to its right.
+
 # %% check="memory.strides" points=1
 
 # %% exercise="memory.contiguous" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Ten minutes, optional. The stride of a dimension of size 1 does not matter,
+# and an empty tensor is always contiguous.
 
 # %% check="memory.contiguous" points=2
 
 # %% exercise="memory.view" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twenty-five minutes and the hardest function here. Trace one example on the
+# whiteboard: merge the old dimensions into runs, then cut the runs.
+
 # %% check="memory.view" points=4
 
 # %% exercise="memory.expand" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes, optional. A size that grows must have been 1, and its stride
+# becomes 0.
+
 # %% check="memory.expand" points=2
 
 # %% exercise="memory.windows" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Fifteen minutes. Two strides appear twice: once for the place of the window,
+# once for the place inside it.
 
 # %% check="memory.windows" points=3
 
@@ -213,6 +257,10 @@ for i in range(4):
 # product of a window with a small table of weights, a *filter*, is large at an
 # edge. There are four filters for four directions. The last two are the first
 # two transposed, so they are views.
+
+# %% [markdown] slide="notes"
+# The tables are transposed views of one another. Ask which of the four finds
+# a lower edge before you show the picture.
 
 # %% slide="more"
 down = torch.tensor([[1.0, 2, 1], [0, 0, 0], [-1, -2, -1]])
@@ -233,6 +281,10 @@ def edges(images):
 
 # %% [markdown] slide="subslide"
 # ## The output of the four filters
+
+# %% [markdown] slide="notes"
+# Compare the maps with the digits. A strong response is dark: it shows where
+# the edge that was asked for lies.
 
 # %%
 from toytorch.vision import datasets
@@ -275,6 +327,10 @@ plt.show()
 # ## Pixels or edges?
 #
 # How many of 360 new digits get a wrong label from their nearest neighbour?
+
+# %% [markdown] slide="notes"
+# Predict which is better and by how much. The distances are the same code,
+# only the features differ.
 
 # %%
 def mistakes(known, known_labels, new, new_labels):
@@ -328,6 +384,10 @@ for kind in known:
 # When its check is green, your class is written to `work/mytorch/layout.py`.
 # Your convolution in chapter 10 will use it.
 
+# %% [markdown] slide="notes"
+# From here on the functions of the chapter become methods. The file that
+# results is used again in chapter 10.
+
 # %%
 import itertools
 import math
@@ -335,6 +395,10 @@ import math
 import numpy as np
 
 # %% exercise="memory.layout" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Forty minutes, homework. The checks come in stages, so students can stop and
+# go on later.
 
 # %% check="memory.layout" points=5
 
@@ -353,6 +417,9 @@ print(patches.of(pixels)[1, 0])
 # ## Look inside
 #
 # toytorch's own answer to *contiguous or not?*, beside yours:
+
+# %% [markdown] slide="notes"
+# Compare line by line. Both skip dimensions of size 1; ask why that is right.
 
 # %% slide="more" show="output"
 from toytorch.facts import size
@@ -378,6 +445,10 @@ look(size.view_strides, view_strides)
 # ## Measure: what a view costs, and what it saves
 #
 # **Predict** the bytes of memory behind each of these. A float takes 4.
+
+# %% [markdown] slide="notes"
+# Predict all six. The surprise is the small slice: it keeps the whole storage
+# alive.
 
 # %% slide="more"
 big = torch.zeros(1000, 1000)
@@ -406,6 +477,10 @@ for text, v in kinds.items():
 
 # %% [markdown] slide="subslide"
 # ## How many lines of 64 bytes?
+
+# %% [markdown] slide="notes"
+# Memory is read in lines of 64 bytes. Walking along the columns touches many
+# more lines for the same numbers.
 
 # %% slide="more"
 def lines_touched(tensor):
@@ -448,6 +523,10 @@ print(f"rows {rows * 1e3:.0f} ms, columns {columns * 1e3:.0f} ms")
 #
 # Each of these cells raises an error on purpose. Read its last line.
 
+# %% [markdown] slide="notes"
+# Three errors, one cause: the layout cannot do what was asked, or two places
+# share a cell. Ask who shares with whom.
+
 # %% raises=true slide="more"
 x = torch.arange(12).reshape(3, 4)
 x.t().view(12)  # a view is not possible
@@ -465,6 +544,10 @@ x[::-1]  # torch has no negative strides: use x.flip(0), a copy
 
 # %% [markdown] slide="subslide"
 # ## Traps that raise no error
+
+# %% [markdown] slide="notes"
+# No error here, only wrong numbers. `reshape` is a view when it can be, and a
+# copy otherwise; the code does not say which.
 
 # %% [markdown]
 # A slice is a view, but a *list* of indices makes a copy. The two look alike:
@@ -713,3 +796,7 @@ print([s.tolist() for s in samples])  # torch.tensor would have copied
 #   strides for a step of 2?
 #
 # **Next:** chapter 03 follows `x + y` to the loop over the cells.
+
+# %% [markdown] slide="notes"
+# Take one question as homework. Overlap of two views is easy to state and
+# hard in general.

@@ -53,6 +53,10 @@ viz.storage(column=column.expand(3, 4), row=row.expand(3, 4))
 # A network's three predictions are exactly right. They are a column, which is
 # the usual shape of a network's output. What is the mean squared error?
 
+# %% [markdown] slide="notes"
+# Ask for the number first. The column meets the row, and nine differences are
+# averaged instead of three.
+
 # %% slide="more"
 predicted = torch.tensor([[1.0], [2.0], [3.0]])
 target = torch.tensor([1.0, 2.0, 3.0])
@@ -76,6 +80,10 @@ print(predicted - target)
 # All facts about `*` are in **one** place, a record with a few fields.
 # `toytorch.ops` has the records by name.
 
+# %% [markdown] slide="notes"
+# One record holds everything that is known about the product. Point at the
+# two derivatives: autograd reads them from here.
+
 # %% slide="more"
 mul = torch.ops.mul
 print(mul.schema)
@@ -93,6 +101,10 @@ print("help       ", mul.doc)
 
 # %% [markdown] slide="subslide"
 # ## One record, many forms
+
+# %% [markdown] slide="notes"
+# Nobody wrote these forms one by one. They come from the record: function,
+# method, operator, in place, and with `out`.
 
 # %% slide="more"
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -114,6 +126,10 @@ print(torch.mul.__doc__)
 
 # %% [markdown] slide="subslide"
 # ## An operation of one's own
+
+# %% [markdown] slide="notes"
+# The new operation has a gradient and an in-place form at once. Ask what else
+# it got for free.
 
 # %% slide="more"
 from toytorch.core.op import registry
@@ -145,6 +161,10 @@ print(torch.tensor([1, 2, 3]).cube_())  # in place, for integers
 # %% [markdown] slide="slide"
 # ## Broadcasting: line up from the right, stretch the ones
 
+# %% [markdown] slide="notes"
+# Line up from the right and stretch the ones. Give two shapes that do not fit
+# and let the class say why.
+
 # %% slide="more" folded=true
 big = torch.arange(10, 22).reshape(3, 4)
 figure, grid = plt.subplots(2, 6, figsize=(10.5, 3.4))
@@ -169,6 +189,10 @@ plt.show()
 
 # %% [markdown] slide="subslide"
 # ## Who decides the dtype?
+
+# %% [markdown] slide="notes"
+# Three ranks: tensors with dimensions, tensors without, and Python numbers. A
+# lower rank changes the dtype only by its kind.
 
 # %% slide="more"
 half = torch.ones(3, dtype=torch.float16)
@@ -206,6 +230,10 @@ print("integers * 2.0    ", (torch.arange(3) * 2.0).dtype)
 # %% [markdown] slide="subslide"
 # ## What does a kernel receive?
 
+# %% [markdown] slide="notes"
+# The kernel sees arrays of one dtype and one shape. Whoever called it with
+# integers of two shapes never notices.
+
 # %% slide="more"
 seen = []
 
@@ -242,6 +270,10 @@ print(result)
 
 # %% exercise="ops.signature" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes. Splitting at commas is not enough; have them look at the
+# star and at the defaults first.
+
 # %% check="ops.signature" points=2
 
 # %% [markdown]
@@ -260,13 +292,25 @@ print(read(str(torch.ops.softplus.schema)))
 
 # %% exercise="ops.broadcast" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes. Pad the shorter shape with ones on the left, then go through
+# the pairs. Ask what a size of 0 does.
+
 # %% check="ops.broadcast" points=2
 
 # %% exercise="ops.promote" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eighteen minutes. Work one mixed example on the whiteboard by ranks before anyone
+# writes code.
+
 # %% check="ops.promote" points=3
 
 # %% exercise="ops.dispatch" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Fifteen minutes. Promote, broadcast, compute, wrap: four steps that are the
+# same for every operation.
 
 # %% check="ops.dispatch" points=4
 
@@ -279,6 +323,10 @@ print(read(str(torch.ops.softplus.schema)))
 # A network learns from 1,437 digits. The pixels are not scaled: they go from 0
 # to 16. So the sums in the hidden layer reach several hundred, which makes an
 # exponential overflow.
+
+# %% [markdown] slide="notes"
+# Only the kernel is exchanged; the network does not know it. That is what the
+# record is good for.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -343,6 +391,10 @@ def train(epochs=12, size=32, rate=0.1):
 # %% [markdown] slide="subslide"
 # ## The textbook's kernel, and a stable one
 
+# %% [markdown] slide="notes"
+# Both kernels compute the same formula on paper. Ask where the first one goes
+# wrong: for large positive inputs.
+
 # %% slide="more"
 def textbook(xp, a):
     with xp.errstate(all="ignore"):  # no warnings from NumPy
@@ -379,6 +431,10 @@ print("more than 1 sum in 20 would overflow exp:", share > 0.05)
 # %% [markdown] slide="subslide"
 # ## Where the sums lie
 
+# %% [markdown] slide="notes"
+# The shaded region is where exp overflows in float32. The sums of the hidden
+# layer reach far into it.
+
 # %% slide="more" folded=true varies=true
 figure, (left, right_ax) = plt.subplots(1, 2, figsize=(8.6, 3))
 left.hist(sums.flatten().tolist(), bins=60, color="#3b82c4")
@@ -409,6 +465,10 @@ plt.show()
 # %% [markdown] slide="subslide"
 # ## A forward pass with four records and a dispatcher
 
+# %% [markdown] slide="notes"
+# The table of records is four lines long. Together with the dispatcher it is
+# enough to read digits.
+
 # %% slide="more"
 run_op = use("ops.dispatch")
 table = {
@@ -430,6 +490,10 @@ def layer(x, w, b):
 
 # %% [markdown] slide="subslide"
 # ## 360 digits, with broadcasting for the matrix product
+
+# %% [markdown] slide="notes"
+# Matrix products are written here as products and sums with broadcasting. It
+# is slow and it is right.
 
 # %% slide="more"
 w1, b1, w2, b2 = (p.detach().double() for p in parameters)
@@ -492,6 +556,10 @@ except TypeError as error:
 #
 # How toytorch finds the common shape of two operands, beside yours:
 
+# %% [markdown] slide="notes"
+# Compare the two line by line. Both go from the right, and both name the
+# sizes in the error.
+
 # %% slide="more" show="output"
 from toytorch.facts import size
 
@@ -543,6 +611,10 @@ print(written[0])
 # and in-place methods of tensors are made from them, and how many lines of
 # Python are generated?
 
+# %% [markdown] slide="notes"
+# Predict the counts. The point is the ratio: few records by hand, very many
+# forms that follow.
+
 # %% slide="more" varies=true
 records = [op for op in registry.values() if op.name != "cube"]
 methods = [op for op in records if hasattr(torch.Tensor, op.name)]
@@ -566,6 +638,10 @@ print(f"{written:,} lines of generated Python")
 
 # %% [markdown] slide="subslide"
 # ## How many kernels, how many bytes?
+
+# %% [markdown] slide="notes"
+# By hand, each operation writes its result to memory once. The whole function
+# reads once and writes once.
 
 # %%
 from contextlib import ExitStack, contextmanager
@@ -626,6 +702,10 @@ for op in (ops.mul, ops.add, ops.tanh, ops.sigmoid, ops.relu, ops.clamp):
 # A stretched operand needs no memory, because its stride is 0. The *result*
 # needs memory for all elements. **Predict** the bytes of both:
 
+# %% [markdown] slide="notes"
+# Predict both. A stretched tensor costs no memory, the result of the product
+# does.
+
 # %% slide="more"
 u, v = torch.rand(2000, 1), torch.rand(1, 2000)
 stretched = u.expand(2000, 2000)
@@ -636,6 +716,10 @@ print("u * v:      ", (u * v).untyped_storage().nbytes(), "bytes")
 # ## Traps
 #
 # Each of these cells raises an error on purpose. Read its last line.
+
+# %% [markdown] slide="notes"
+# In place, the result must fit into the memory that is there: in shape and in
+# dtype. Each error says which one failed.
 
 # %% raises=true slide="more"
 total = torch.zeros(3)
@@ -655,6 +739,10 @@ seen - torch.tensor([True, False, False])  # no `-` for bool tensors
 # %% raises=true slide="subslide"
 torch.arange(4) ** -1  # the result would be integers; 1/2 is none
 
+# %% [markdown] slide="notes"
+# The last line is the common mistake of the chapter: a mean per row lines up
+# with the columns.
+
 # %% raises=true slide="more"
 batch = torch.rand(8, 3)
 batch - batch.mean(1)  # one mean per row, but shapes align right
@@ -666,6 +754,10 @@ batch - batch.mean(1)  # one mean per row, but shapes align right
 
 # %% [markdown] slide="subslide"
 # ## Traps that raise no error
+
+# %% [markdown] slide="notes"
+# Nothing is raised, and the numbers are wrong. `keepdim=True` repairs the
+# first; the second wraps around at 256.
 
 # %% slide="more"
 square = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
@@ -694,6 +786,10 @@ with warnings.catch_warnings(record=True) as said:
 print(f"{wrong.item():.3f}")
 print(str(said[0].message).split(". ")[0])
 print(torch.nn.functional.mse_loss(predicted.squeeze(1), target))
+
+# %% [markdown] slide="notes"
+# PyTorch only warns. Read the warning aloud: it describes the first slide of
+# this chapter.
 
 # %% [markdown]
 # ## Review
@@ -905,3 +1001,7 @@ print(torch.nn.functional.mse_loss(predicted.squeeze(1), target))
 #
 # **Next:** chapter 04 uses the last field of the record, the derivatives, for
 # the backward pass.
+
+# %% [markdown] slide="notes"
+# The last question leads to chapter 04: the gradient of a stretched row is a
+# sum.

@@ -46,6 +46,10 @@ viz.autograd_graph(y, params={"x": x, "w": w})
 # graph? What is `start.grad`? And does `backward` take a millisecond, a second
 # or years?
 
+# %% [markdown] slide="notes"
+# Collect three guesses. Everybody gets the sixty nodes; few believe the
+# milliseconds. The paths are counted without being walked.
+
 # %% slide="more"
 start = torch.tensor(1.0, requires_grad=True)
 y = start
@@ -78,6 +82,10 @@ print(int(start.grad), "paths, all of them counted")
 # | `node.name()` | which operation |
 # | `node.next_functions` | where it sends gradients: `(target, number)` |
 # | `node(g)` | the gradients of its inputs, for `g` of its result |
+
+# %% [markdown] slide="notes"
+# Call the node by hand with 10. The product sends each factor times 10 to the
+# other side: that is the chain rule for one operation.
 
 # %% slide="more"
 node = (w * x).grad_fn  # w is 0.5 and x is 2
@@ -157,6 +165,10 @@ for start in (0.5, 3.0, -20.0):
 # %% [markdown] slide="subslide"
 # ## `(w * x + w) ** 2`, step by step
 
+# %% [markdown] slide="notes"
+# Step with the right arrow. Stop where `w` receives its second gradient: it
+# waits until both have arrived.
+
 # %% keep=true slide="more" show="output"
 x = torch.tensor(3.0, requires_grad=True)
 w = torch.tensor(2.0, requires_grad=True)
@@ -175,6 +187,10 @@ viz.backward_steps(y * y, params={"x": x, "w": w})
 
 # %% [markdown] slide="subslide"
 # ## Two functions and their derivatives
+
+# %% [markdown] slide="notes"
+# Autograd's derivative of two hundred points at once. Ask how it was computed
+# with one call of backward: by a sum.
 
 # %% slide="more" show="output"
 import matplotlib.pyplot as plt
@@ -233,6 +249,10 @@ print(f"The gradient after 40 layers: 10 to the {x.grad.log10():.0f}")
 
 # %% exercise="autograd.unbroadcast" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes. What was copied forward is summed backward. Start with the
+# dimensions that the input lacks.
+
 # %% check="autograd.unbroadcast" points=2
 
 # %% [markdown]
@@ -250,6 +270,10 @@ print(f"The gradient after 40 layers: 10 to the {x.grad.log10():.0f}")
 # %% [markdown] slide="slide"
 # ## When may the node of `a` run?
 
+# %% [markdown] slide="notes"
+# Two paths lead from the result to `a`. Ask which node has to wait, and for
+# whom.
+
 # %% keep=true slide="more" show="output"
 x = torch.tensor(0.5, requires_grad=True)
 a = x.exp()
@@ -260,9 +284,17 @@ viz.autograd_graph(c * a, params=names, saved=False)
 
 # %% exercise="autograd.order" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eighteen minutes. Recursion fails for a deep graph. Write the trace of the
+# diamond on the whiteboard first.
+
 # %% check="autograd.order" points=3
 
 # %% exercise="autograd.engine" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Twenty-five minutes. Gradients that arrive at a node are added before it
+# runs. A leaf adds to what its `.grad` has.
 
 # %% check="autograd.engine" points=4
 
@@ -271,6 +303,10 @@ viz.autograd_graph(c * a, params=names, saved=False)
 #
 # 1,797 handwritten digits, a network of nothing but `@`, `+` and `tanh`, and
 # what runs backward is yours.
+
+# %% [markdown] slide="notes"
+# The network has four tensors and no module. Ask which operations its graph
+# will hold before the next slide.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -296,6 +332,10 @@ def network(images):
 # %% [markdown] slide="subslide"
 # ## The graph of one training step
 
+# %% [markdown] slide="notes"
+# The picture goes on in the right column. Follow one path from the loss to
+# `w1` with the class.
+
 # %% slide="more" show="output"
 cross_entropy = torch.nn.functional.cross_entropy
 loss = cross_entropy(network(images[:32]), labels[:32])
@@ -310,6 +350,10 @@ viz.autograd_graph(loss, params=names, saved=False)
 
 # %% [markdown] slide="subslide"
 # ## Train, on your code
+
+# %% [markdown] slide="notes"
+# From here on toytorch itself runs on the two functions. If they were wrong,
+# the loss would not fall.
 
 # %% slide="more"
 pieces = ["order", "engine"]
@@ -348,6 +392,10 @@ print("more than 95 % of unseen digits right:", right > 0.95)
 # %% [markdown] slide="subslide"
 # ## The loss, epoch by epoch
 
+# %% [markdown] slide="notes"
+# The axis is logarithmic. The loss still falls at the end: the network is
+# small and the data are few.
+
 # %% slide="more" folded=true varies=true
 figure, axes = plt.subplots()
 axes.semilogy(range(1, len(history) + 1), history)
@@ -362,6 +410,10 @@ plt.show()
 
 # %% [markdown] slide="subslide"
 # ## What it reads, mistakes first
+
+# %% [markdown] slide="notes"
+# Mistakes come first, in red. Let the class read them: some are hard for
+# people as well.
 
 # %% slide="more" folded=true varies=true
 wrong = (guesses != test_labels).nonzero().flatten().tolist()
@@ -392,12 +444,20 @@ for piece in pieces:
 # language model trains on it. `sum_to` is yours if you have written it, and
 # the course's otherwise:
 
+# %% [markdown] slide="notes"
+# Until now the graph was given. In the last exercise the class records it,
+# and it is the first large file of the package.
+
 # %%
 import numpy as np
 
 from mytorch.broadcast import sum_to
 
 # %% exercise="autograd.tensor" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Forty-five minutes, homework. Show the list of attributes and the first
+# stage only.
 
 # %% check="autograd.tensor" points=6
 
@@ -413,6 +473,10 @@ from mytorch.broadcast import sum_to
 # the course. **Predict** how many of the four XOR answers the perceptron gets
 # right.
 
+# %% [markdown] slide="notes"
+# Predict how many of four the perceptron gets right. One line cannot separate
+# XOR, so at least one stays wrong.
+
 # %% slide="more" show="output" varies=true
 milestone(4)
 
@@ -425,6 +489,10 @@ milestone(4)
 # ## Look inside
 #
 # How toytorch puts nodes in order:
+
+# %% [markdown] slide="notes"
+# One line sorts by the number that each node was given when it was made. Ask
+# why that order is enough.
 
 # %% slide="more" show="output"
 from toytorch.autograd import engine
@@ -463,6 +531,10 @@ print(torch.ops.tanh.node.source.split("\n\n\n")[0])
 # Nodes keep tensors alive until backward has run. **Predict:** which of these
 # saves nothing at all, which keeps one tensor, and which keeps two? Every
 # input has 1,000 elements of 4 bytes.
+
+# %% [markdown] slide="notes"
+# Predict which operations keep something. A sum needs only shapes; a product
+# keeps both factors.
 
 # %%
 def saved_bytes(node):
@@ -513,6 +585,10 @@ def best(*works, times=2_000):
 # %% [markdown] slide="subslide"
 # ## What recording costs, for ten elements
 
+# %% [markdown] slide="notes"
+# Recording costs a fraction of a small operation. For large tensors it is
+# lost in the arithmetic.
+
 # %% slide="more" varies=true
 p, q = torch.rand(10), torch.rand(10)
 r, s = torch.rand(10, requires_grad=True), torch.rand(10)
@@ -524,6 +600,10 @@ print(f"without a graph {plain:.0f} ns, with one {recorded:.0f} ns:",
 # ## Traps
 #
 # Each of these cells raises an error on purpose. Read its last line.
+
+# %% [markdown] slide="notes"
+# Three errors on purpose. Each names the remedy in its own words; let the
+# class find it.
 
 # %% raises=true slide="more"
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -547,6 +627,10 @@ x += 1  # in place, on a leaf
 
 # %% [markdown] slide="subslide"
 # ## Traps that raise no error
+
+# %% [markdown] slide="notes"
+# The first adds to an old gradient, the second keeps every graph. Both run
+# without an error.
 
 # %% slide="more"
 x = torch.tensor(3.0, requires_grad=True)
@@ -591,6 +675,10 @@ print("nodes behind total:", graph_size(total))
 
 # %% [markdown] slide="subslide"
 # ## Writing through `.data` is not noticed
+
+# %% [markdown] slide="notes"
+# With `.data` autograd sees nothing of the write. The write under `no_grad` is counted, so
+# the engine can refuse.
 
 # %% slide="more"
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -837,3 +925,7 @@ cross_entropy(scores, torch.tensor([0.0, 2.0]))
 #
 # **Next:** chapter 05 breaks the rules of this one: in-place writes, views,
 # and how the engine finds out.
+
+# %% [markdown] slide="notes"
+# The first question leads to forward mode. Ask when it would be the cheaper
+# one.

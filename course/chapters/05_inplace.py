@@ -60,6 +60,10 @@ def fate(f):
 # result `y` is overwritten. Which of the five raise an error? Think of what
 # each derivative needs: the input, the result, or neither.
 
+# %% [markdown] slide="notes"
+# For each operation ask what its derivative needs: the input, the result, or
+# neither. Only those that keep the result are refused.
+
 # %% slide="more"
 cases = {"x * 3": lambda x: x * 3, "x.exp()": lambda x: x.exp(),
          "x.sin()": lambda x: x.sin(), "x.tanh()": lambda x: x.tanh(),
@@ -79,6 +83,10 @@ for text, f in cases.items():
 # A **leaf** is a tensor that is not the result of a recorded operation. The
 # backward pass ends at the leaves. **Predict:** which of these are leaves, and
 # which will have a `.grad`?
+
+# %% [markdown] slide="notes"
+# A leaf has no operation behind it. Take the six one by one; `w.double()` is
+# the one most people get wrong.
 
 # %% slide="more"
 w = torch.ones(3, requires_grad=True)
@@ -104,6 +112,10 @@ for name, t in tensors.items():
 # %% [markdown] slide="subslide"
 # ## Versions: which tensors share a count?
 
+# %% [markdown] slide="notes"
+# The count belongs to the memory, not to the tensor. `detach` shares it,
+# `.data` does not: that is why `.data` is dangerous.
+
 # %% slide="more"
 x = torch.zeros(4)
 x.add_(1)
@@ -126,6 +138,10 @@ print("x.data:", x.data._version)
 
 # %% [markdown] slide="slide"
 # ## A write through a view
+
+# %% [markdown] slide="notes"
+# Step to the write through the view. Both tensors show the new version,
+# because both show the same memory.
 
 # %% keep=true slide="more" show="output"
 viz.program_steps("""
@@ -160,6 +176,10 @@ viz.autograd_graph(base.sum(), params={"w": w, "x": x})
 # %% [markdown] slide="subslide"
 # ## What `CopySlices` sends
 
+# %% [markdown] slide="notes"
+# The gradient of the elements under the view goes through the product; that of
+# the others goes on unchanged.
+
 # %% keep=true slide="more" show="output"
 loss = (base * torch.tensor([1.0, 10.0, 100.0, 1000.0])).sum()
 viz.backward_steps(loss, params={"w": w, "x": x})
@@ -172,6 +192,10 @@ viz.backward_steps(loss, params={"w": w, "x": x})
 
 # %% [markdown] slide="subslide"
 # ## When nothing should be recorded
+
+# %% [markdown] slide="notes"
+# Inside the block nothing is recorded, but the write is still counted. Ask
+# what would happen without the block.
 
 # %% [markdown]
 # A training step writes to leaves. Under `torch.no_grad()` this is allowed,
@@ -206,9 +230,17 @@ print("recorded:", y.requires_grad)
 
 # %% exercise="inplace.leaves" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. Walk the graph with a stack and a set. The result may be a leaf
+# itself.
+
 # %% check="inplace.leaves" points=2
 
 # %% exercise="inplace.counter" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Twenty minutes. The count must be shared by a view and its base: a number in
+# each of them is not enough.
 
 # %% check="inplace.counter" points=4
 
@@ -230,6 +262,10 @@ except RuntimeError as error:
 # saves, and keeps what it returns. In the backward pass, `unpack` gets that
 # object and returns the tensor. While such hooks are set, toytorch's own check
 # is off.
+
+# %% [markdown] slide="notes"
+# The two hooks are PyTorch's place for this. What the exercise wrote as
+# `keep` is plugged in here.
 
 # %%
 from toytorch.autograd.graph import saved_tensors_hooks
@@ -275,13 +311,25 @@ except RuntimeError as error:
 
 # %% exercise="inplace.slices" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eighteen minutes, optional. Write the gradient of `base` as a picture first:
+# the part under the view, and the rest.
+
 # %% check="inplace.slices" points=3
 
 # %% exercise="inplace.quiet" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. The block must restore the mode even when an error leaves it.
+# Ask what happens when two are nested.
+
 # %% check="inplace.quiet" points=2
 
 # %% exercise="inplace.culprit" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Eighteen minutes, optional. The first NaN counts: a node that was sent a NaN
+# is not to blame.
 
 # %% check="inplace.culprit" points=3
 
@@ -295,6 +343,10 @@ except RuntimeError as error:
 
 # %% [markdown] slide="subslide"
 # ## A loss with a NaN in its gradient
+
+# %% [markdown] slide="notes"
+# Two equal points make the square root meet a 0. Its derivative there is
+# infinite, and infinity times 0 is NaN.
 
 # %% slide="more"
 def length(step):
@@ -311,6 +363,10 @@ points = torch.tensor([[0.0, 1.0], [3.0, 5.0], [3.0, 5.0]],
 
 # %% [markdown] slide="subslide"
 # ## Which node made the NaN?
+
+# %% [markdown] slide="notes"
+# The hunt names the node, and anomaly mode the line that made it. Ask how to
+# write the function without the hole.
 
 # %% slide="more"
 with torch.autograd.set_detect_anomaly(True, check_nan=False):
@@ -351,6 +407,10 @@ print("       ", str(said[-1].message).splitlines()[-1].strip())
 # for the gradient through the view, and your `quiet` for the training step.
 # `Saved`, from above, keeps the tensors.
 
+# %% [markdown] slide="notes"
+# In-place writes are allowed if nothing that was kept is changed. The guard
+# of the exercise watches over it.
+
 # %% slide="more"
 from toytorch.vision import datasets
 
@@ -371,6 +431,10 @@ def network(images):
 
 # %% [markdown] slide="subslide"
 # ## The graph of one step
+
+# %% [markdown] slide="notes"
+# The picture goes on in the right column. Find `CopySlices`: it is the write
+# through the view.
 
 # %% slide="more" show="output"
 cross_entropy = torch.nn.functional.cross_entropy
@@ -403,6 +467,10 @@ def train(network, epochs=20, size=32, rate=0.1):
 # %% [markdown] slide="subslide"
 # ## Train, on your code
 
+# %% [markdown] slide="notes"
+# Four functions of the chapter are used at once. Without any of them this
+# cell would fail or learn nothing.
+
 # %% slide="more"
 with guard(), exercise("inplace.slices").active():
     history = train(network)
@@ -415,6 +483,10 @@ print("writes to w1:", w1._version, "which is 45 batches times 20 epochs")
 
 # %% [markdown] slide="subslide"
 # ## The loss, epoch by epoch
+
+# %% [markdown] slide="notes"
+# The curve looks like that of chapter 04. The in-place form changes memory,
+# not the result.
 
 # %% slide="more" folded=true varies=true
 import matplotlib.pyplot as plt
@@ -439,6 +511,10 @@ plt.show()
 #
 # Both writes are in place, and they change different elements. Is there an
 # error?
+
+# %% [markdown] slide="notes"
+# Ask for a vote before you run it. One count for the whole memory cannot know
+# that the halves are different.
 
 # %% slide="more"
 def careless(images):
@@ -534,6 +610,10 @@ print(w.data.round(3).tolist(), "after", w._version, "writes")
 # record of the operation. This is the beginning of the node of `exp`. Look for
 # the comparison of two versions.
 
+# %% [markdown] slide="notes"
+# The check is generated from the record. The two numbers that are compared
+# are the version kept and the version now.
+
 # %% slide="more"
 print(*torch.ops.exp.node.source.splitlines()[:10], sep="\n")
 
@@ -548,6 +628,10 @@ look(node.check_version)
 
 # %% [markdown] slide="subslide"
 # ## Back through a view
+
+# %% [markdown] slide="notes"
+# This is the same walk as in the exercise: one gradient for the base, one for
+# what was written.
 
 # %% slide="more" show="output"
 look(inplace.CopySlices.apply, copy_slices)
@@ -581,6 +665,10 @@ look(modes.Recording, quiet)
 # A hook counts the bytes that are saved for backward. A memory that is saved
 # twice counts once. **Predict**, for a thousand elements of 4 bytes, what each
 # line saves. How much less does the in-place form save?
+
+# %% [markdown] slide="notes"
+# Predict each line. In place pays only if the backward pass does not need
+# the overwritten elements.
 
 # %%
 from toytorch.autograd.graph import saved_tensors_hooks
@@ -652,6 +740,10 @@ def best(work, times):
 # %% [markdown] slide="subslide"
 # ## Time
 
+# %% [markdown] slide="notes"
+# Writing in place saves the allocation of a result. Anomaly detection is for
+# the search for a mistake: here one sees what it costs.
+
 # %% slide="more" varies=true
 big = torch.ones(1_000_000)
 fresh, same = best(lambda: big * 1.0, 99), best(lambda: big.mul_(1.0), 99)
@@ -676,6 +768,10 @@ print(f"a small backward: {usual:.0f} µs; with anomaly detection",
 #
 # Each of these cells raises an error on purpose. Read its last line.
 
+# %% [markdown] slide="notes"
+# Both errors protect a leaf. The remedy is to write under `no_grad`, or to
+# make the view with the graph.
+
 # %% raises=true slide="more"
 w = torch.ones(3, requires_grad=True)
 w[0] = 5.0  # a write to a view of a leaf
@@ -688,6 +784,10 @@ part.mul_(2)  # the view was made without a graph
 
 # %% [markdown] slide="subslide"
 # ## Two losses, one step in between
+
+# %% [markdown] slide="notes"
+# The second loss uses weights that have changed. Ask for two ways to repair
+# it.
 
 # %% [markdown]
 # A frequent mistake has two losses and two optimizers. Both losses use the
@@ -712,6 +812,10 @@ second.backward()
 # %% [markdown] slide="subslide"
 # ## Traps that raise no error
 
+# %% [markdown] slide="notes"
+# A detached tensor is no snapshot, since it shares the memory. The second
+# case loses the leaf without an error.
+
 # %% slide="more"
 w = torch.ones(2, requires_grad=True)
 best_w = w.detach()  # meant as a snapshot
@@ -735,6 +839,10 @@ print("a leaf:", w.is_leaf, "| the name w now means", w.grad_fn.name())
 
 # %% [markdown] slide="subslide"
 # ## Two writes that are not counted
+
+# %% [markdown] slide="notes"
+# Neither write is counted, so nothing is refused and the gradient is wrong.
+# The versions that are printed show it.
 
 # %% [markdown]
 # NumPy writes to the same memory without changing the version, and `.data` has
@@ -986,3 +1094,7 @@ for how in ("numpy", ".data"):
 #
 # **Next:** in chapter 06 you add operations with derivatives of your own, and
 # a check whether the derivatives are right.
+
+# %% [markdown] slide="notes"
+# The first question has a real answer in other frameworks. Discuss what a
+# finer count would cost.

@@ -42,6 +42,10 @@ viz.secants(cubic, 1.1)
 # steps 0.1, 0.000001 and 0.000000000001, which gives the best answer? Write
 # down your choice, and how many digits it will get right.
 
+# %% [markdown] slide="notes"
+# Let everybody commit to one of the three steps. The middle one wins: below
+# it rounding is worse than the curve.
+
 # %% slide="more"
 def error(f, x, step):
     """How far the central difference is from autograd's derivative."""
@@ -70,6 +74,10 @@ for step in (1e-1, 1e-6, 1e-12):
 # ## Play: a Function
 #
 # A subclass of `Function` with two static methods is a new operation.
+
+# %% [markdown] slide="notes"
+# Two static methods and a context. Point at `save_for_backward`: an attribute
+# would not be checked for versions.
 
 # %% slide="more"
 class Cube(Function):
@@ -104,11 +112,19 @@ print(x.grad)
 # %% [markdown] slide="subslide"
 # ## A cube as two multiplications
 
+# %% [markdown] slide="notes"
+# Two nodes, and each keeps a tensor. Ask what the second picture will look
+# like.
+
 # %% slide="more" show="output"
 viz.autograd_graph(x * x * x, params={"x": x})
 
 # %% [markdown] slide="subslide"
 # ## … and the same as one
+
+# %% [markdown] slide="notes"
+# One node, and one tensor kept. That is what a Function is for: fewer nodes
+# and a derivative of one's own.
 
 # %% slide="more" show="output"
 viz.autograd_graph(Cube.apply(x), params={"x": x})
@@ -122,6 +138,10 @@ viz.autograd_graph(Cube.apply(x), params={"x": x})
 
 # %% [markdown] slide="subslide"
 # ## Again and again
+
+# %% [markdown] slide="notes"
+# The derivative is itself differentiable, because backward is made of
+# recorded operations.
 
 # %% slide="more"
 x = torch.tensor(2.0, requires_grad=True)
@@ -137,6 +157,10 @@ for order in (1, 2, 3):
 
 # %% [markdown] slide="subslide"
 # ## The graph of a derivative
+
+# %% [markdown] slide="notes"
+# This is the graph of the derivative, not of the value. `create_graph=True`
+# recorded the backward pass.
 
 # %% slide="more" show="output"
 x = torch.tensor(2.0, requires_grad=True)
@@ -160,6 +184,10 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 
 # %% exercise="extending.swish" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twenty minutes. The gradient of beta is one number, so it is a sum over all
+# elements. That is forgotten most often.
+
 # %% check="extending.swish" points=3
 
 # %% [markdown]
@@ -168,6 +196,10 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 
 # %% [markdown] slide="subslide"
 # ## Swish, its first and its second derivative
+
+# %% [markdown] slide="notes"
+# The first derivative is positive for most inputs and negative for some. Ask
+# where the function is flat.
 
 # %% slide="more" show="output"
 import matplotlib.pyplot as plt
@@ -185,6 +217,10 @@ plt.show()
 
 # %% exercise="extending.gradcheck" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twenty minutes. Weights at random matter: with a plain sum, errors in
+# several outputs can cancel.
+
 # %% check="extending.gradcheck" points=4
 
 # %% [markdown] slide="subslide"
@@ -194,6 +230,10 @@ plt.show()
 # 0 on every step, so nothing that comes before it would ever learn. The
 # *straight-through estimator* uses another derivative on purpose: `backward`
 # passes the gradient on as if nothing had been rounded.
+
+# %% [markdown] slide="notes"
+# Rounded values have derivative 0 almost everywhere. The estimator is wrong
+# on purpose, and useful.
 
 # %% slide="more" show="output"
 class Round(Function):
@@ -234,6 +274,10 @@ print([round(g, 2) for g in x.grad.tolist()])
 
 # %% exercise="extending.implicit" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eighteen minutes, optional. Derive the quotient on the whiteboard: moving along
+# the curve, f stays 0.
+
 # %% check="extending.implicit" points=3
 
 # %% [markdown]
@@ -267,6 +311,10 @@ def by_lbfgs(f, x):
 # %% [markdown] slide="subslide"
 # ## A derivative through LBFGS
 
+# %% [markdown] slide="notes"
+# The search is an optimizer that autograd never sees. The derivative of the
+# circle checks the result.
+
 # %% slide="more"
 root = use("extending.implicit")
 x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
@@ -293,6 +341,10 @@ plt.show()
 
 # %% exercise="extending.hvp" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. One backward pass through a backward pass. Nobody writes the
+# Hessian down.
+
 # %% check="extending.hvp" points=2
 
 # %% [markdown] slide="slide"
@@ -300,6 +352,10 @@ plt.show()
 #
 # Every operation of toytorch has a derivative that somebody wrote. **Predict:**
 # will your check find a wrong one among those below?
+
+# %% [markdown] slide="notes"
+# Predict whether the check finds a wrong derivative. Then a mistake is built
+# in, and it must find that one.
 
 # %%
 names = """exp log sin cos tan tanh sigmoid sqrt rsqrt square reciprocal
@@ -346,6 +402,10 @@ print("tanh as it is:", agree(torch.tanh, x))
 #
 # Two layers with your Swish between them, whose $\beta$ is learned like the
 # weights. And weights that may only be multiples of 0.5.
+
+# %% [markdown] slide="notes"
+# Weights that are multiples of one half cannot be trained by plain descent.
+# Ask why before you go on.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -405,6 +465,10 @@ def right(parameters, step=None):
 # %% [markdown] slide="subslide"
 # ## Free, rounded afterwards, rounded all along
 
+# %% [markdown] slide="notes"
+# Compare the last two lines. Training with rounded weights is better than
+# rounding at the end.
+
 # %% slide="more"
 free = train()
 careful = train(step=0.5)
@@ -427,6 +491,10 @@ print("all along is better:", right(careful, 0.5) > right(free, 0.5))
 # %% [markdown] slide="subslide"
 # ## The weights that are kept, and those that are used
 
+# %% [markdown] slide="notes"
+# On the left what is kept, on the right what is used. The optimizer moves the
+# left one by small steps.
+
 # %% slide="more" show="output"
 figure, both = plt.subplots(1, 2, figsize=(7.6, 2.6), sharey=True)
 for axes, step, title in zip(both, (None, 0.5), ("kept", "used")):
@@ -447,6 +515,10 @@ plt.show()
 # %% [markdown] slide="subslide"
 # ## The orbit of a comet: the search
 
+# %% [markdown] slide="notes"
+# Twenty steps of Newton's method, and none of them is recorded. The
+# derivative needs only the result.
+
 # %% slide="more"
 def newton(f, x):
     """A y with f(x, y) = 0, by twenty steps of Newton's method."""
@@ -463,6 +535,10 @@ def newton(f, x):
 # %% [markdown] slide="subslide"
 # ## From times to places
 
+# %% [markdown] slide="notes"
+# Kepler's equation has no closed solution. The implicit Function gives its
+# derivative all the same.
+
 # %% slide="more"
 times = torch.linspace(0.3, 6.0, 12, dtype=torch.float64)  # M
 
@@ -478,6 +554,10 @@ def seen(e):
 
 # %% [markdown] slide="subslide"
 # ## Found
+
+# %% [markdown] slide="notes"
+# The eccentricity is found from twelve places in the sky. Each step
+# differentiated through a search.
 
 # %% slide="more"
 truth = seen(torch.tensor(0.6, dtype=torch.float64))
@@ -498,12 +578,20 @@ for step in range(21):
 # `Function` adds operations to it, and its `check` compares their derivatives
 # with differences.
 
+# %% [markdown] slide="notes"
+# The class `Tensor` of chapter 04 gets new operations in the same way. This
+# is the second large file.
+
 # %%
 import numpy as np
 
 from mytorch.tensor import Tensor
 
 # %% exercise="extending.function" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Thirty-five minutes, homework. Its own check with differences finds most
+# mistakes.
 
 # %% check="extending.function" points=5
 
@@ -527,6 +615,10 @@ except AssertionError as error:
 
 # %% [markdown] slide="slide"
 # ## Look inside: `apply`
+
+# %% [markdown] slide="notes"
+# What `apply` does: run forward without recording, then put a node behind the
+# result.
 
 # %% slide="more" show="output"
 from toytorch.autograd import Function, function  # toytorch's again
@@ -565,6 +657,10 @@ look(checks.numerical_jacobian, gradients_agree)
 # 640 entries, too many to write down: multiply a vector by it again and again,
 # and it turns to the steepest direction.
 
+# %% [markdown] slide="notes"
+# The largest curvature limits the learning rate. It is found with products
+# alone, by power iteration.
+
 # %%
 targets = functional.one_hot(labels, 10).float()
 pixels = images.flatten(1).float()  # (1437, 64)
@@ -592,6 +688,10 @@ print(f"curvature {curvature:.3f}: learning rates up to {limit:.2f}")
 
 # %% [markdown] slide="subslide"
 # ## Five percent below, five percent above
+
+# %% [markdown] slide="notes"
+# Five percent decide. The theory is for a quadratic bowl, and this loss is
+# close to one.
 
 # %%
 def descend(rate, steps=300):
@@ -649,11 +749,18 @@ print(f"a gradient {once:.2f} ms, a Hessian-vector product",
 #
 # Run on purpose.
 
+# %% [markdown] slide="notes"
+# Calling the class is an old mistake. The message says to use `apply`.
+
 # %% raises=true slide="more"
 Cube()(torch.ones(2, requires_grad=True))  # not apply
 
 # %% [markdown] slide="subslide"
 # ## One gradient for two inputs
+
+# %% [markdown] slide="notes"
+# Two inputs need two gradients. Ask what should be returned for an input that
+# needs none: `None`.
 
 # %% raises=true slide="more"
 class Product(Function):
@@ -678,6 +785,10 @@ Product.apply(x, torch.ones(2)).sum().backward()
 
 # %% [markdown] slide="subslide"
 # ## Once differentiable
+
+# %% [markdown] slide="notes"
+# The computation leaves toytorch, so its derivative has no graph. The
+# decorator says so instead of being wrong.
 
 # %% raises=true slide="more"
 class Root(Function):
@@ -705,6 +816,10 @@ slope.sum().backward()
 
 # %% [markdown] slide="subslide"
 # ## Traps that say nothing
+
+# %% [markdown] slide="notes"
+# No error, and the second derivative is wrong: what was saved was computed
+# unrecorded.
 
 # %% slide="more"
 class Kept(Function):
@@ -736,6 +851,10 @@ for text, f in (("kept", Kept.apply), ("true", functional.silu)):
 
 # %% [markdown] slide="subslide"
 # ## When a check says no
+
+# %% [markdown] slide="notes"
+# A check can say no for three reasons: float32, a kink, or a real mistake.
+# Ask for the order in which to look.
 
 # %% slide="more"
 import warnings
@@ -774,3 +893,6 @@ for text, (f, x) in cases.items():
 #
 # **Next:** chapter 07 stops carrying parameters around in lists, and builds
 # modules.
+
+# %% [markdown] slide="notes"
+# The complex step is a nice demonstration for the last five minutes.

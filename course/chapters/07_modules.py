@@ -54,6 +54,10 @@ viz.module_tree(Net(nn.ModuleList))
 # well. Two questions: does the network with the list still compute? And how
 # many numbers will an optimizer be given, if it is 5,578 in the picture?
 
+# %% [markdown] slide="notes"
+# Two questions, two votes. The list computes, but its parameters are not
+# found, so it learns less.
+
 # %% slide="more"
 for box in (nn.ModuleList, list):
     net = Net(box)
@@ -83,8 +87,15 @@ for box in (nn.ModuleList, list):
 # | `m.apply(f)` | calls `f` on every module |
 # | `m.register_forward_hook(f)` | calls `f` after every `forward` |
 
+# %% [markdown] slide="notes"
+# Everything in this table is one walk over a tree. Ask which row an optimizer
+# needs, and which a file.
+
 # %% [markdown] slide="subslide"
 # ## Names, in the order of the assignments
+
+# %% [markdown] slide="notes"
+# The order is that of the assignments, and the names are paths in the tree.
 
 # %% slide="more"
 net = Net(nn.ModuleList)
@@ -114,6 +125,9 @@ print(isinstance(layer.scale, torch.Tensor), layer.scale.requires_grad)
 # %% [markdown] slide="subslide"
 # ## How many parameters, and how many names?
 
+# %% [markdown] slide="notes"
+# A shared tensor has two names and is counted once. Ask which name appears.
+
 # %% slide="more"
 class Words(nn.Module):
     def __init__(self):
@@ -129,6 +143,10 @@ print(list(words.state_dict()))
 
 # %% [markdown] slide="subslide"
 # ## One tensor, two ways to it
+
+# %% [markdown] slide="notes"
+# Both arrows end at one tensor. A gradient will come from both sides and be
+# added.
 
 # %% slide="more" show="output"
 viz.module_tree(words)
@@ -146,6 +164,10 @@ viz.module_tree(words)
 
 # %% [markdown] slide="subslide"
 # ## Dropout of ten ones: what is left?
+
+# %% [markdown] slide="notes"
+# In training about one in five is left, scaled by five. In evaluation nothing
+# happens.
 
 # %% slide="more"
 torch.manual_seed(1)
@@ -175,6 +197,9 @@ print(drop.eval()(torch.ones(10)))
 # %% [markdown] slide="subslide"
 # ## A batch norm's running averages
 
+# %% [markdown] slide="notes"
+# Batch norm keeps running averages as buffers: saved, moved, but not learned.
+
 # %% slide="more"
 torch.manual_seed(2)
 norm = nn.BatchNorm1d(1)
@@ -188,6 +213,10 @@ print([name for name, _ in norm.named_buffers()])
 
 # %% [markdown] slide="subslide"
 # ## The running averages, batch by batch
+
+# %% [markdown] slide="notes"
+# The averages approach the true values slowly. Ask what happens if one
+# evaluates after three batches.
 
 # %% slide="more" show="output"
 figure, axes = plt.subplots(figsize=(7.2, 2.5))
@@ -229,6 +258,10 @@ def deep(start, act=nn.Tanh, layers=15, n=100):
 
 # %% [markdown] slide="subslide"
 # ## Fifteen layers, three ways to begin
+
+# %% [markdown] slide="notes"
+# Step through the layers. One start dies out, one explodes, and Xavier keeps
+# the size.
 
 # %% keep=true slide="more" show="output"
 nets = {
@@ -275,6 +308,10 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 
 # %% exercise="modules.register" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Fourteen minutes. Assigning again must remove the old entry from the other
+# dictionaries.
+
 # %% check="modules.register" points=3
 
 # %% [markdown]
@@ -289,6 +326,10 @@ print(len(list(big.modules())), "modules,",
 
 # %% exercise="modules.parameters" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes, optional. A shared parameter appears once; that is what
+# `seen` is for.
+
 # %% check="modules.parameters" points=3
 
 # %%
@@ -299,13 +340,25 @@ print(names[-1])
 
 # %% exercise="modules.linear" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes, optional. Each row is one output, as in PyTorch. The bound
+# comes from the number of inputs.
+
 # %% check="modules.linear" points=2
 
 # %% exercise="modules.load" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes, optional. The tensors of the state share memory with the
+# module, so copying into them is enough.
+
 # %% check="modules.load" points=3
 
 # %% exercise="modules.batchnorm" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Eighteen minutes. The mean and variance belong to the graph. Only the
+# running averages are written without it.
 
 # %% check="modules.batchnorm" points=3
 
@@ -370,6 +423,10 @@ print("the same:", torch.allclose(by_autograd, by_formula, atol=1e-5))
 
 # %% exercise="modules.watch" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes. The hooks must be removed again, also when the network
+# raises an error.
+
 # %% check="modules.watch" points=2
 
 # %% [markdown] slide="slide"
@@ -377,6 +434,10 @@ print("the same:", torch.allclose(by_autograd, by_formula, atol=1e-5))
 #
 # Ten layers that read digits. All of it is yours now: the layers, the norm,
 # the `=` that registers them, and the walk that finds the parameters.
+
+# %% [markdown] slide="notes"
+# From here on the network uses the functions of the chapter. Check that all are
+# green before class.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -391,6 +452,10 @@ Affine, Norm = use("modules.linear"), use("modules.batchnorm")
 
 # %% [markdown] slide="subslide"
 # ## Ten layers, with a norm or without
+
+# %% [markdown] slide="notes"
+# The only difference is the norm after each layer. Ask which of the two will
+# learn.
 
 # %% slide="more"
 class Reader(nn.Module):
@@ -417,6 +482,9 @@ class Reader(nn.Module):
 
 # %% [markdown] slide="subslide"
 # ## Train both
+
+# %% [markdown] slide="notes"
+# Same seed, same data, same optimizer. Only the network differs.
 
 # %% slide="more"
 def train(model, epochs=6, size=32):
@@ -449,6 +517,9 @@ def accuracy(model):
 # %% [markdown] slide="subslide"
 # ## What does each of them read?
 
+# %% [markdown] slide="notes"
+# Ask for a guess of both accuracies before you run the cell.
+
 # %% slide="more"
 readers, histories = {}, {}
 for name, normed in (("plain", False), ("with batch norm", True)):
@@ -466,6 +537,10 @@ print("with batch norm: above 90 %:", right["with batch norm"] > 0.9)
 
 # %% [markdown] slide="subslide"
 # ## Why the plain one stands still
+
+# %% [markdown] slide="notes"
+# The signal of the plain network shrinks from layer to layer, and so does its
+# gradient.
 
 # %% slide="more" show="output" varies=true
 sizes_of = use("modules.watch")
@@ -506,6 +581,10 @@ print(f"between the images:   {scores.std(0).square().mean().sqrt():.4f}")
 # %% [markdown] slide="subslide"
 # ## Save one, load it into another
 
+# %% [markdown] slide="notes"
+# A state is a dictionary of names and tensors. The copy has other memory and
+# the same numbers.
+
 # %% slide="more"
 model = readers["with batch norm"]
 copy = Reader(normed=True)
@@ -526,6 +605,10 @@ for piece in ("register", "parameters", "load"):
 # yours from chapter 04, or the course's. `Module` is what the second exercise
 # stands on: yours, as soon as you have written it in the first.
 
+# %% [markdown] slide="notes"
+# The package does without registries. Ask what is lost when parameters are
+# searched for at each request.
+
 # %%
 import numpy as np
 
@@ -534,9 +617,16 @@ from mytorch.tensor import Tensor
 
 # %% exercise="modules.module" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Forty minutes, homework. The attributes in the table decide what the walk
+# has to look at.
+
 # %% check="modules.module" points=5
 
 # %% exercise="modules.layer" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Twelve minutes. It stands on the `Module` of the exercise before it.
 
 # %% check="modules.layer" points=2
 
@@ -544,6 +634,10 @@ from mytorch.tensor import Tensor
 # ## Look inside
 #
 # What `model(x)` does: without hooks, it is just `forward`.
+
+# %% [markdown] slide="notes"
+# Without hooks the call is just forward. Everything else in here is for those
+# who hook.
 
 # %% slide="more" show="output"
 look(nn.Module.__call__)
@@ -578,8 +672,16 @@ look(nn.Module._named, named_parameters)
 # away half of what arrives. **Predict** the factor by which one layer changes
 # the size of the signal (a root!), and what is left after thirty.
 
+# %% [markdown] slide="notes"
+# Predict the factor for one layer, then its thirtieth power. A factor
+# slightly below one is enough to lose the signal.
+
 # %% [markdown] slide="subslide"
 # ## What is left after thirty layers?
+
+# %% [markdown] slide="notes"
+# Kaiming's start is made for ReLU: the size stays. Compare with the
+# prediction of the slide before.
 
 # %% slide="more"
 def default(weight):
@@ -628,6 +730,10 @@ def best(work, times=3_000):
 # %% [markdown] slide="subslide"
 # ## What does a module cost?
 
+# %% [markdown] slide="notes"
+# A module costs a fraction of a small product. Hooks cost a little more. For
+# large layers neither is seen.
+
 # %% slide="more" varies=true
 layer, x = nn.Linear(64, 64), torch.randn(1, 64)
 w, b = layer.weight, layer.bias
@@ -643,6 +749,10 @@ print(f"function {bare:.1f} µs, module {called:.1f} µs,",
 # ## Traps
 #
 # Run on purpose. Read the last line of each error.
+
+# %% [markdown] slide="notes"
+# Both errors come from `__setattr__`. Ask what it looks at when a tensor is
+# assigned.
 
 # %% raises=true slide="more"
 class Forgot(nn.Module):
@@ -663,6 +773,10 @@ layer.weight = layer.weight * 0.5  # a product is no parameter
 # %% [markdown] slide="subslide"
 # ## Traps: a state that does not fit
 
+# %% [markdown] slide="notes"
+# All that is missing and all that does not fit is listed in one message. Read
+# it line by line.
+
 # %% raises=true slide="more"
 small, large = nn.Linear(2, 2), nn.Linear(3, 2, bias=False)
 large.load_state_dict(small.state_dict())
@@ -677,6 +791,10 @@ nn.BatchNorm1d(4)(torch.ones(1, 4))  # the variance of one example?
 # %% [markdown] slide="subslide"
 # ## Traps that say nothing
 
+# %% [markdown] slide="notes"
+# Without `eval` each answer is another one. This is the most common mistake
+# with dropout.
+
 # %% slide="more"
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
@@ -687,6 +805,10 @@ print("with eval:   ", [f"{net(x).sum().item():.1f}" for _ in range(3)])
 
 # %% [markdown] slide="subslide"
 # ## A backup that is none
+
+# %% [markdown] slide="notes"
+# The state shares memory with the layer, so it changes with it. A copy is a
+# copy only after `clone` or `deepcopy`.
 
 # %% slide="more"
 layer = nn.Linear(2, 1)
@@ -701,6 +823,10 @@ print(best_so_far["weight"])
 
 # %% [markdown] slide="subslide"
 # ## First the network, then the optimizer
+
+# %% [markdown] slide="notes"
+# The optimizer holds the old tensors. New layers have to be made before it,
+# or added as a group.
 
 # %% slide="more"
 net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
@@ -727,3 +853,7 @@ print([id(p) in known for p in net.parameters()])
 #
 # **Next:** chapter 08 gives these parameters something to reduce, and decides
 # which way to step.
+
+# %% [markdown] slide="notes"
+# The first question is about design. The package of the exercise is one of
+# the two answers.

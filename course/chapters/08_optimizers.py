@@ -59,6 +59,10 @@ viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
 # Where are $x$ and $y$ after 50 steps, with the rates $\eta$ = 0.01, 0.1 and
 # 0.13? One of them is too small and one too large.
 
+# %% [markdown] slide="notes"
+# Compute the factors first: the rate 0.13 multiplies y by more than one in
+# size. It diverges without an error.
+
 # %% slide="more"
 for rate in (0.01, 0.1, 0.13):
     place = torch.tensor([-2.0, 1.0], requires_grad=True)
@@ -113,6 +117,10 @@ for name, makes in tried.items():
     print(f"{name:<14} median {ends[8]:.0e},",
           f"from {ends[0]:.0e} to {ends[-1]:.0e}")
 
+# %% [markdown] slide="notes"
+# Sixteen starts, and the median decides. One start would say nothing about
+# the three methods.
+
 # %% [markdown]
 # On this valley momentum is far ahead, plain descent comes second, and Adam,
 # which many people use for everything, last. The valley is a simple one: its
@@ -129,6 +137,10 @@ for name, makes in tried.items():
 # | choose a class | `cross_entropy` | $-\log p_{\text{right}}$ |
 # | yes or no | `binary_cross_entropy_with_logits` | the same, for two |
 
+# %% [markdown] slide="notes"
+# Three tasks, three losses. Each is minus the logarithm of a probability,
+# under an assumption about the noise.
+
 # %% [markdown]
 # Why not squares for classes as well? Because of their gradient. Take two
 # classes and let $s$ be the lead of the right one over the other; $p = 1/(1 + e^{-s})$
@@ -136,6 +148,10 @@ for name, makes in tried.items():
 
 # %% [markdown] slide="subslide"
 # ## Why not squares, for classes?
+
+# %% [markdown] slide="notes"
+# Look at the derivatives on the right. Where the network is quite wrong, the
+# squared error has almost no derivative.
 
 # %% slide="more" show="output"
 s = torch.linspace(-8, 8, 200, requires_grad=True)
@@ -189,6 +205,10 @@ plt.show()
 # %% [markdown] slide="subslide"
 # ## The textbook's line, for scores 100 and 99
 
+# %% [markdown] slide="notes"
+# exp(100) overflows in float32. The other formula subtracts the largest score
+# first and gives the same number.
+
 # %% slide="more"
 scores = torch.tensor([100.0, 99.0])
 print("textbook:", -(scores.exp() / scores.exp().sum())[0].log())
@@ -216,6 +236,10 @@ print("toytorch:", nn.functional.cross_entropy(scores, torch.tensor(0)))
 # %% [markdown] slide="subslide"
 # ## No gradient is not a gradient of 0
 
+# %% [markdown] slide="notes"
+# No gradient means that nothing happens; a gradient of 0 still decays the
+# weight. Ask when the difference matters.
+
 # %% slide="more"
 for grad in (None, torch.zeros(1)):
     p = torch.ones(1, requires_grad=True)
@@ -233,6 +257,9 @@ for grad in (None, torch.zeros(1)):
 
 # %% [markdown] slide="subslide"
 # ## Groups: each with numbers of its own
+
+# %% [markdown] slide="notes"
+# Three groups with numbers of their own. Biases are often left without decay.
 
 # %% slide="more"
 body, head = nn.Linear(64, 32), nn.Linear(32, 10)
@@ -252,6 +279,10 @@ for group in optimizer.param_groups:
 
 # %% [markdown] slide="subslide"
 # ## The loss in cents: who notices?
+
+# %% [markdown] slide="notes"
+# A hundred times the loss is a hundred times the gradient. Descent diverges,
+# and Adam does not notice.
 
 # %% slide="more"
 def arrive(make, factor, steps=20):
@@ -296,6 +327,10 @@ def scheduled(schedule, **options):
 # %% [markdown] slide="slide"
 # ## A noisy gradient, three schedules
 
+# %% [markdown] slide="notes"
+# The noise stays the same, and a smaller rate averages over it. Compare the
+# ends of the three walks.
+
 # %% keep=true slide="more" show="output"
 three = {
     "constant": scheduled(lr_scheduler.ConstantLR, factor=1.0),
@@ -339,9 +374,17 @@ for step in range(5):
 
 # %% exercise="optim.cross_entropy" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Fifteen minutes. Subtract the largest score, and leave the ignored labels
+# out of the mean as well.
+
 # %% check="optim.cross_entropy" points=2
 
 # %% exercise="optim.sgd" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Eighteen minutes. The velocity belongs into the optimizer's state, so that
+# it is saved with it.
 
 # %% check="optim.sgd" points=3
 
@@ -385,6 +428,10 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 
 # %% exercise="optim.adam" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eighteen minutes. Both averages start at 0, and the division corrects for
+# that. Compute the first step by hand.
+
 # %% check="optim.adam" points=3
 
 # %% [markdown]
@@ -415,14 +462,26 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 
 # %% exercise="optim.adamw" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eight minutes, optional. The decay comes first and is not divided by Adam's
+# scale.
+
 # %% check="optim.adamw" points=1
 
 # %% exercise="optim.schedule" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Ten minutes. Step 0 of a warm-up of 4 is a quarter of the rate and not
+# nothing. The off-by-one is the usual mistake.
 
 # %% check="optim.schedule" points=1
 
 # %% [markdown] slide="subslide"
 # ## Your schedule, and three of toytorch's
+
+# %% [markdown] slide="notes"
+# Four schedules over a hundred steps. Ask which of them needs to know how
+# many steps there will be.
 
 # %% slide="more" show="output"
 share = use("optim.schedule")
@@ -448,6 +507,10 @@ plt.show()
 
 # %% exercise="optim.clip" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes, optional. One norm over all parameters together: clipping each
+# alone would change the direction.
+
 # %% check="optim.clip" points=1
 
 # %% [markdown] slide="slide"
@@ -456,6 +519,10 @@ plt.show()
 # A network that reads digits, begun from a formula and not at random, takes 30
 # steps with *your* optimizers. PyTorch 2.13 has done the same; its losses are
 # written down.
+
+# %% [markdown] slide="notes"
+# The network starts from a formula, so PyTorch gives the same numbers. They
+# are recorded here.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -493,6 +560,10 @@ def losses_of(make, cross_entropy, steps=30):
 # %% [markdown] slide="subslide"
 # ## Thirty steps each
 
+# %% [markdown] slide="notes"
+# Every optimizer of the exercises must reach the recorded loss. If one does
+# not, look at its second step.
+
 # %% slide="more"
 Adaptive = use("optim.adam")
 Decaying, entropy = use("optim.adamw"), use("optim.cross_entropy")
@@ -512,6 +583,10 @@ for name, curve in curves.items():
 # %% [markdown] slide="subslide"
 # ## Four optimizers, all of them yours
 
+# %% [markdown] slide="notes"
+# Do not read a ranking out of this picture: each has another rate, and thirty
+# steps are few.
+
 # %% slide="more" show="output"
 figure, axes = plt.subplots(figsize=(7.2, 3))
 for name, curve in curves.items():
@@ -526,6 +601,10 @@ plt.show()
 
 # %% [markdown] slide="subslide"
 # ## All six together
+
+# %% [markdown] slide="notes"
+# All exercises of the chapter in one loop of a dozen lines. Let the class name
+# each of them.
 
 # %% slide="more"
 share, clip = use("optim.schedule"), use("optim.clip")
@@ -547,6 +626,10 @@ for _ in range(10):
 
 # %% [markdown] slide="subslide"
 # ## How many does it read?
+
+# %% [markdown] slide="notes"
+# On the left the schedule, on the right the norms before clipping. The line
+# is where they are cut.
 
 # %% slide="more"
 with torch.no_grad():
@@ -577,6 +660,10 @@ plt.show()
 # With these two, your package can train. The loss is a `Function` of chapter
 # 06, and the optimizer steps tensors of chapter 04.
 
+# %% [markdown] slide="notes"
+# With a loss and an optimizer the package can train. Both are small, because
+# the chapter has done the work.
+
 # %%
 import numpy as np
 
@@ -584,9 +671,17 @@ from mytorch.function import Function
 
 # %% exercise="optim.loss" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Eighteen minutes. The gradient is p minus the one-hot label, over n. Derive
+# it before they start.
+
 # %% check="optim.loss" points=2
 
 # %% exercise="optim.package" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Thirty minutes, homework. The state is two averages for each parameter and
+# one count of steps.
 
 # %% check="optim.package" points=4
 
@@ -598,6 +693,9 @@ from mytorch.function import Function
 # toytorch nor the course. **Predict**: how many of 600 unseen points will it
 # put on the right arm?
 
+# %% [markdown] slide="notes"
+# Predict first. The program imports NumPy and the package, and nothing else.
+
 # %% slide="more" show="output" varies=true
 milestone(8)
 
@@ -607,8 +705,16 @@ milestone(8)
 # toytorch's optimizers define *one rule for one parameter*. The base class goes
 # over groups and parameters.
 
+# %% [markdown] slide="notes"
+# A rule for one parameter is all that an optimizer has to say. The next slide
+# shows who calls it.
+
 # %% [markdown] slide="subslide"
 # ## The base class goes over groups and parameters
+
+# %% [markdown] slide="notes"
+# Loops over groups and parameters, and what happens to a missing gradient. It
+# is written once for all.
 
 # %% slide="more" show="output"
 look(torch.optim.Optimizer._step)
@@ -632,6 +738,10 @@ look(torch.optim.SGD.update, use("optim.sgd").step)
 #
 # **Predict:** for a network of 7,210 parameters, how many more does the
 # optimizer keep: plain SGD, SGD with momentum, Adam?
+
+# %% [markdown] slide="notes"
+# Predict the three multiples of the network's size. Adam's state is twice the
+# network.
 
 # %%
 def remembered(optimizer):
@@ -682,6 +792,10 @@ def best(work, times=200):
 # %% [markdown] slide="subslide"
 # ## Forward, backward, step
 
+# %% [markdown] slide="notes"
+# The step is a visible part of the time for a small network. Ask for its
+# share before you show it.
+
 # %% slide="more" varies=true
 def forward():
     return nn.functional.cross_entropy(model(x[:32]), labels[:32])
@@ -703,6 +817,10 @@ print(f"forward {one:.0f} µs, backward {two - one:.0f} µs,",
 #
 # Run on purpose. Read the last line of each error.
 
+# %% [markdown] slide="notes"
+# A generator is used up by the first loop. The second mistake hands in a
+# result instead of a parameter.
+
 # %% raises=true slide="more"
 parameters = model.parameters()
 print(len(list(parameters)), "parameters")
@@ -720,6 +838,10 @@ torch.optim.SGD([w], lr=0.1, nesterov=True)  # ahead of what?
 
 # %% [markdown] slide="subslide"
 # ## `zero_grad` forgotten
+
+# %% [markdown] slide="notes"
+# Old gradients are added to the new ones. It looks like a momentum that is
+# never damped.
 
 # %% slide="more"
 for forget in (False, True):
@@ -743,6 +865,10 @@ for forget in (False, True):
 
 # %% [markdown] slide="subslide"
 # ## Softmax twice
+
+# %% [markdown] slide="notes"
+# `cross_entropy` wants scores. Probabilities instead cost accuracy without an
+# error.
 
 # %% slide="more"
 perfect = torch.zeros(1, 10)
@@ -769,6 +895,10 @@ print("the first step will have the rate", optimizer.param_groups[0]["lr"])
 # %% [markdown] slide="subslide"
 # ## A step before the gradient
 
+# %% [markdown] slide="notes"
+# A step without a gradient does nothing and says nothing. Ask for the right
+# order of the four calls.
+
 # %% slide="more"
 layer = nn.Linear(2, 1)
 before = layer.weight.clone()
@@ -794,3 +924,7 @@ print("changed:", not torch.equal(before, layer.weight))
 #   of a network do that gets everything right? (Label smoothing; decay.)
 #
 # **Next:** chapter 09 brings the batches.
+
+# %% [markdown] slide="notes"
+# The diagonal valley is a good experiment for those who finish early: change
+# one line and walk.

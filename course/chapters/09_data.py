@@ -48,6 +48,10 @@ viz.batches(
 # sees everything twice. How many of the 68 penguins that we kept back will it
 # recognise: with the left order, and with the right one?
 
+# %% [markdown] slide="notes"
+# Vote on both numbers. Sorted by species, the last batches decide what the
+# network remembers.
+
 # %%
 mean, std = features[rows].mean(0), features[rows].std(0)
 standard = (features - mean) / std
@@ -95,6 +99,10 @@ for shuffle in (False, True):
 #
 # The `DataLoader` puts them together. Each can be replaced alone.
 
+# %% [markdown] slide="notes"
+# Four parts with one job each. Ask which one to replace for each of three
+# wishes from the class.
+
 # %% slide="more"
 loader = DataLoader(penguins, batch_size=16, shuffle=True)
 inputs, targets = next(iter(loader))
@@ -111,6 +119,10 @@ print("an epoch:   ", len(loader), "batches, the last one with",
 
 # %% [markdown] slide="subslide"
 # ## A list of dictionaries becomes a dictionary
+
+# %% [markdown] slide="notes"
+# Collation keeps the structure and stacks what is at its leaves. Texts stay a
+# list.
 
 # %% slide="more"
 birds = [{"name": "Ada", "size": (39.1, 18.7), "year": 2007},
@@ -134,6 +146,10 @@ for batch in DataLoader(birds, batch_size=3):
 
 # %% [markdown] slide="subslide"
 # ## Transforms run when an example is asked for
+
+# %% [markdown] slide="notes"
+# The same index gives three different pictures. A transform runs each time
+# that an example is asked for.
 
 # %% slide="more"
 from toytorch.vision import transforms
@@ -189,13 +205,25 @@ for batch in DataLoader(Stream("stream"), batch_size=4):
 
 # %% exercise="data.standardised" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes. Mean and deviation come from the training data only. Ask
+# what would leak otherwise.
+
 # %% check="data.standardised" points=2
 
 # %% exercise="data.shuffled" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. A rotation is not a permutation at random: all orders must be
+# equally likely.
+
 # %% check="data.shuffled" points=2
 
 # %% exercise="data.batches" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Eight minutes. The order may change in each epoch, so it must be asked for
+# anew.
 
 # %% check="data.batches" points=2
 
@@ -211,6 +239,10 @@ viz.batches(species[rows], datasets.PENGUIN_SPECIES,
 
 # %% exercise="data.collate" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Fifteen minutes. Write the cases in the order of the table and call the
+# function itself for the inner ones.
+
 # %% check="data.collate" points=3
 
 # %% [markdown] slide="slide"
@@ -219,6 +251,10 @@ viz.batches(species[rows], datasets.PENGUIN_SPECIES,
 # With `num_workers=2` two processes fetch batches. They write them into
 # **shared memory**, so that only a short message has to travel. The second
 # bar of each worker shows the slots there.
+
+# %% [markdown] slide="notes"
+# Step to the moment when a finished batch waits for an earlier one. The slots
+# are the shared memory.
 
 # %% keep=true slide="more" show="output"
 viz.loader_steps([4, 1, 1, 2, 2, 1, 4, 1], workers=2, ahead=2)
@@ -251,6 +287,10 @@ for _ in range(3):
 
 # %% exercise="data.in_order" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twenty minutes. Play with the pool first: ask, then hear. The next job is
+# asked for before the batch is handed on.
+
 # %% check="data.in_order" points=4
 
 # %% [markdown]
@@ -264,6 +304,10 @@ viz.loader_steps([3, 3, 3, 3, 3, 3], workers=3, ahead=1, step=2,
 # ## Plug in: penguins, on four of your answers
 #
 # Everything between the table and the network is yours.
+
+# %% [markdown] slide="notes"
+# Everything between the table and the network is from the exercises.
+# Standardise the test data like the training data.
 
 # %% slide="more"
 Table = use("data.standardised")
@@ -285,6 +329,9 @@ print("more than 9 of 10 unseen penguins right:",
 
 # %% [markdown] slide="subslide"
 # ## Two of the four columns, and the answers
+
+# %% [markdown] slide="notes"
+# Two of four columns. Where the colours mix, the other two columns decide.
 
 # %% slide="more" show="output" varies=true
 bill, flipper = features[test.indices][:, [0, 2]].numpy().T
@@ -310,6 +357,10 @@ plt.show()
 
 # %% [markdown] slide="subslide"
 # ## Two real processes, on your schedule
+
+# %% [markdown] slide="notes"
+# Real processes on the schedule of the exercise. The batches must be the same
+# as without workers.
 
 # %% slide="more"
 class Scheduled(DataLoader):
@@ -360,7 +411,15 @@ print("more than 90 % of unseen digits right:", read(moving, 2) > 0.9)
 # One class for your package: order, batches and collation in one. It has no
 # workers; chapter 16 adds processes.
 
+# %% [markdown] slide="notes"
+# One class for the package. It is short because the chapter has built its
+# parts.
+
 # %% exercise="data.package" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Thirty-five minutes, homework. Length, order, batches and collation are
+# checked one after the other.
 
 # %% check="data.package" points=4
 
@@ -368,6 +427,10 @@ print("more than 90 % of unseen digits right:", read(moving, 2) > 0.9)
 # ## Look inside
 #
 # How toytorch gathers batches:
+
+# %% [markdown] slide="notes"
+# Compare with the sampler of batches of the exercise. The remainder is
+# handled at the end.
 
 # %% slide="more" show="output"
 from toytorch.utils.data import BatchSampler
@@ -403,6 +466,10 @@ look(worker.work)
 # Each example takes 4 ms to come, as from a slow disk; there are 64, in
 # batches of 8. So one process needs a quarter of a second. **Predict** the
 # time of an epoch with 1, 2 and 4 workers, and then with 1 and 2 for data that
+# already lie in memory.
+
+# %% [markdown] slide="notes"
+# Predict all times. Workers hide waiting; they do not help where the data
 # already lie in memory.
 
 # %%
@@ -473,6 +540,9 @@ plt.show()
 #
 # Run on purpose.
 
+# %% [markdown] slide="notes"
+# Two errors on purpose. In the second, two arguments would decide the order.
+
 # %% raises=true slide="more"
 uneven = [torch.zeros(2), torch.zeros(3)]
 next(iter(DataLoader(uneven, batch_size=2)))  # your collate pads
@@ -491,6 +561,10 @@ next(iter(DataLoader(datasets.penguin_table(), batch_size=4)))
 # ## Traps that say nothing
 #
 # A stream, two workers, and each example twice:
+
+# %% [markdown] slide="notes"
+# Each worker has the whole stream. Ask how a worker can know which part is
+# its own: `get_worker_info`.
 
 # %% slide="more"
 stream = Stream(range(6))
@@ -544,6 +618,10 @@ print("no workers", list(share(stream, None)))
 # worker with the generator in it. All of them then draw the same numbers.
 # `pickle` makes such copies, so you can see it without any process:
 
+# %% [markdown] slide="notes"
+# A copied generator gives the same numbers in each worker. The remedy is a
+# seed for each worker.
+
 # %% slide="more"
 import pickle
 
@@ -593,6 +671,10 @@ print(pickle.dumps(Noisy, protocol=0))
 #
 # A batch of 16 and one of 2: what is the mean of all 18 losses?
 
+# %% [markdown] slide="notes"
+# The small batch counts as much as the large one. Weight each mean by its
+# number of examples.
+
 # %% slide="more"
 losses = torch.cat([torch.full((16,), 1.0), torch.full((2,), 10.0)])
 means = [batch.mean() for batch in losses.split(16)]
@@ -618,3 +700,7 @@ print("mean of the examples:      ", losses.mean().item())
 #
 # **Next:** chapter 10 trains for real: learning curves, checkpoints, early
 # stopping, and a network that somebody else has trained before.
+
+# %% [markdown] slide="notes"
+# The third question is what a loader's state is. Ask which numbers have to be
+# saved.

@@ -76,6 +76,10 @@ final = datasets.spirals(3000, noise=0.4, generator=dice)
 # prefer any class. **Write down:** what is its cross entropy then? (The loss is
 # $-\log$ of the probability it gives to the right class.)
 
+# %% [markdown] slide="notes"
+# Write the number down: minus the logarithm of one tenth. If the first loss
+# is another one, something is wrong.
+
 # %%
 all_images, all_labels = datasets.digits(train=True)
 images, labels = all_images[:1200], all_labels[:1200]  # to train
@@ -112,6 +116,10 @@ print(f"loss {loss.item():.1f}, log(10) = {torch.tensor(10.).log():.1f}")
 # A network that cannot learn **twenty** examples by heart will not learn a
 # thousand. Try this first, each time. It takes a second and finds most bugs.
 
+# %% [markdown] slide="notes"
+# Twenty examples by heart. If this fails, more data will not help: look for
+# the bug first.
+
 # %% slide="more" varies=true
 few, theirs = images[:20], labels[:20]
 optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
@@ -137,6 +145,10 @@ for step in range(41):
 
 # %% [markdown] slide="subslide"
 # ## A module says what a step is
+
+# %% [markdown] slide="notes"
+# A module that says what a step is. The loop, the devices and the checkpoints
+# are the trainer's work.
 
 # %% slide="more"
 from toytorch.trainer import Callback, Trainer, TrainerModule
@@ -170,6 +182,10 @@ trainer = Trainer(max_epochs=5, enable_progress_bar=False)
 trainer.fit(spiral, train, held_back)
 print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 
+# %% [markdown] slide="notes"
+# Read the names that were logged. The validation loss is among them, and the
+# exercise about stopping decides by it.
+
 # %% [markdown] slide="slide"
 # ## Build
 #
@@ -185,17 +201,33 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 
 # %% exercise="training.fit" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twenty minutes. Two modes, two halves: train on one, judge on the other
+# without gradients.
+
 # %% check="training.fit" points=4
 
 # %% exercise="training.checkpoint" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Fifteen minutes. Model, optimizer, schedule and generator: without any of
+# them it does not go on exactly.
 
 # %% check="training.checkpoint" points=3
 
 # %% exercise="training.patience" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. Below the best by more than the tolerance, counted in a row.
+# Trace five losses on the whiteboard.
+
 # %% check="training.patience" points=2
 
 # %% exercise="training.freeze" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Ten minutes. Frozen parts are set to evaluation too: a batch norm changes
+# its averages in training, gradient or not.
 
 # %% check="training.freeze" points=2
 
@@ -205,6 +237,9 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 # Three networks of one kind: one sees 100 digits, one 400, one all 1,200.
 # **Predict** for each: how many of the digits it has seen does it read right in
 # the end, and how many of the 237 in the validation set?
+
+# %% [markdown] slide="notes"
+# Predict six numbers before the picture. The seen digits are the easy half.
 
 # %%
 train_on = use("training.fit")
@@ -234,6 +269,10 @@ def curves(count, epochs):
 
 # %% [markdown] slide="subslide"
 # ## Learning curves: the gap
+
+# %% [markdown] slide="notes"
+# The gap between the two curves closes with more data. Ask what would close
+# it with the same data.
 
 # %% slide="more" show="output" varies=true
 import matplotlib.pyplot as plt
@@ -270,6 +309,10 @@ print("after all 1,200: more than 95 % for validation?", unseen[-1] > 0.95)
 # %% [markdown] slide="subslide"
 # ## What is taken for what
 
+# %% [markdown] slide="notes"
+# The diagonal is what was read right. Ask which pair is confused most, and
+# whether people would be.
+
 # %% slide="more" show="output" varies=true
 with torch.no_grad():
     answers = model.eval()(test_images).argmax(1)
@@ -304,6 +347,10 @@ viz.confusion(matrix)
 
 # %% [markdown] slide="subslide"
 # ## Your patience, in the Trainer
+
+# %% [markdown] slide="notes"
+# Four seeds, because one would prove nothing. Compare the epochs at which
+# each stopped.
 
 # %%
 class StopInTime(Callback):
@@ -358,6 +405,10 @@ for seed in range(4):
 # %% [markdown] slide="subslide"
 # ## Six epochs, or three and three
 
+# %% [markdown] slide="notes"
+# Bit for bit the same is possible. Ask what is missing if it is only nearly
+# the same.
+
 # %%
 def run(seed):
     """Everything that a training has, as at the start of a program."""
@@ -407,6 +458,9 @@ print("the same to the last bit:",
 # %% [markdown] slide="subslide"
 # ## What a checkpoint holds
 
+# %% [markdown] slide="notes"
+# Walk through the parts of the file. The optimizer's part is the largest.
+
 # %% slide="more" show="output"
 viz.contents(torch.load(path), depth=1)
 
@@ -429,6 +483,10 @@ viz.contents(torch.load(path))
 # `lenet(weights="digits")` has learned the ten digits. Our question is another
 # one: **odd or even**, and we have only 60 examples. We keep its eyes, the
 # convolutions, and give it a new head.
+
+# %% [markdown] slide="notes"
+# Sixty examples are few. The convolutions are kept, and only the head is
+# learned.
 
 # %%
 from toytorch.vision.models import lenet
@@ -471,6 +529,10 @@ print(f"with LeNet's eyes: {numbers:4} numbers learned, {share:.1%} right")
 # %% [markdown] slide="subslide"
 # ## What the graph keeps for the backward pass
 
+# %% [markdown] slide="notes"
+# Frozen layers keep nothing for the backward pass. So fine-tuning needs less
+# memory as well.
+
 # %% slide="more"
 def saved_bytes(result):
     """What all nodes behind a result keep for backward."""
@@ -495,6 +557,10 @@ for name, model in (("all trained", alone), ("eyes frozen", tuned)):
 # The last layer for pictures. Its windows are those of your `Layout` from
 # chapter 02, and it is a `Function` of chapter 06.
 
+# %% [markdown] slide="notes"
+# The convolution joins two earlier files: windows from the layout, and a
+# Function for the derivative.
+
 # %%
 import numpy as np
 
@@ -502,6 +568,10 @@ from mytorch.function import Function
 from mytorch.layout import Layout
 
 # %% exercise="training.conv" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Forty minutes, homework. Forward is one product over all windows. Backward
+# adds each window's share to its place.
 
 # %% check="training.conv" points=5
 
@@ -511,6 +581,9 @@ from mytorch.layout import Layout
 # Your convolution, loader, loss and optimizer, and NumPy. 1,200 images train, 300
 # are watched, and 297 are looked at once, at the end.
 
+# %% [markdown] slide="notes"
+# Predict the share of test digits. They are looked at once, at the end.
+
 # %% slide="more" show="output" varies=true
 milestone(10)
 
@@ -518,6 +591,10 @@ milestone(10)
 # ## Look inside
 #
 # How many sources of chance has a program? toytorch's `Trainer` saves four:
+
+# %% [markdown] slide="notes"
+# Four sources of chance: toytorch's, Python's, NumPy's, and the loader's own
+# generators. Forget one and the run cannot be repeated.
 
 # %% slide="more" show="output"
 from toytorch.trainer import random_state
@@ -577,6 +654,10 @@ print("something was written:", sum(p.stat().st_size for p in files) > 100)
 # A network with $n$ bytes of parameters. **Predict** the size of all that has
 # to be saved, as a multiple of $n$: with plain SGD, with momentum, with Adam.
 
+# %% [markdown] slide="notes"
+# Predict the three multiples. Adam's two averages make the file three times
+# as large.
+
 # %%
 def tensor_bytes(value):
     """The bytes of all tensors in nested dictionaries."""
@@ -610,6 +691,10 @@ for name, make in (("SGD     ", lambda p: SGD(p, 0.1)),
 #
 # Run on purpose. You want to keep the best weights:
 
+# %% [markdown] slide="notes"
+# The state shares memory with the model, so it has moved on. Only the copy is
+# the best one.
+
 # %% slide="more"
 model = nn.Linear(2, 1, bias=False)
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -627,6 +712,10 @@ print("best is the model:", torch.equal(best["weight"], model.weight))
 # %% [markdown] slide="subslide"
 # ## One network, two answers
 
+# %% [markdown] slide="notes"
+# Dropout and batch norm answer differently in the two modes. Switch to
+# evaluation before judging.
+
 # %% slide="more"
 model = network()
 twice = [model(few[:4]) for _ in range(2)]  # in training mode
@@ -643,6 +732,10 @@ print("evaluation mode, the same twice:     ", torch.equal(*twice))
 # %% [markdown] slide="subslide"
 # ## A file for another network
 
+# %% [markdown] slide="notes"
+# The message lists each name and both shapes. Ask what one may leave out when
+# loading on purpose.
+
 # %% raises=true slide="more"
 two = lenet(size=8, num_classes=2)
 lenet(size=8).load_state_dict(two.state_dict())
@@ -652,6 +745,10 @@ lenet(size=8).load_state_dict(two.state_dict())
 #
 # A `.pt` file is a zip with raw numbers and a pickle, and a pickle may say:
 # *call this function*.
+
+# %% [markdown] slide="notes"
+# A pickle can call any function. Show the names inside the file: numbers in
+# one place, the pickle in another.
 
 # %% slide="more"
 import io
@@ -678,6 +775,10 @@ with zipfile.ZipFile(path) as good, zipfile.ZipFile(changed, "w") as bad:
                      else good.read(name))
 torch.load(io.BytesIO(changed.getvalue()))
 
+# %% [markdown] slide="notes"
+# The changed file is refused: only known types are built. Never switch that
+# off for a file from a stranger.
+
 # %% [markdown]
 # toytorch reads tensors, containers, numbers and strings, and refuses the rest.
 # So does PyTorch since 2.6, unless you tell it `weights_only=False`. Files of
@@ -700,3 +801,7 @@ folder.cleanup()
 #
 # **Next:** chapter 11 measures. Where does the time of a step go, and why is a
 # sum of three tensors as slow as three sums?
+
+# %% [markdown] slide="notes"
+# The first question is about honesty in reporting. The lowest of many numbers
+# looks better than it is.

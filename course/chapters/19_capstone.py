@@ -59,6 +59,10 @@ plt.show()
 # that knows how often each letter occurs, (3) of one that also knows the letter
 # before.
 
+# %% [markdown] slide="notes"
+# Three losses, each below the one before. The first is the logarithm of the
+# number of letters.
+
 # %% slide="more" show="output"
 from toytorch.vision import datasets
 
@@ -85,6 +89,10 @@ print(f"letter pairs: {-np.log(pairs[data[:-1], data[1:]]).mean():.2f}")
 #
 # Three letters, and for each a *query* (what it looks for), a *key* (what it
 # offers) and a *value* (what it hands over). Here each is a single number.
+
+# %% [markdown] slide="notes"
+# Compute one row by hand. The future is set to minus infinity before the
+# softmax, so its weight is 0.
 
 # %% slide="more"
 q = np.array([1.0, 2.0, 1.0])
@@ -124,9 +132,17 @@ print("result", (weights @ v).round(1))
 
 # %% exercise="capstone.embedding" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Fifteen minutes. A row is picked by an index; the gradient is added to that
+# row, also when it occurs twice.
+
 # %% check="capstone.embedding" points=2
 
 # %% exercise="capstone.norm" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Fifteen minutes. Mean and variance depend on the input, so three terms meet
+# in the gradient.
 
 # %% check="capstone.norm" points=2
 
@@ -151,6 +167,10 @@ print("result", (weights @ v).round(1))
 
 # %% exercise="capstone.attention" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Forty minutes, homework. Draw the shapes of the heads on the whiteboard: batch,
+# heads, time, size.
+
 # %% check="capstone.attention" points=6
 
 # %% [markdown] slide="slide"
@@ -161,8 +181,16 @@ print("result", (weights @ v).round(1))
 # tenths of the story and is tested on the last tenth. toytorch is not there.
 # **Predict**: will it get below the letter pairs on text it has never seen?
 
+# %% [markdown] slide="notes"
+# Everything in this program is from the package. Predict whether it beats the
+# table of letter pairs.
+
 # %% [markdown] slide="subslide"
 # ## Milestone: what it learned, and what it writes
+
+# %% [markdown] slide="notes"
+# It takes about ten seconds. Read the text aloud: words appear, sense does
+# not.
 
 # %% slide="more" show="output" varies=true
 milestone(19)  # about ten seconds
@@ -178,6 +206,10 @@ milestone(19)  # about ten seconds
 # toytorch's own attention does the same in one fused operation. Here is the
 # part that is run where no fast kernel fits, beside yours:
 
+# %% [markdown] slide="notes"
+# The same steps in one operation: scores, mask, softmax, sum. Compare line by
+# line.
+
 # %%
 from toytorch.nn import functional
 
@@ -189,6 +221,10 @@ look(functional.scaled_dot_product_attention, use("capstone.attention"))
 # The scores are a matrix of time × time for each head. **Predict**: by what
 # factor does the number of scores grow when the text is twice as long, and by
 # what factor do the parameters?
+
+# %% [markdown] slide="notes"
+# Predict both factors. Twice the text is four times the scores, and no
+# parameter more.
 
 # %% slide="more"
 attention = use("capstone.attention")
@@ -211,6 +247,10 @@ for time in (32, 64, 128, 256):
 # **No position.** Attention compares vectors, and where they stand plays no
 # part: without the mask, a shuffled text gives the shuffled result. That is why
 # a GPT adds an embedding of the *place* to that of the letter.
+
+# %% [markdown] slide="notes"
+# Without a place, order is invisible. Then the temperature: near 0 the
+# largest wins, high makes all alike.
 
 # %% slide="more" show="output"
 x = np.random.default_rng(0).normal(size=(5, 8))
@@ -271,3 +311,7 @@ plt.show()
 #   and how would you find out?
 #
 # **Next:** chapter 20 follows the same path through PyTorch's own source.
+
+# %% [markdown] slide="notes"
+# Keeping keys and values is the first thing that real systems do. Discuss
+# what it costs in memory.

@@ -96,7 +96,10 @@ def answer(cells: list[Any], exercise: str, function: str) -> Answer:
     if not own:
         return Answer(problem=f"no cell defines {function}")
     source = ast.get_source_segment(own[-1].source, own[-1].node) or ""
-    return Answer(_pieces(needed(found, function)), source=source)
+    try:
+        return Answer(_pieces(needed(found, function)), source=source)
+    except RecursionError as error:
+        return Answer(problem=_wrong(error))
 
 
 def _wrong(error: BaseException) -> str:

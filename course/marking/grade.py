@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 import os
-import random
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from course.build.source import read
 from course.contents import Chapter
 from course.judge import Outcome, Verdict
 from course.marking import extract, known, screen, supervisor
-from course.marking.known import BASELINE, baseline
+from course.marking.known import BASELINE
 from course.marking.submissions import Submission
 from course.marking.supervisor import Limits, Result
 from course.records import Exercise
@@ -160,7 +159,7 @@ def missing(student: str, chapter: Chapter) -> list[Judged]:
 
 
 class Marker:
-    """Marks answers. What reference and mutants come to is found out once per exercise."""
+    """Marks answers. Whether an exercise can be marked here is found out once, by its reference."""
 
     def __init__(
         self, folder: Path, limits: Limits, screened: bool = True, *, fresh: bool = False
@@ -169,11 +168,11 @@ class Marker:
         self.limits = limits
         self.screened = screened
         self.fresh = fresh
-        self._known: dict[str, Result] = {}
+        self._whole: dict[str, str] = {}  # what keeps an exercise from being marked, if anything
+        self._mutants: dict[str, list[list[list[str]]]] = {}
         self._came: dict[str, Came] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
-        self._chance = random.SystemRandom()
 
     def tasks(self, submission: Submission) -> list[Task]:
         """What there is to mark in a notebook."""
@@ -250,36 +249,33 @@ class Marker:
             return self._came[key]
 
     def _run(self, found: Exercise, answer: extract.Answer) -> Came:
-        controls = self._controls(found)
+        self._can_be_marked(found)
         pieces = [[piece.label, piece.source, piece.statements] for piece in answer.pieces]
-        result = supervisor.work(found, pieces, controls, self.limits, [self.folder])
+        result = supervisor.work(found, pieces, self.limits, [self.folder])
         came = self._came_to(found, result)
         verdict = came.verdict(found)
         passed = [check for check in found.checks if verdict and verdict.passed(check.title)]
-        came.share = len(passed) / len(found.checks)
-        tampered = self._tampered(found, result, controls) if came.share else ""
-        if tampered:
-            reason = f"{tampered}; look at it yourself ({came.reason})"
-            came.kind, came.reason, came.share = "suspect", reason, 0.0
+        came.share = 0.0 if came.kind == "ended" else len(passed) / len(found.checks)
         return came
 
     def _came_to(self, found: Exercise, result: Result) -> Came:
         """What the checks say of an answer, or why they say nothing."""
-        said = result.reports.get("answer")
-        if said is None:
-            ended = _ENDED[result.ended or "early"].format(**vars(self.limits))
-            kind = {"early": "ended", "start": "error"}.get(result.ended, result.ended)
-            return Came(kind, ended, seconds=result.seconds)
-        seconds = float(said["seconds"])
-        if said["wrong"]:
-            return Came("red", f"could not be loaded: {said['wrong']}", seconds=seconds)
-        outcomes = [Outcome(*row) for row in said["outcomes"]]
+        seconds = result.seconds
+        if result.wrong:
+            return Came("red", f"could not be loaded: {result.wrong}", seconds=seconds)
+        outcomes = [Outcome(*row) for row in result.outcomes]
+        if result.ended or not outcomes:
+            ended = result.ended or "early"
+            kind = {"early": "ended", "start": "error"}.get(ended, ended)
+            reason = _ENDED[ended].format(**vars(self.limits))
+            state = "red" if outcomes else ""
+            return Came(kind, reason, 0.0, seconds, state, list(result.outcomes))
         state = judge.state_of(outcomes)
         if state == "open":
             return Came("open", "raises NotImplementedError", 0.0, seconds, state)
         if state == "green":
             reason = f"all {len(found.checks)} checks pass"
-            return Came(state, reason, 0.0, seconds, state, said["outcomes"])
+            return Came(state, reason, 0.0, seconds, state, list(result.outcomes))
         mutant = judge.recognise(found, outcomes, lambda n: self._signature(found, n))
         verdict = Verdict(found, state, outcomes, mutant)
         failure = verdict.failure
@@ -289,60 +285,31 @@ class Marker:
             more = _ENDED["memory"].format(**vars(self.limits)).removesuffix(" and was ended")
             kind, reason = "memory", f"{more}. {reason}"
         position = None if mutant is None else found.mutants.index(mutant)
-        return Came(kind, reason, 0.0, seconds, state, said["outcomes"], position)
-
-    def _tampered(self, found: Exercise, result: Result, controls: list[str]) -> str:
-        """Whether the checks tell right from wrong after the answer as they did without it."""
-        before = self._baseline(found).reports
-        for name in controls:
-            report = result.reports.get(name)
-            if report is None:
-                return "after this code had run, the checks did not come to their end"
-            if _kinds(report) != _kinds(before[name]):
-                what = "the reference" if name == "reference" else "a known mistake"
-                return (
-                    f"after this code had run, {what} no longer comes out as it should: "
-                    "it changes the checks or the framework"
-                )
-        return ""
+        return Came(kind, reason, 0.0, seconds, state, list(result.outcomes), position)
 
     # -- what is known of an exercise -------------------------------------------------------------
 
-    def _baseline(self, found: Exercise) -> Result:
+    def _can_be_marked(self, found: Exercise) -> None:
         with self._locked(found.name):
-            if found.name not in self._known:
-                self._known[found.name] = baseline(found)
-            result = self._known[found.name]
-        why = _why_not(result)
+            if found.name not in self._whole:
+                self._whole[found.name] = _why_not(known.reference(found))
+        why = self._whole[found.name]
         if why:
             raise CannotMark(
                 f"not marked: the course's own answer to {found.name} does not pass behind the "
                 f"barriers ({why}); run `python3 -m course test`"
             )
-        return result
 
     def _locked(self, name: str) -> threading.Lock:
         with self._lock:
             return self._locks.setdefault(name, threading.Lock())
 
-    def _controls(self, found: Exercise) -> list[str]:
-        """The reference and the mutants that fail quickly, in an order nobody can know."""
-        reports = self._baseline(found).reports
-        quick = sorted(
-            (r["seconds"], n) for n, r in reports.items() if n not in ("ready", "answer")
-        )
-        chosen, spent = [], 0.0
-        for seconds, name in quick:
-            spent += seconds
-            if spent < 2.0 or name == "reference" or len(chosen) < 2:
-                chosen.append(name)
-        self._chance.shuffle(chosen)
-        return chosen
-
     def _signature(self, found: Exercise, position: int) -> list[tuple[str, str]]:
-        report = self._baseline(found).reports.get(str(position))
-        rows = report["outcomes"] if report else []
-        return [Outcome(*row).signature for row in rows]
+        with self._locked(f"{found.name} mutants"):
+            if found.name not in self._mutants:
+                self._mutants[found.name] = known.mutants(found)
+        rows = self._mutants[found.name]
+        return [Outcome(*row).signature for row in rows[position]] if position < len(rows) else []
 
 
 def _mark(
@@ -369,17 +336,13 @@ def _printable(text: str) -> str:
 
 def _why_not(result: Result) -> str:
     """What keeps the reference from passing; empty where it passes."""
-    said = result.reports.get("reference")
-    if said is None:
-        return _ENDED[result.ended or "early"].format(**vars(BASELINE))
-    if said["wrong"] or not said["outcomes"]:
-        return str(said["wrong"] or "it has no checks")
-    failed = next((Outcome(*row) for row in said["outcomes"] if row[1] != "ok"), None)
-    return "" if failed is None else f"{failed.check}: {failed.given} came to {failed.got}"
-
-
-def _kinds(report: dict[str, Any]) -> list[str]:
-    return [str(row[1]) for row in report["outcomes"]]
+    if result.green:
+        return ""
+    failed = next((Outcome(*row) for row in result.outcomes if row[1] != "ok"), None)
+    if result.wrong or failed is None:
+        ended = _ENDED[result.ended or "early"].format(**vars(BASELINE))
+        return result.wrong or ended
+    return f"{failed.check}: {failed.given} came to {failed.got}"
 
 
 def _reason(verdict: Verdict, failure: Outcome) -> str:

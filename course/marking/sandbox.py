@@ -2,9 +2,12 @@
 
 The audit hook in worker.py sees what Python announces, and gives the better messages. This is
 below it, and holds for what Python does not announce, too: files can be changed in the working
-folder only, and read only there and where Python, its packages and the course lie; there are no
-other processes, no sockets, no signals to others, and limits stay as they are. Both need Linux
-(Landlock 5.13), neither needs to be root. Elsewhere there is only the hook.
+folder only, and read only there and where Python, its packages and the framework lie. Of the system
+calls those are allowed that Python with NumPy needs to compute, to use threads, and to work with
+files. Whatever else there is, or a later kernel may add, is refused: other processes, sockets,
+signals to others, owners and attributes of files, memory that is no part of the process's own
+(memfd, System V), priorities, limits, names of the host. Both need Linux (Landlock 5.13), neither
+needs to be root. Elsewhere there is only the hook.
 
 Landlock: https://docs.kernel.org/userspace-api/landlock.html; seccomp: seccomp(2).
 """
@@ -28,28 +31,74 @@ _CLONE_THREAD = 0x10000
 _EPERM, _ENOSYS = 1, 38
 
 # fmt: off
-_PROCESSORS = {  # AUDIT_ARCH, then system calls by number
+_PROCESSORS = {  # AUDIT_ARCH; calls that are looked at more closely; calls that are allowed
     "x86_64": (0xC000003E, {
         "seccomp": 317, "clone": 56, "clone3": 435, "tgkill": 234, "prlimit64": 302,
-        "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "socket": 41, "socketpair": 53,
-        "connect": 42, "bind": 49, "kill": 62, "tkill": 200, "rt_sigqueueinfo": 129,
-        "rt_tgsigqueueinfo": 297, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311,
-        "io_uring_setup": 425, "bpf": 321, "mount": 165, "umount2": 166, "unshare": 272,
-        "setns": 308, "pidfd_open": 434, "pidfd_getfd": 438, "pidfd_send_signal": 424,
-        "perf_event_open": 298, "userfaultfd": 323, "keyctl": 250, "add_key": 248,
-        "request_key": 249, "chroot": 161, "setrlimit": 160, "init_module": 175,
-        "finit_module": 313, "kexec_load": 246, "reboot": 169,
+        "ioctl": 16, "fcntl": 72, "prctl": 157,
+    }, {
+        "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6,
+        "poll": 7, "lseek": 8, "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12,
+        "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "pread64": 17,
+        "pwrite64": 18, "readv": 19, "writev": 20, "access": 21, "pipe": 22, "select":
+        23, "sched_yield": 24, "mremap": 25, "msync": 26, "mincore": 27, "madvise": 28,
+        "dup": 32, "dup2": 33, "nanosleep": 35, "getpid": 39, "sendfile": 40, "exit":
+        60, "uname": 63, "flock": 73, "fsync": 74, "fdatasync": 75, "truncate": 76,
+        "ftruncate": 77, "getdents": 78, "getcwd": 79, "chdir": 80, "fchdir": 81,
+        "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86, "unlink": 87,
+        "symlink": 88, "readlink": 89, "umask": 95, "gettimeofday": 96, "getrlimit": 97,
+        "getrusage": 98, "sysinfo": 99, "times": 100, "getuid": 102, "getgid": 104,
+        "geteuid": 107, "getegid": 108, "getppid": 110, "getpgrp": 111, "getgroups":
+        115, "getpgid": 121, "getsid": 124, "rt_sigpending": 127, "rt_sigsuspend": 130,
+        "sigaltstack": 131, "statfs": 137, "fstatfs": 138, "getpriority": 140, "gettid":
+        186, "time": 201, "futex": 202, "sched_getaffinity": 204, "getdents64": 217,
+        "set_tid_address": 218, "restart_syscall": 219, "fadvise64": 221,
+        "clock_gettime": 228, "clock_getres": 229, "clock_nanosleep": 230, "exit_group":
+        231, "epoll_wait": 232, "epoll_ctl": 233, "openat": 257, "mkdirat": 258,
+        "newfstatat": 262, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat":
+        266, "readlinkat": 267, "faccessat": 269, "pselect6": 270, "ppoll": 271,
+        "set_robust_list": 273, "get_robust_list": 274, "epoll_pwait": 281, "fallocate":
+        285, "eventfd2": 290, "epoll_create1": 291, "dup3": 292, "pipe2": 293, "preadv":
+        295, "pwritev": 296, "getcpu": 309, "renameat2": 316, "getrandom": 318,
+        "membarrier": 324, "copy_file_range": 326, "preadv2": 327, "pwritev2": 328,
+        "statx": 332, "rseq": 334, "close_range": 436, "faccessat2": 439,
     }),
     "aarch64": (0xC00000B7, {
         "seccomp": 277, "clone": 220, "clone3": 435, "tgkill": 131, "prlimit64": 261,
-        "execve": 221, "execveat": 281, "socket": 198, "socketpair": 199, "connect": 203,
-        "bind": 200, "kill": 129, "tkill": 130, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240,
-        "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "io_uring_setup": 425,
-        "bpf": 280, "mount": 40, "umount2": 39, "unshare": 97, "setns": 268, "pidfd_open": 434,
-        "pidfd_getfd": 438, "pidfd_send_signal": 424, "perf_event_open": 241, "userfaultfd": 282,
-        "keyctl": 219, "add_key": 217, "request_key": 218, "chroot": 51, "setrlimit": 164,
-        "init_module": 105, "finit_module": 273, "kexec_load": 104, "reboot": 142,
+        "ioctl": 29, "fcntl": 25, "prctl": 167,
+    }, {
+        "getcwd": 17, "eventfd2": 19, "epoll_create1": 20, "epoll_ctl": 21,
+        "epoll_pwait": 22, "dup": 23, "dup3": 24, "flock": 32, "mkdirat": 34,
+        "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "statfs": 43,
+        "fstatfs": 44, "truncate": 45, "ftruncate": 46, "fallocate": 47, "faccessat":
+        48, "chdir": 49, "fchdir": 50, "openat": 56, "close": 57, "pipe2": 59,
+        "getdents64": 61, "lseek": 62, "read": 63, "write": 64, "readv": 65, "writev":
+        66, "pread64": 67, "pwrite64": 68, "preadv": 69, "pwritev": 70, "sendfile": 71,
+        "pselect6": 72, "ppoll": 73, "readlinkat": 78, "newfstatat": 79, "fstat": 80,
+        "fsync": 82, "fdatasync": 83, "exit": 93, "exit_group": 94, "set_tid_address":
+        96, "futex": 98, "set_robust_list": 99, "get_robust_list": 100, "nanosleep":
+        101, "clock_gettime": 113, "clock_getres": 114, "clock_nanosleep": 115,
+        "sched_getaffinity": 123, "sched_yield": 124, "restart_syscall": 128,
+        "sigaltstack": 132, "rt_sigsuspend": 133, "rt_sigaction": 134, "rt_sigprocmask":
+        135, "rt_sigpending": 136, "rt_sigreturn": 139, "getpriority": 141, "times":
+        153, "getpgid": 155, "getsid": 156, "getgroups": 158, "uname": 160, "getrusage":
+        165, "umask": 166, "getcpu": 168, "gettimeofday": 169, "getpid": 172, "getppid":
+        173, "getuid": 174, "geteuid": 175, "getgid": 176, "getegid": 177, "gettid":
+        178, "sysinfo": 179, "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222,
+        "fadvise64": 223, "mprotect": 226, "msync": 227, "mincore": 232, "madvise": 233,
+        "renameat2": 276, "getrandom": 278, "membarrier": 283, "copy_file_range": 285,
+        "preadv2": 286, "pwritev2": 287, "statx": 291, "rseq": 293, "close_range": 436,
+        "faccessat2": 439,
     }),
+}
+# Modes and dates stay as they are, and nobody is told: those who save or copy a file set them.
+_PRETENDED = {
+    "x86_64": (90, 91, 268, 452, 235, 261, 280, 132),  # chmod, fchmod, fchmodat, and the utime family
+    "aarch64": (52, 53, 452, 88),
+}
+_ALLOWED = {  # by what stands first (prctl) or second: nobody is sent signals, no pipe grows
+    "ioctl": (0x5401, 0x5413, 0x5421, 0x5450, 0x5451),  # terminals are asked for; close on exec
+    "fcntl": (0, 1, 2, 3, 4, 5, 6, 7, 1030),  # copies, flags, locks
+    "prctl": (15,),  # a thread's own name
 }
 # fmt: on
 
@@ -108,46 +157,50 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     known = _PROCESSORS.get(platform.machine())
     if known is None:
         return False
-    arch, calls = known
-    lines = _program(arch, dict(calls))
+    arch, special, calls = known
+    lines = _program(arch, special, calls.values(), _PRETENDED[platform.machine()])
     code = b"".join(struct.pack("HBBI", *line) for line in lines)
     buffer = ctypes.create_string_buffer(code)
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(lines), _address(buffer)))
     everybody = 1  # all threads of this process
-    return bool(libc.syscall(calls["seccomp"], 1, everybody, program) == 0)
+    return bool(libc.syscall(special["seccomp"], 1, everybody, program) == 0)
 
 
 def _address(buffer: ctypes.Array[ctypes.c_char]) -> int:
     return ctypes.addressof(buffer)
 
 
-def _program(arch: int, calls: dict[str, int]) -> list[tuple[int, int, int, int]]:
+def _program(
+    arch: int, special: dict[str, int], calls: Iterable[int], pretended: Iterable[int]
+) -> list[tuple[int, int, int, int]]:
     """The filter in the words of BPF: (operation, steps if true, steps if false, constant)."""
-    load, equal, at_least, any_bit, end = 0x20, 0x15, 0x35, 0x45, 0x06
-    number, architecture, first, third = 0, 4, 16, 32  # where they stand in struct seccomp_data
-    refuse = (end, 0, 0, 0x00050000 | _EPERM)
-    again = (load, 0, 0, number)
-    thread, own, limits = calls.pop("clone"), calls.pop("tgkill"), calls.pop("prlimit64")
-    newer = calls.pop("clone3")  # its flags cannot be seen from here; libraries fall back to clone
+    load, equal, any_bit, end = 0x20, 0x15, 0x45, 0x06
+    number, architecture, first, second, third = 0, 4, 16, 24, 32  # places in struct seccomp_data
+    allow, refuse = (end, 0, 0, 0x7FFF0000), (end, 0, 0, 0x00050000 | _EPERM)
     lines = [
         (load, 0, 0, architecture),
         (equal, 1, 0, arch),
         (end, 0, 0, 0x80000000),  # another instruction set than Python's: end the process
-        again,
-        (at_least, 0, 1, 0x40000000),  # x32's numbers
-        refuse,
-        (equal, 0, 1, newer),
+        (load, 0, 0, number),
+        # its flags cannot be seen from here; libraries fall back to clone
+        (equal, 0, 1, special["clone3"]),
         (end, 0, 0, 0x00050000 | _ENOSYS),
     ]
+    for call in calls:
+        lines += [(equal, 0, 1, call), allow]
+    for call in pretended:
+        lines += [(equal, 0, 1, call), (end, 0, 0, 0x00050000)]  # no error, and nothing done
     # a new thread, but no new process
-    lines += [(equal, 0, 4, thread), (load, 0, 0, first), (any_bit, 1, 0, _CLONE_THREAD)]
-    lines += [refuse, again]
+    lines += [(equal, 0, 4, special["clone"]), (load, 0, 0, first)]
+    lines += [(any_bit, 0, 1, _CLONE_THREAD), allow, refuse]
     # a signal to itself
-    lines += [(equal, 0, 4, own), (load, 0, 0, first), (equal, 1, 0, os.getpid()), refuse, again]
+    lines += [(equal, 0, 4, special["tgkill"]), (load, 0, 0, first)]
+    lines += [(equal, 0, 1, os.getpid()), allow, refuse]
     # limits may be read, so there is no new one (both halves of the pointer are zero)
-    lines += [(equal, 0, 6, limits), (load, 0, 0, third), (equal, 0, 2, 0)]
-    lines += [(load, 0, 0, third + 4), (equal, 1, 0, 0), refuse, again]
-    for name, call in calls.items():
-        if name != "seccomp":
-            lines += [(equal, 0, 1, call), refuse]
-    return [*lines, (end, 0, 0, 0x7FFF0000)]
+    lines += [(equal, 0, 6, special["prlimit64"]), (load, 0, 0, third), (equal, 0, 3, 0)]
+    lines += [(load, 0, 0, third + 4), (equal, 0, 1, 0), allow, refuse]
+    for name, values in _ALLOWED.items():
+        one = [x for value in values for x in ((equal, 0, 1, value), allow)]
+        place = first if name == "prctl" else second
+        lines += [(equal, 0, len(one) + 2, special[name]), (load, 0, 0, place), *one, refuse]
+    return [*lines, refuse]

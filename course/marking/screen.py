@@ -38,6 +38,7 @@ _ATTRIBUTES = _DOORS | {
     "getouterframes", "gi_frame", "settrace", "setprofile", "stride_tricks", "tb_frame", "tofile",
 }
 # fmt: on
+_PARTS = 8  # of which a name is put together; what has more is not looked at
 _HIDDEN = {name for name in _ATTRIBUTES | _NAMES if "_" in name}  # as text, for getattr
 
 
@@ -63,6 +64,9 @@ def _objections(node: ast.AST) -> Iterator[str]:
         yield f"uses {node.id}"
     elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
         yield f"uses .{node.attr}"
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+        names = (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+        yield from (f"uses .{name}" for name in names if name in _DOORS)
     elif isinstance(node, ast.Constant) and node.value in _HIDDEN:
         yield f"names {node.value!r}"
     elif isinstance(node, ast.BinOp) and _text(node) in _HIDDEN:
@@ -71,11 +75,18 @@ def _objections(node: ast.AST) -> Iterator[str]:
 
 def _text(node: ast.expr) -> str:
     """The text that a sum of texts gives, as far as it stands there."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _text(node.left) + _text(node.right)
-    return ""
+    parts = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts.append(_constant(node.right) or _text(node.right))
+        node = node.left
+        if len(parts) > _PARTS:
+            return ""
+    return _constant(node) + "".join(reversed(parts))
+
+
+def _constant(node: ast.expr) -> str:
+    text = node.value if isinstance(node, ast.Constant) else ""
+    return text if isinstance(text, str) else ""
 
 
 def fine(module: str) -> bool:

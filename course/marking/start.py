@@ -1,8 +1,9 @@
-"""Starting workers and ending them.
+"""Starting workers and referees, and ending them.
 
 Reading the framework takes a second or two, so on Linux one process reads it and forks a worker
-whenever it is asked to. That process runs no code of a submission. Elsewhere, where forking is not
-safe or not there, every worker is a Python of its own.
+whenever it is asked to; another reads the exercises as well and forks referees, so that no worker
+has ever had them in its memory. Neither process runs code of a submission. Elsewhere, where forking
+is not safe or not there, every worker and referee is a Python of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _FORKS = sys.platform.startswith("linux")
 
 @dataclass
 class Worker:
-    """A running worker: a job goes into ``stdin``, reports come out of ``stdout``."""
+    """A running worker or referee: ``stdin`` and ``stdout`` are its ends of the conversation."""
 
     pid: int
     stdin: BinaryIO
@@ -37,12 +38,18 @@ class Worker:
     bury: Callable[[], object]  # waits for its end, so that its number is free again
     handle: int = 0  # what Windows knows it by
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """End the process and whatever it may have started."""
-        if os.name != "nt":
-            for kill in (os.killpg, os.kill):  # before it has a group of its own, only the second
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    kill(self.pid, signal.SIGKILL)
+        if os.name == "nt":
+            self.bury()
+            return
+        for kill in (os.killpg, os.kill):  # before it has a group of its own, only the second
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                kill(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """End the process, and let go of all that belongs to it."""
+        self.kill()
         with contextlib.suppress(OSError):
             self.bury()
         for pipe in (self.stdin, self.stdout):
@@ -52,12 +59,21 @@ class Worker:
 
 def worker(folder: Path) -> Worker:
     """A new worker, whose working folder this is."""
-    return _server().worker(folder) if _FORKS else _alone(folder)
+    return _new("worker", folder)
 
 
-def _alone(folder: Path) -> Worker:
+def referee(folder: Path) -> Worker:
+    """A new process that judges, whose working folder this is."""
+    return _new("referee", folder)
+
+
+def _new(kind: str, folder: Path) -> Worker:
+    return _server(kind).fork(folder) if _FORKS else _alone(kind, folder)
+
+
+def _alone(kind: str, folder: Path) -> Worker:
     pipe = subprocess.PIPE
-    process = _python("worker", "main", folder, stdin=pipe, stdout=pipe)
+    process = _python(kind, "main", folder, stdin=pipe, stdout=pipe)
     assert process.stdin is not None and process.stdout is not None
 
     def bury() -> None:
@@ -106,13 +122,14 @@ def _own(folder: Path) -> dict[str, str]:
 class _Server:
     """The process that forks, seen from the one that marks."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        name = f"serve_{kind}s"
         with theirs:
-            self.process = _python("start", "serve", ROOT, stdin=theirs, stdout=subprocess.DEVNULL)
+            self.process = _python("start", name, ROOT, stdin=theirs, stdout=subprocess.DEVNULL)
         self._lock = threading.Lock()
 
-    def worker(self, folder: Path) -> Worker:
+    def fork(self, folder: Path) -> Worker:
         job_out, job_in = os.pipe()
         report_out, report_in = os.pipe()
         stdin, stdout = os.fdopen(job_in, "wb"), os.fdopen(report_out, "rb")
@@ -133,25 +150,34 @@ class _Server:
 
 
 _lock = threading.Lock()
-_servers: list[_Server] = []  # the last is in use, if it still runs
+_servers: dict[str, _Server] = {}
 
 
-def _server() -> _Server:
+def _server(kind: str) -> _Server:
     with _lock:
-        if not _servers or _servers[-1].process.poll() is not None:
-            _servers.append(_Server())
-        return _servers[-1]
+        if kind not in _servers or _servers[kind].process.poll() is not None:
+            _servers[kind] = _Server(kind)
+        return _servers[kind]
 
 
-def serve() -> None:
-    """Fork a worker for every message that names a folder, until nobody is there to send any."""
-    # what all workers share
-    import toytorch  # noqa: F401
+def serve_workers() -> None:
+    """Fork workers. Nothing that is read here may know an answer: no exercise is."""
+    from course.marking import worker
+
+    _serve(worker.main)
+
+
+def serve_referees() -> None:
+    """Fork processes that judge."""
     from course import registry
-    from course.marking import worker  # noqa: F401
+    from course.marking import referee
 
     registry.all_exercises()
+    _serve(referee.main)
 
+
+def _serve(main: Callable[[], None]) -> None:
+    """Fork a process for every message that names a folder, until nobody is there to send any."""
     with socket.socket(fileno=0) as door:
         while True:
             data, files, _, _ = socket.recv_fds(door, 2**16, 2)
@@ -164,15 +190,13 @@ def serve() -> None:
                 continue
             pid = os.fork()
             if pid == 0:
-                _become_worker(Path(job["folder"]), files)
+                _become(main, Path(job["folder"]), files)
             for number in files:
                 os.close(number)
             door.send(str(pid).encode())
 
 
-def _become_worker(folder: Path, files: list[int]) -> None:
-    from course.marking import worker
-
+def _become(main: Callable[[], None], folder: Path, files: list[int]) -> None:
     try:
         os.setsid()
         os.chdir(folder)
@@ -180,6 +204,8 @@ def _become_worker(folder: Path, files: list[int]) -> None:
             os.dup2(file, number)
             os.close(file)
         os.environ.update(_own(folder))
-        worker.main()
+        main()
+        sys.stdout.flush()
+        os._exit(0)
     finally:
         os._exit(1)

@@ -1,30 +1,35 @@
-"""Giving workers their jobs and watching them. No code of a submission runs in here."""
+"""Giving workers and referees their jobs, and watching them. No code of a submission runs here.
+
+An answer runs in a worker. A referee judges what the worker says. They talk by way of this process,
+which looks at lines only to count them, and at the clock and the size of the worker.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
+import functools
 import json
 import os
 import queue
-import secrets
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from course.marking import start
+from course.contents import ROOT
+from course.marking import driver, start
 from course.marking.start import Worker
 from course.records import Exercise
 
 _START = 90.0  # seconds until a worker must be ready: reading the framework on a busy machine
-_MOST = 4 * 2**20  # bytes of reports
+_MOST = 96 * 2**20  # bytes that a worker may say
+_LINE = 4 * 2**20  # and in one line
+_JUDGING = 60.0  # seconds that judging may take in all
 
 
 @dataclass(frozen=True)
@@ -41,117 +46,170 @@ class Limits:
 
 @dataclass
 class Result:
-    """What came of a job: reports by name, and how the process ended if not by itself.
+    """What came of a job.
 
-    ``ended`` is "" (all was reported), ``"time"``, ``"memory"``, ``"early"`` or ``"start"``.
+    ``outcomes`` are rows of a check, a kind, what was given, wanted and got, and a line; there are
+    none if ``wrong`` says that the answer could not be loaded. ``ended`` is "" (all was judged),
+    ``"time"``, ``"memory"``, ``"early"`` or ``"start"``; then the outcomes are those up to there.
     """
 
-    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    outcomes: list[list[str]] = field(default_factory=list)
+    wrong: str = ""
     ended: str = ""
     seconds: float = 0.0
+    held: list[str] = field(default_factory=list)  # the system's barriers
+
+    @property
+    def green(self) -> bool:
+        """Whether everything is right."""
+        clean = not self.ended and not self.wrong
+        return clean and bool(self.outcomes) and all(row[1] == "ok" for row in self.outcomes)
 
 
 def work(
     found: Exercise,
     pieces: Sequence[Any],
-    controls: Sequence[str],
     limits: Limits,
     private: Sequence[Path] = (),
 ) -> Result:
-    """Run an answer and control runs in a process of its own, within limits.
+    """Run an answer in a process of its own, within limits, and have another judge it.
 
     Args:
         found: the exercise.
-        pieces: (label, source, statements) of the answer; none for control runs only.
-        controls: ``"reference"`` or the positions of mutants, as text.
-        limits: time for the answer, and again for each of the control runs; memory for all.
+        pieces: (label, source, statements) of the answer.
+        limits: time and memory.
         private: folders that the answer may not read.
     """
-    key = secrets.token_hex(32)
+    limit = min(found.limit, 0.75 * limits.seconds)
     job = {
-        "key": key,
         "exercise": found.name,
-        "chapter": found.chapter,
+        "module": found.answer.module,
+        "function": found.function,
+        "drivers": driver.driver(found),
+        "package": driver.own_package(found),
         "pieces": list(pieces),
-        "controls": list(controls),
-        "seconds": limits.seconds,
+        "limit": limit,
         "megabytes": limits.megabytes,
-        "private": [str(Path(path).resolve()) for path in private],
+        "private": [str(Path(path).resolve()) for path in (*private, *_NOT_TO_READ)],
     }
-    wanted = ["ready", *(["answer"] if pieces else []), *controls]
-    with tempfile.TemporaryDirectory(prefix="toytorch-mark-", ignore_cleanup_errors=True) as folder:
-        worker = start.worker(Path(folder))
+    with _folder() as folder:
+        worker = start.worker(folder)
         try:
-            return _watch(worker, json.dumps(job) + "\n", key, wanted, limits)
+            referee = start.referee(folder)
+            try:
+                _put(worker, job)
+                _put(referee, {"exercise": found.name, "limit": limit})
+                return _watch(worker, referee, limits)
+            finally:
+                referee.end()
         finally:
             worker.end()
 
 
-def _watch(process: Worker, job: str, key: str, wanted: list[str], limits: Limits) -> Result:
-    """Collect reports until the last that is wanted, or a limit, or the end of the process."""
-    lines: queue.Queue[bytes | None] = queue.Queue()
-    threading.Thread(target=_read, args=(process, lines), daemon=True).start()
-    result = Result()
+def mutants(found: Exercise) -> list[list[list[str]]]:
+    """The outcomes of the known misconceptions of an exercise. That is our own code."""
+    with _folder() as folder:
+        referee = start.referee(folder)
+        try:
+            _put(referee, {"exercise": found.name, "limit": found.limit, "mutants": True})
+            said = json.loads(referee.stdout.readline() or b"{}")
+            rows: list[list[list[str]]] = said.get("mutants", [])
+            return rows
+        finally:
+            referee.end()
+
+
+# an answer finds nothing of the course on the disk, where the hook can tell
+_NOT_TO_READ = [ROOT / name for name in ("course", "solutions", "notebooks", "tests")]
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="toytorch-mark-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _put(process: Worker, job: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
-        process.stdin.write(job.encode())
-        process.stdin.close()
-    begun = time.monotonic()
-    free = 0
-    for count, name in enumerate(wanted, start=1):
-        allowed = _START if name == "ready" else limits.seconds
-        asked, worked = time.monotonic(), processor(process)
-        report = None
-        while report is None:
-            try:
-                line = lines.get(timeout=0.03)
-            except queue.Empty:
-                now = time.monotonic()
-                size = resident(process)
-                if name != "ready" and size > free + limits.megabytes * 2**20:
-                    result.ended = "memory"
-                elif _late(process, asked, worked, allowed):
-                    result.ended = "start" if name == "ready" else "time"
-                if result.ended:
-                    result.seconds = now - begun
+        process.stdin.write(json.dumps(job).encode() + b"\n")
+        process.stdin.flush()
+
+
+def _watch(worker: Worker, referee: Worker, limits: Limits) -> Result:
+    """Let the two talk until the referee reports, a limit is reached, or nobody is left."""
+    said: queue.Queue[bytes] = queue.Queue()
+    for pump in (_from_worker, _from_referee):
+        job = functools.partial(pump, worker, referee, said)
+        threading.Thread(target=job, daemon=True).start()
+    result = Result()
+    begun, worked, free, ready = time.monotonic(), processor(worker), 0, False
+    ended = 0.0  # when the worker was
+    while True:
+        try:
+            line = said.get(timeout=0.03)
+        except queue.Empty:
+            now = time.monotonic()
+            if ended:
+                if now - ended > _JUDGING:
                     return result
-                continue
-            if line is None:
-                result.ended = "start" if name == "ready" else "early"
-                result.seconds = time.monotonic() - begun
-                return result
-            report = _signed(line, key, name, count)
-        if name == "ready":
-            free, begun = resident(process), time.monotonic()
-        result.reports[name] = report
-    result.seconds = time.monotonic() - begun
-    return result
+            elif ready and resident(worker) > free + limits.megabytes * 2**20:
+                result.ended = "memory"
+            elif _late(worker, referee, begun, worked, limits.seconds if ready else _START):
+                result.ended = "time" if ready else "start"
+            if result.ended and not ended:
+                result.seconds, ended = now - begun, now
+                worker.kill()
+            continue
+        if line.startswith(b'["ready"'):
+            result.held = [str(name) for name in json.loads(line.partition(b"\t")[0])[1:]]
+            begun, worked, free, ready = time.monotonic(), processor(worker), resident(worker), True
+            continue
+        result.seconds = result.seconds or time.monotonic() - begun
+        if not line or not ready:
+            result.ended = result.ended or ("early" if ready else "start")
+            return result
+        report = json.loads(line)
+        result.outcomes, result.wrong = report["outcomes"], report["wrong"]
+        if report["over"]:
+            result.ended = result.ended or "early"
+        return result
 
 
-def _read(process: Worker, lines: queue.Queue[bytes | None]) -> None:
-    left = _MOST
+def _from_worker(worker: Worker, referee: Worker, said: queue.Queue[bytes]) -> None:
+    """The worker's first line says that it is ready. All others are the referee's business."""
+    left, first = _MOST, True
     with contextlib.suppress(OSError, ValueError):
         while left > 0:
-            line = process.stdout.readline(left)
+            line = worker.stdout.readline(_LINE)
             left -= len(line)
             if not line:
                 break
-            lines.put(line)
-    lines.put(None)
+            if first:
+                said.put(line if line.startswith(b'["ready"') else b"")
+                first = False
+                continue
+            referee.stdin.write(line)
+            referee.stdin.flush()
+    with contextlib.suppress(OSError, ValueError):
+        referee.stdin.close()
 
 
-def _signed(line: bytes, key: str, name: str, count: int) -> dict[str, Any] | None:
-    """The report in a line if it bears the key, the name and the number that are due."""
-    sign, _, text = line.rstrip(b"\n").partition(b" ")
-    due = hashlib.sha256(key.encode() + text + key.encode()).hexdigest().encode()
-    if not hmac.compare_digest(sign, due):
-        return None
-    report: dict[str, Any] = json.loads(text)
-    return report if (report.get("is"), report.get("count")) == (name, count) else None
+def _from_referee(worker: Worker, referee: Worker, said: queue.Queue[bytes]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        while line := referee.stdout.readline():
+            if line not in (b"+\n", b"-\n"):
+                said.put(line)
+                return
+            with contextlib.suppress(OSError, ValueError):
+                worker.stdin.write(line)
+                worker.stdin.flush()
+    said.put(b"")
 
 
-def _late(process: Worker, asked: float, worked: float, allowed: float) -> bool:
-    waited, used = time.monotonic() - asked, processor(process)
-    return waited > (3 * allowed if used else allowed) or used - worked > allowed
+def _late(worker: Worker, referee: Worker, asked: float, worked: float, allowed: float) -> bool:
+    waited, used = time.monotonic() - asked, processor(worker)
+    judged = min(processor(referee), _JUDGING)  # meanwhile the worker waits
+    return waited > (3 * allowed if used else allowed) + judged or used - worked > allowed
 
 
 def processor(process: Worker) -> float:

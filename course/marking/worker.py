@@ -1,43 +1,44 @@
-"""The process in which one answer runs. Its parent, course/marking/supervisor.py, believes little.
+"""The process in which one answer runs. It knows what is called with what, and not what is right.
 
-The job comes in as one line of JSON. Reports go out through a copy of standard output that the
-answer does not have by name, each signed with a key from the job; what the answer itself prints
-goes nowhere. The answer's definitions are loaded behind two barriers. An audit hook, which Python has
-no way to take off again, refuses to write, rename or delete outside the working folder, to start
-processes, to use the network, and to look at the frames of the running program. Below it, on
-Linux, course/marking/sandbox.py has the system refuse the same.
+The job comes in as one line of JSON, with the text of the checks from which all that is expected
+was taken (course/marking/driver.py). For each case a line goes out, with what the answer came to as
+plain data; the process of course/marking/referee.py judges it. So nothing in here decides anything:
+whoever takes this process over can send other data, and would have to know which is right.
 
-The modules that judge are forgotten before the answer is loaded: what it imports under their names
-are copies, and patching those patches nothing. After the answer the same checks run over the
-reference and over some mutants. They have to come out as they always do, so an answer that tampered
-with the checks or the framework gives itself away.
+Lines go out through a copy of standard output; what the answer itself prints goes nowhere. The
+answer's definitions are loaded behind two barriers. An audit hook, which Python has no way to take
+off again, refuses to write, rename or delete outside the working folder, to start processes, to use
+the network, and to look at the frames of the running program. Below it, on Linux,
+course/marking/sandbox.py has the system refuse the same.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import ctypes
 import enum
-import functools
-import hashlib
-import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import itertools
 import json
 import linecache
 import os
 import sys
+import threading
 import time
 import traceback
 import typing
 from collections import namedtuple
-from collections.abc import Callable
-from json.encoder import encode_basestring_ascii
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
-from course import borrowed, deadline, judge
+from course import borrowed, deadline, running
 from course.contents import ROOT
-from course.marking import execute, sandbox
+from course.marking import execute, plain, sandbox
 from course.records import Exercise
 from toytorch.core import first_call
 
@@ -66,54 +67,59 @@ _FRAMES = {"ag_frame", "cr_frame", "gi_frame", "tb_frame"}
 
 def main() -> None:
     """Do one job and end."""
-    job = json.loads(sys.stdin.readline())
-    report = _reporter(job.pop("key"))
+    talk = _Talk()
+    job = json.loads(talk.line())
     found = _prepare(job)
     hook = _audit_hook(Path.cwd(), [Path(p) for p in job["private"]])
     held = sandbox.close(Path.cwd(), _readable())
-    report("ready", [list(held)], "", 0.0)
+    talk.tell("ready", *held)
     sys.addaudithook(hook)
     # ended in here, a loop costs only the checks that come after it; the parent ends the process
-    found.limit = min(found.limit, 0.75 * job["seconds"])
-    if job["pieces"]:
-        report("answer", *_trial(found, lambda: _load(job["pieces"], found.function)))
-    for name in job["controls"]:
-        value = _variant(found, name).value
-        report(name, *_trial(found, functools.partial(_itself, value)))
+    found.limit = job["limit"]
+    _answer(found, job, talk)
     os._exit(0)
 
 
-def _reporter(key: str) -> Callable[[str, list[list[str]], str, float], None]:
-    """A way to report that printing does not have.
+class _Talk:
+    """Lines to the process that judges, and its replies, on files that the answer has no names for."""
 
-    All it calls is bound here and written in C, so that patching modules does not reach it.
-    """
-    private = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nowhere, number)
-    quoted, digest, write, seal = encode_basestring_ascii, hashlib.sha256, os.write, key.encode()
-    count = 0
+    def __init__(self) -> None:
+        self._in, self._out = os.dup(0), os.dup(1)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(nowhere, number)
+        os.close(nowhere)
+        self._dumps, self._write, self._read = json.JSONEncoder().encode, os.write, os.read
 
-    def report(name: str, outcomes: list[list[str]], wrong: str, seconds: float) -> None:
-        nonlocal count
-        count += 1
-        rows = ", ".join(["[" + ", ".join([quoted(x) for x in row]) + "]" for row in outcomes])
-        text = f'{{"is": {quoted(name)}, "count": {count}, "outcomes": [{rows}], '
-        text += f'"wrong": {quoted(wrong)}, "seconds": {float(seconds):.3f}}}'
-        data = text.encode("ascii")
-        data = digest(seal + data + seal).hexdigest().encode("ascii") + b" " + data + b"\n"
+    def line(self) -> str:
+        """The job."""
+        parts = []
+        while not parts or not parts[-1].endswith(b"\n"):
+            part = self._read(self._in, 2**16)
+            if not part:
+                os._exit(1)  # nobody is there any more
+            parts.append(part)
+        return b"".join(parts).decode()
+
+    def tell(self, *parts: Any, value: str = "null") -> None:
+        """Send a line."""
+        data = f"{self._dumps(parts)}\t{value}\n".encode("ascii", "replace")
         while data:
-            data = data[write(private, data) :]
+            data = data[self._write(self._out, data) :]
 
-    return report
+    def on(self) -> bool:
+        """Whether the case that was told of goes on."""
+        said = self._read(self._in, 2)
+        if not said:
+            os._exit(0)
+        return said == b"+\n"
 
 
 def _readable() -> list[Path]:
-    """Where Python, its packages and the course lie."""
+    """Where Python, its packages and the framework lie. The course does not belong to it."""
     packages = [p for p in sys.path if p.endswith(("site-packages", "dist-packages"))]
     places = [sys.prefix, sys.base_prefix, *packages, "/usr", "/lib", "/lib64", "/dev/urandom"]
-    return [ROOT / "toytorch", ROOT / "course", *map(Path, places)]
+    return [ROOT / "toytorch", *map(Path, places)]
 
 
 def _prepare(job: dict[str, Any]) -> Exercise:
@@ -122,48 +128,162 @@ def _prepare(job: dict[str, Any]) -> Exercise:
     # could need it in any call, the first large one or the hundredth. The framework runs on NumPy
     # in here: start.py sets its switch, and this holds wherever it forgets to look at that.
     sys.modules["llvmlite"] = None  # type: ignore[assignment]
-    module = importlib.import_module(f"course.exercises.ch{job['chapter']:02d}")
+    texts = _Texts(job["drivers"], job["package"])
+    sys.meta_path.insert(0, texts)
+    module = importlib.import_module(job["module"])
     found = next(
         x for x in vars(module).values() if isinstance(x, Exercise) and x.name == job["exercise"]
     )
-    for name in job["controls"]:
-        _variant(found, name).value  # noqa: B018 (its source is read now)
     ctypes.pythonapi.PyThreadState_SetAsyncExc  # noqa: B018 (looked up now, as the audit hook forbids it)
     deadline.run(lambda: None, 1.0)
-    judge.run_checks(found, found.start.value)  # what the checks import and compile
+    importlib.import_module("course.data")
+    for check in found.checks:  # what the first case of each imports and generates
+        with contextlib.suppress(Exception):
+            for case in itertools.islice(check.cases(_Nothing), 1):
+                running.run(next(case.steps()), _Nothing)
     _limit(job["megabytes"])
-    for name in [name for name in sys.modules if name.split(".")[0] == "course"]:
-        del sys.modules[name]
+    _forget_the_course()
     return found
 
 
-def _variant(found: Exercise, name: str) -> Any:
-    return found.answer if name == "reference" else found.mutants[int(name)]
+class _Nothing:
+    """Stands in for an answer while things are made ready."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError
 
 
-def _itself(value: Any) -> Any:
-    return value
+def _forget_the_course() -> None:
+    """Leave of the course what answers may import, ``course.data``, and none of its ways."""
+    data = sys.modules["course.data"]
+    for name in [name for name in sys.modules if name.split(".")[0] == "course"]:
+        del sys.modules[name]
+    course: Any = ModuleType("course")
+    course.__path__, course.data = [], data
+    sys.modules.update({"course": course, "course.data": data})
+    # the finder of the learner's own package knows the course
+    sys.meta_path[:] = [f for f in sys.meta_path if type(f).__module__ != "course.package"]
 
 
-def _trial(found: Exercise, make: Callable[[], Any]) -> tuple[list[list[str]], str, float]:
-    """Run the checks over what ``make`` gives; outcomes as plain data, what went wrong, seconds."""
+class _Texts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Imports the checks, and the files of ``mytorch`` that an answer may stand on, from texts."""
+
+    def __init__(self, drivers: dict[str, str], package: dict[str, list[str]]) -> None:
+        self.texts = dict(drivers)
+        self.names = {name: file for file, (name, _) in package.items()}
+        self.texts |= {f"mytorch.{file}": text for file, (_, text) in package.items()}
+        homes = {name.rpartition(".")[0] for name in drivers} | {"course.exercises", "mytorch"}
+        self.homes = homes
+
+    def find_spec(
+        self, fullname: str, path: Sequence[Any] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """What is in the job is found here; what else begins like it is nowhere."""
+        if fullname in self.homes:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        if fullname in self.texts:
+            return importlib.util.spec_from_loader(fullname, self)
+        if fullname.split(".")[0] == "mytorch" or fullname.startswith("course.exercises"):
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        return None
+
+    def get_source(self, fullname: str) -> str:
+        return self.texts.get(fullname, "")
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        if name == "mytorch":
+            module.__getattr__ = self._of_package  # type: ignore[method-assign]
+        place = f"{ROOT / 'course'}{os.sep}{name}" if name.startswith("course") else f"<{name}>"
+        exec(compile(self.get_source(name), place, "exec"), vars(module))
+
+    def _of_package(self, name: str) -> Any:
+        if name not in self.names:
+            raise AttributeError(f"mytorch has no {name}")
+        return getattr(importlib.import_module(f"mytorch.{self.names[name]}"), name)
+
+
+# -- the answer -----------------------------------------------------------------------------------
+
+
+def _answer(found: Exercise, job: dict[str, Any], talk: _Talk) -> None:
+    """Load the answer, and tell what each case comes to."""
     begun = time.monotonic()
     made: list[Any] = []
     wrong: list[str] = []
 
     def load() -> None:
         try:
-            made.append(make())
+            made.append(_load(job["pieces"], job["function"]))
         except deadline.OutOfTime:
             raise
         except BaseException as error:  # sys.exit while loading, too
-            wrong.append(judge.said(error))
+            wrong.append(running.said(error))
 
     if not deadline.run(load, found.limit):
         wrong.append(f"loading it took longer than {found.limit:g} s")
-    outcomes = [] if wrong else judge.run_checks(found, made[0])
-    rows = [[o.check, o.kind, o.given, o.wanted, o.got, o.where] for o in outcomes]
-    return rows, "".join(wrong), time.monotonic() - begun
+    if wrong or not made:
+        talk.tell("wrong", "".join(wrong) or "loading it ended its thread")
+        return
+    name = borrowed.handed_in(made[0], found.without)
+    if name:
+        talk.tell("borrowed", name)
+        return
+    talk.tell("begin")
+    plain.same_dice()
+    done = threading.Event()
+    in_time = deadline.run(lambda: _cases(found, made[0], talk, done), found.limit)
+    last = "done" if done.is_set() else "cut" if in_time else "late"
+    talk.tell(last, round(time.monotonic() - begun, 3))
+    talk.on()
+
+
+def _cases(found: Exercise, answer: Any, talk: _Talk, done: threading.Event) -> None:
+    checks = [check.cases for check in found.checks]
+    with borrowed.watched(answer, found.without, checks) as calls:
+        for number, check in enumerate(found.checks):
+            try:
+                for place, case in enumerate(check.cases(answer)):
+                    _steps(case, (number, place), answer, talk, calls)
+            except (deadline.OutOfTime, GeneratorExit):
+                raise
+            except BaseException as error:
+                _tell_error(talk, "between", [number], error, running.line_in(answer, error))
+            else:
+                talk.tell("end", number)
+    done.set()
+
+
+def _steps(case: Any, place: tuple[int, int], answer: Any, talk: _Talk, calls: list[str]) -> None:
+    """Run a case, and tell of each of its steps while there is a point in it."""
+    number, steps = 0, case.steps()
+    while True:
+        where = [*place, number]
+        try:
+            step = next(steps, None)
+        except Exception as error:
+            _tell_error(talk, "case", where, error, running.line_in(answer, error))
+            talk.on()
+            return
+        if step is None:
+            return
+        came = running.run(step, answer)
+        if calls:
+            talk.tell("borrowed", calls[0])
+        if came.error is not None:
+            _tell_error(talk, "case", where, came.error, came.where, came.printed)
+        else:
+            value = plain.text(came.got)
+            talk.tell("case", *where, "value", came.printed, "", value=value)
+        if not talk.on():
+            return
+        number += 1
+
+
+def _tell_error(
+    talk: _Talk, kind: str, place: list[int], error: BaseException, where: str, said: bool = False
+) -> None:
+    talk.tell(kind, *place, "error", said, where, value=json.dumps(plain.error(error)))
 
 
 def _load(pieces: list[list[Any]], function: str) -> Any:
@@ -211,7 +331,7 @@ def _audit_hook(folder: Path, private: list[Path]) -> Callable[[str, tuple[Any, 
     kinds, frames, getframe = _REFUSED_KINDS, frozenset(_FRAMES), sys._getframe
     # who may ask for frames: the panels for a line to show, Python for a name of a module, and
     # the checks for who called what an exercise asks the learner to write
-    lookers = {namedtuple.__code__, judge.frames.__code__, traceback.extract_stack.__code__}
+    lookers = {namedtuple.__code__, running.frames.__code__, traceback.extract_stack.__code__}
     lookers.add(borrowed.called_by_answer.__code__)
     framework = str(ROOT / "toytorch") + separator
     # the framework writes functions of ops when they are first called (`toytorch.core.first_call`)

@@ -108,6 +108,8 @@ def test_no_answer_of_the_course_is_screened_out(chapter: Chapter) -> None:
         "getattr(f, '__globals__')",
         "getattr(f, '__glo' + 'bals__')",
         "import inspect; inspect.getouterframes",
+        "import inspect; getattr(inspect, 'sys')",
+        "import inspect; inspect.importlib.import_module",
         "from numpy.lib import stride_tricks",
         "toytorch.serialization.os.remove('x')",
         "(i for i in ()).gi_frame.f_back",
@@ -207,12 +209,12 @@ def test_the_wall_refuses(tmp_path: Path, attack: str) -> None:
         ("import os\nfor n in range(20):\n    try: os.write(n, b'x green\\n')\n"
          "    except OSError: pass\nos._exit(0)", "ended"),
         ("from course.cases import Case\nCase.accepts = lambda *a: True", "red"),
-        ("import course.judge as j\nj._Trial.go = lambda self: None", "red"),
+        ("import course.judge as j\nj.Trial.go = lambda self: None", "red"),
         ("import course.cases as c\nc.same = lambda *a: True", "red"),
         ("for c in object.__subclasses__():\n"
-         "    if c.__name__ == 'Case': c.accepts = lambda *a: True", "suspect"),
+         "    if c.__name__ == 'Case': c.accepts = lambda *a: True", "red"),
         ("import hashlib, json.encoder as j\nj.encode_basestring_ascii = lambda s: '\"ok\"'\n"
-         "hashlib.sha256 = None", "red"),
+         "hashlib.sha256 = None", "ended"),
         ("import threading\nt = threading.current_thread()\n"
          "for x in vars(t).values():\n    if callable(x): x()", "red"),
     ],

@@ -12,17 +12,18 @@ import time
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from course import registry
 from course.build.source import read
 from course.cli import main
 from course.contents import Chapter, find
-from course.marking import late, similar, supervisor
+from course.marking import driver, late, similar, supervisor
 from course.marking.grade import worth
+from course.marking.notebook import Mark
 from course.marking.roster import Person, Roster
 from course.marking.table import BadTable
 from course.records import Exercise
@@ -104,7 +105,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     work: Callable[..., Any] = supervisor.work
 
     def counted(found: Exercise, pieces: list[Any], *rest: Any, **more: Any) -> Any:
-        started.extend([found.name] if pieces else [])
+        started.extend([found.name] if pieces[0][0] != driver.LABEL else [])
         return work(found, pieces, *rest, **more)
 
     monkeypatch.setattr(supervisor, "work", counted)
@@ -245,24 +246,48 @@ def test_nbgrader_counts_no_maximum_for_optional_exercises() -> None:
         assert points["check-" + name.replace(".", "-")] == (0 if extra else wanted)
 
 
-def test_nbgrader_gets_no_points_for_optional_exercises_but_shows_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from course.marking.notebook import check
+def assigned(chapter: Chapter, names: list[str], *more: str) -> Any:
+    """A notebook with answers to some exercises of a chapter, as nbgrader has it before marking."""
+    cells = [new_code_cell("import toytorch as torch"), *map(new_code_cell, more)]
+    for name in names:
+        found = registry.exercise(name)
+        cells.append(new_code_cell(found.answer.source if not more else found.start.source))
+        line = (
+            f'raise RuntimeError("not configured")\ncheck("{name}", {found.function}, hidden=False)'
+        )
+        cells.append(new_code_cell(line, metadata={"nbgrader": {"grade": True}}))
+    return new_notebook(cells=cells)
 
-    sources = ["import toytorch as torch"]
-    sources += [found.answer.source for found in registry.of_chapter(2)]
-    shell = SimpleNamespace(user_ns={"In": sources})
-    shown: list[Any] = []
-    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
-    monkeypatch.setattr("IPython.display.display", shown.append)
+
+def test_nbgrader_gets_no_points_for_optional_exercises_but_shows_them() -> None:
     points = worth(SECOND)
-    assert check("memory.view", None) == points["memory.view"]
-    assert len(shown) == 1
+    names = ["memory.view", "memory.expand"]
+    book, _ = Mark().preprocess(assigned(SECOND, names), {})
+    (_, first), (panel, second) = (cell.outputs for cell in book.cells[2::2])
+    assert first.data["text/plain"] == repr(float(points["memory.view"]))
     assert registry.exercise("memory.expand").optional
-    assert check("memory.expand", None) == 0
+    assert second.data["text/plain"] == "0.0"
     most = points["memory.expand"]
-    assert f"{most:g} of {most:g} extra points" in shown[-1].data
+    assert f"{most:g} of {most:g} extra points" in panel.data["text/html"]
+
+
+def test_nbgrader_runs_no_cell_and_knows_no_other_check(tmp_path: Path) -> None:
+    """Whoever exchanges the `check` of the session exchanges nothing that gives marks."""
+    touched = tmp_path / "touched"
+    attack = (
+        "import course.marking.notebook as m, course, pathlib\n"
+        f"pathlib.Path({str(touched)!r}).write_text('ran')\n"
+        "m.check = course.check = check = lambda *a, **k: 9.0\n"
+        "m.Mark.preprocess = lambda *a: 9.0"
+    )
+    book = assigned(SECOND, ["memory.view"], attack)
+    book.cells.append(new_code_cell("9.0", metadata={"nbgrader": {"grade": True}}))
+    book, _ = Mark().preprocess(book, {})
+    assert book.cells[3].outputs[-1].data["text/plain"] == "0.0"
+    assert book.cells[4].outputs[0].output_type == "error"  # which nbgrader counts as 0
+    assert not touched.exists()
+    with pytest.raises(RuntimeError, match="characters of code"):
+        Mark().preprocess(new_notebook(cells=[new_code_cell("a0 = a1\n" * 30_000)]), {})
 
 
 @pytest.mark.parametrize(

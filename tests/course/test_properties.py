@@ -343,8 +343,6 @@ def test_a_borrowed_answer_is_noticed_behind_the_barriers_of_marking() -> None:
         "        return torch.as_tensor(operands[0]).dtype\n"
         "    return torch.result_type(*operands[:2])\n"
     )
-    result = supervisor.work(found, [["cell 1", source, [0, 1]]], ["reference"], Limits(20.0, 2048))
-    said = result.reports["answer"]
-    assert said["wrong"] == ""
-    assert [row[1] for row in said["outcomes"]] == ["borrowed"]
-    assert {row[1] for row in result.reports["reference"]["outcomes"]} == {"ok"}
+    result = supervisor.work(found, [["cell 1", source, [0, 1]]], Limits(20.0, 2048))
+    assert result.wrong == ""
+    assert [row[1] for row in result.outcomes] == ["borrowed"]

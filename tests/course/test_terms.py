@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 import re
+import struct
 from functools import reduce
 from typing import Any
 
@@ -56,3 +58,15 @@ def test_pictures_link_to_their_sections() -> None:
     for chapter in written():
         assert f'href="{chapter.stem}.ipynb#' in page
     assert " at 0x" not in repr(gallery.pictures())
+
+
+def test_pictures_are_shown_small() -> None:
+    """A thumbnail for each, all of them together no heavier than a few large plots."""
+    page = gallery.pictures()._repr_html_()
+    small = re.findall(r'<img alt="[^"]+" src="data:image/png;base64,([^"]+)"', page)
+    assert len(small) == len(gallery.index())
+    assert len(page) < 1_500_000
+    for coded in small:
+        wide, high = struct.unpack(">II", base64.b64decode(coded)[16:24])
+        assert 40 < wide <= gallery.SMALL[0]
+        assert 10 < high <= gallery.SMALL[1]

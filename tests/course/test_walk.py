@@ -39,6 +39,17 @@ def test_the_first_chapter_is_walked_from_untouched_to_green() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="JupyterLab is ended by a signal")
+def test_the_first_chapter_is_walked_by_hints() -> None:
+    chromium.find()
+    walked = learner.walk(find("01"), hints=True)
+    assert walked.wrong == []
+    assert list(walked.hinted) == [found.name for found in of_chapter(1)]
+    assert all(walked.hinted.values())
+
+
+@pytest.mark.browser
 def test_what_goes_wrong_on_a_page_is_heard(page: Browser, tmp_path: Path) -> None:
     bad = tmp_path / "bad.html"
     bad.write_text("<img src='nothing.png'><script>console.error('ouch'); lost()</script>")

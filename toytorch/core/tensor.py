@@ -489,7 +489,7 @@ class Tensor:
         self._memory()
         return self._array.view()
 
-    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:

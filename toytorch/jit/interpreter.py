@@ -14,7 +14,7 @@ from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value
 
 if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
+    pass
 
 
 class Reader:
@@ -102,7 +102,7 @@ def call_op(node: Node, args: list[Any]) -> Any:
     return dispatch.call(op, tuple(args))
 
 
-def results_of(node: Node, result: Tensor | list[Tensor]) -> Sequence[Any]:
+def results_of(node: Node, result: Any) -> Sequence[Any]:
     """What a call gave, as one item per output."""
     if len(node.outputs) == 1:
         if result.__class__ is tuple and isinstance(node.outputs[0].type, types.List):

@@ -181,12 +181,12 @@ class Transposition(Native):
 
         self.loop(self.lo, self.hi, 1, band)
 
-    def piece(self, to: Value, source: Array, r: Value, c: Value) -> None:
+    def piece(self, to: Value, source: Value, r: Value, c: Value) -> None:
         """One block of a matrix."""
         b, word = self.b, self.word_of
         r, c = (self.smaller(i, last) for i, last in zip((r, c), self.latest))
 
-        def place(base: Any, r: Any, step: str, c: Array) -> Any:
+        def place(base: Value, r: Value, step: str, c: Value) -> Any:
             return b.gep(base, [b.add(b.mul(r, word[step]), b.mul(c, self.word(self.bytes)))])
 
         lines = [

@@ -98,7 +98,7 @@ class Pool(Native):
         self,
         n: Value,
         y: Value,
-        x: Array,
+        x: Value,
         c: Value,
         lines: Sequence[Value],
         columns: Sequence[Value],
@@ -139,7 +139,7 @@ class Pool(Native):
         return self.spread(self.b.load(self.b.gep(self.factor, [i])), self.vector)
 
     def combine(
-        self, place: Value, here: Value, own: Value, best: Value, which: Value = None
+        self, place: Value, here: Value, own: Value, best: Value, which: Value | None = None
     ) -> list[Any]:
         """The values with those of one pixel of the source."""
         b = self.b
@@ -155,7 +155,7 @@ class Pool(Native):
             x = b.fmul(x, self.scale(here))
         return [b.fadd(best, x)]
 
-    def finish(self, place: Value, own: Value, values: Value) -> None:
+    def finish(self, place: Value, own: Value, values: Sequence[Value]) -> None:
         b, value = self.b, values[0]
         if self.rule == "mean":
             value = b.fmul(value, self.scale(own))

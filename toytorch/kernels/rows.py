@@ -182,10 +182,10 @@ class Pick(Builder):
         numbers = self.pointer(self.at(numbers, DATA))
         table, value = (self.pointer(self.at(v, DATA), real) for v in (table, value))
 
-        def widened(x: Array) -> Any:
+        def widened(x: Value) -> Any:
             return x if real == double else b.fpext(x, double)
 
-        def narrowed(x: Array) -> Any:
+        def narrowed(x: Value) -> Any:
             return x if real == double else b.fptrunc(x, real)
 
         whole = b.sitofp(count, double)

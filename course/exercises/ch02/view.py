@@ -107,7 +107,8 @@ view = Exercise(
                 if ...:
                     return None
                 found.append(step)
-                left, step = ..., ...
+                left //= ...
+                step *= ...
             return tuple(reversed(found))
         ```
         """,

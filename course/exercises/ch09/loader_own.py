@@ -94,8 +94,7 @@ own_loader = Exercise(
                 return ...
 
             def __iter__(self):
-                order = ...
-                ...  # this loop has its epoch now
+                order, self.epoch = ..., ...  # this loop has its epoch now
                 for n in range(len(self)):
                     some = order[...]
                     yield self.collate([... for i in some])

@@ -101,7 +101,7 @@ own_conv = Exercise(
                     for j in range(self.filters.shape[3]):
                         down = slice(...)
                         right = slice(...)
-                        part = parts[..., i, j]  # (n, h', w', c)
+                        part = parts[..., i, j].transpose(...)  # (n, c, h', w')
                         ...
                 inside = ...  # without the padding
                 return inside, g_filters

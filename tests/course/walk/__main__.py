@@ -18,14 +18,17 @@ def main() -> int:
     parser.add_argument("chapters", nargs="*", help="04, autograd; none: all")
     parser.add_argument("--out", type=Path, help="where pictures and the findings as JSON go")
     parser.add_argument("--record", action="store_true", help="write docs/walk.md")
+    parser.add_argument("--hints", action="store_true", help="answer by the three hints only")
     chosen = parser.parse_args()
     walks = []
     for chapter in [find(name) for name in chosen.chapters] or written():
-        walked = walk(chapter, chosen.out)
+        walked = walk(chapter, chosen.out, hints=chosen.hints)
         walks.append(walked)
         print(report.table([walked]), flush=True)
         if chosen.record and not walked.wrong:
-            report.keep([walked])  # at once: what was walked counts, whatever comes after
+            report.keep(
+                [walked], hints=chosen.hints
+            )  # at once: what was walked counts, whatever comes after
         if chosen.out is not None:
             text = json.dumps(walked.record, indent=1, ensure_ascii=False)
             (chosen.out / f"{chapter.stem}.json").write_text(text, encoding="utf-8")

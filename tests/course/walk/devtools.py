@@ -18,7 +18,13 @@ import websocket  # comes with JupyterLab's server
 
 from tests.course.chromium import _QUIET, find
 
-_KEYS = {"Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, ""), "a": ("KeyA", 65, "")}
+_KEYS = {
+    "Enter": ("Enter", 13, "\r"),
+    "Escape": ("Escape", 27, ""),
+    "a": ("KeyA", 65, ""),
+    "b": ("KeyB", 66, "b"),
+    "d": ("KeyD", 68, "d"),
+}
 SHIFT, CONTROL = 8, 2
 
 

@@ -1,4 +1,8 @@
-"""One walk: every cell in order, and each exercise open, then wrong in a known way, then right."""
+"""One walk: every cell in order, and each exercise open, then wrong in a known way, then right.
+
+A walk by hints asks for the three hints of each exercise in the notebook instead of being wrong
+once. It then types the third one, with its gaps filled (see `gaps`).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from course import registry
 from course.contents import ROOT, Chapter
 from course.registry import exercise
 from tests.course.walk.devtools import CONTROL, SHIFT, Browser
+from tests.course.walk.gaps import Mismatch, fill
 from tests.course.walk.lab import Lab, running
 
 _SCRIPT = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
@@ -30,6 +35,7 @@ class Walked:
         wall: seconds in the browser from the first key to the last, wrong answers included.
         cells: seconds that the cells of the solved chapter took, each counted once.
         exercises: seconds from Shift+Enter to the panel, by exercise, for the right answer.
+        hinted: in a walk by hints, how many gaps of the third hint were filled, by exercise.
         times: seconds by cell.
         wrong: what is wrong. A walk is good when this is empty.
         looks: where to look: outputs that are long, must be scrolled, or are small.
@@ -41,6 +47,7 @@ class Walked:
     cells: float = 0.0
     slowest: tuple[str, float] = ("", 0.0)
     exercises: dict[str, float] = field(default_factory=dict)
+    hinted: dict[str, int] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     looks: list[str] = field(default_factory=list)
@@ -51,14 +58,14 @@ class Walked:
         return asdict(self)
 
 
-def walk(chapter: Chapter, out: Path | None = None) -> Walked:
+def walk(chapter: Chapter, out: Path | None = None, *, hints: bool = False) -> Walked:
     """Walk a chapter in a fresh JupyterLab and browser; pictures go to ``out`` if given."""
     walked = Walked(chapter.stem)
     scratch = tempfile.TemporaryDirectory(prefix="toytorch-walk-", ignore_cleanup_errors=True)
     with scratch as folder, running(chapter, Path(folder)) as lab, Browser() as page:
         walked.browser = page.version
         page.call("Page.addScriptToEvaluateOnNewDocument", source=_SCRIPT)
-        learner = _Learner(page, lab, chapter, walked, out)
+        learner = (_Hinted if hints else _Learner)(page, lab, chapter, walked, out)
         learner.work_through()
         learner.look_back()
         learner.see_progress()
@@ -201,3 +208,42 @@ class _Learner:
     def _picture(self, name: str) -> None:
         if self.out is not None:
             self.page.picture(self.out / self.chapter.stem / f"{name}.png")
+
+
+class _Hinted(_Learner):
+    """Who answers with the third hint; the time of an exercise is that of all three and the answer."""
+
+    def _solve(self, name: str, at: int, check: int) -> None:
+        found = exercise(name)
+        self._run(check)
+        self._demand(check, name, "open", "Until then")
+        begin = time.monotonic()
+        shown = [self._ask(name, grade, check) for grade in range(1, len(found.hints) + 1)]
+        try:
+            filled = fill(shown[-1], found.answer.source)
+        except (Mismatch, SyntaxError) as error:
+            self.walked.wrong.append(f"{name}: the third hint does not lead to the answer: {error}")
+            return
+        self.walked.hinted[name] = len(filled.gaps)
+        self._type(at, filled.source)
+        self._count(self.cells[at]["id"], self._run(at))
+        self._count(name, self._run(check))
+        self._demand(check, name, "pass")
+        self.walked.exercises[name] = round(time.monotonic() - begin, 2)
+
+    def _ask(self, name: str, grade: int, check: int) -> str:
+        """Ask for a hint in a cell of one's own below the check; the code that it shows."""
+        self.page.ask(f"walk.select({check})")
+        self.page.press("b")  # a new cell below, which is then the active one
+        asked = check + 1
+        self._type(asked, f'hint("{name}", {grade})')
+        self._run(asked)
+        self._demand(asked, name, f"hint {grade} of 3")
+        self._picture(f"hint-{name}-{grade}")
+        code: list[str] = self.page.ask(f"walk.code({asked})")
+        self.page.ask(f"walk.select({asked})")
+        self.page.press("d")
+        self.page.press("d")  # and away with it
+        if len(self.page.ask("walk.cells()")) != len(self.cells):
+            raise AssertionError(f"the cell that asked for hint {grade} of {name} is still there")
+        return code[-1] if code else ""

@@ -56,6 +56,10 @@ window.walk = (() => {
     };
   };
 
+  // the blocks of code that a cell's output shows
+  const code = index => [...cell(index).outputArea.node.querySelectorAll('pre.code, pre > code')]
+    .map(one => one.textContent).filter((text, at, all) => all.indexOf(text) === at);
+
   // pixels: what sticks out, what must be scrolled, what is too small to read
   const measure = async index => {
     await notebook().scrollToItem(index, 'start').catch(() => null);
@@ -98,6 +102,6 @@ window.walk = (() => {
 
   const save = () => panel().context.save().then(() => true);
 
-  return {ready, cells, select, watch, finished, said, measure, top, down, save};
+  return {ready, cells, select, watch, finished, said, code, measure, top, down, save};
 })();
 true;

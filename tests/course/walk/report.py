@@ -28,6 +28,13 @@ panel is green). `python -m tests.course.walk --record` does it again and writes
 with its wrong answers, by a learner who needs no time to think. An exercise's time goes from
 Shift+Enter in its check cell to the panel. *Load* is the machine's load average at the end of the
 walk, which itself makes about 2: where it is more, others were at work, and times are longer.
+
+*By hints* is the time of a second walk, `--hints`. It asks for the three hints of each exercise
+with `hint(name, 1)` to `hint(name, 3)` in a cell of its own, and types the code of the third. A
+machine cannot think, so the gaps of that skeleton (`...`) are filled from the reference: *gaps* is
+how many. Everything outside the gaps is as the hint has it. If skeleton and reference differ there,
+the walk is wrong (`tests/course/walk/gaps.py`). So the walk shows that the hints lead to an answer
+that is green; it does not show that a person finds what belongs into the gaps.
 """
 
 
@@ -39,16 +46,26 @@ def table(walks: list[Walked]) -> str:
             f"{one.chapter:16} cells {one.cells:6.1f} s   walk {one.wall:6.1f} s   "
             f"slowest {one.slowest[0]} {one.slowest[1]:.1f} s"
         )
-        lines += [f"    {name:28} {seconds:5.2f} s" for name, seconds in one.exercises.items()]
+        for name, seconds in one.exercises.items():
+            gaps = f"   {one.hinted[name]} gaps filled" if name in one.hinted else ""
+            lines.append(f"    {name:28} {seconds:5.2f} s{gaps}")
         lines += [f"  WRONG {said}" for said in one.wrong]
         lines += [f"  look  {said}" for said in one.looks]
     return "\n".join(lines)
 
 
-def keep(walks: list[Walked]) -> None:
+def keep(walks: list[Walked], *, hints: bool = False) -> None:
     """Merge walks into the record, and write the page from it."""
     known = load()
     for one in walks:
+        if hints:
+            known.setdefault(one.chapter, {})["hints"] = {
+                "walk": one.wall,
+                "exercises": one.exercises,
+                "gaps": one.hinted,
+                "date": date.today().isoformat(),
+            }
+            continue
         known[one.chapter] = {
             "cells": one.cells,
             "walk": one.wall,
@@ -58,6 +75,7 @@ def keep(walks: list[Walked]) -> None:
             "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
             "python": platform.python_version(),
             "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+            **{key: value for key, value in known.get(one.chapter, {}).items() if key == "hints"},
         }
     known = dict(sorted(known.items()))
     write_atomically(RECORD, (json.dumps(known, indent=1) + "\n").encode())
@@ -71,14 +89,23 @@ def load(source: Path = RECORD) -> dict[str, Any]:
 
 def page(known: dict[str, Any]) -> str:
     """The documentation's page as Markdown."""
-    lines = [_HEAD, "| chapter | cells | walk | load | exercises | date |", "|" + " --- |" * 6]
+    titles = ("chapter", "cells", "walk", "load", "exercises", "date", "by hints")
+    lines = [_HEAD, f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]
     for stem, one in known.items():
         pieces = ", ".join(f"`{name}` {s:.2f} s" for name, s in one["exercises"].items())
         lines.append(
             f"| {stem} | {one['cells']:.1f} s | {one['walk']:.1f} s | {one.get('load') or '–'} "
-            f"| {pieces} | {one['date']} |"
+            f"| {pieces} | {one['date']} | {_by_hints(one.get('hints'))} |"
         )
     where = sorted({(o["browser"], o["machine"], o["python"]) for o in known.values()})
     lines.append("")
     lines += [f"{browser}; {machine}; Python {python}." for browser, machine, python in where]
     return "\n".join(lines) + "\n"
+
+
+def _by_hints(one: dict[str, Any] | None) -> str:
+    """What the table says of a walk by hints."""
+    if one is None:
+        return "–"
+    gaps = sum(one["gaps"].values())
+    return f"{one['walk']:.1f} s, {len(one['gaps'])} exercises, {gaps} gaps, {one['date']}"

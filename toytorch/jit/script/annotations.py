@@ -43,7 +43,7 @@ class Unreadable(Exception):
     """An annotation that names no type a compiled function knows."""
 
 
-def type_of(annotation: type) -> Type:
+def type_of(annotation: Any) -> Type:
     """The type behind an annotation.
 
     >>> str(type_of(typing.List[int])), str(type_of(dict[str, Tensor])), str(type_of(int | None))

@@ -65,7 +65,7 @@ class Calls(Pythons, Attributes):
             kwargs[k.arg] = self.expression(k.value)
         return self.call_item(callee, args, kwargs, node)
 
-    def special(self, function: Callable[..., Any], node: ast.Call) -> Any:
+    def special(self, function: Any, node: ast.Call) -> Any:
         """Calls whose arguments are types, or that are answered while compiling."""
         if function is markers.annotate or getattr(function, "word", "") == "annotate":
             self.need(node, 2, "annotate")

@@ -65,7 +65,7 @@ class Loops(Statements):
             turns += [partial(self.bound, target, item, at), *statements]
         return self.body(turns)
 
-    def bound(self, target: ast.expr, item: ModuleValue, at: ast.AST) -> str:
+    def bound(self, target: ast.expr, item: object, at: ast.AST) -> str:
         """`bind` as a statement."""
         self.bind(target, item, at)
         return FALLS

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Scalar
 from toytorch.loops.language.coefficients import ERF_NEAR, ERFCX
 from toytorch.loops.language.types import TYPES
 
@@ -53,17 +53,17 @@ def erf(x: Array) -> Any:
     return np.asarray(np.where(np.isnan(wide), wide, made)).astype(np.asarray(x).dtype)[()]
 
 
-def kind_of(x: Array) -> str:
+def kind_of(x: Array | Scalar) -> str:
     """The kind of an array's type, or of a number's: "f", "i", "u", "b" or "c"."""
     return x.dtype.kind if hasattr(x, "dtype") else np.asarray(x).dtype.kind
 
 
-def check_divisor(x: Array, y: Array) -> None:
+def check_divisor(x: Array | Scalar, y: Array | Scalar) -> None:
     if kind_of(x) in "iub" and not np.all(y):
         raise RuntimeError("ZeroDivisionError")
 
 
-def floordiv(x: Array, y: Array) -> Any:
+def floordiv(x: Array | Scalar, y: Array | Scalar) -> Any:
     """Python's x // y, and for real numbers PyTorch's: an infinity where y is 0."""
     check_divisor(x, y)
     made = np.floor_divide(x, y)
@@ -79,19 +79,19 @@ def truncdiv(x: Array, y: Array) -> Any:
     return q + np.asarray((q < 0) & (q * y != x)).astype(q.dtype)
 
 
-def remainder(x: Array, y: Array) -> Any:
+def remainder(x: Array | Scalar, y: Array | Scalar) -> Any:
     """The remainder with the divisor's sign, as Python's %."""
     check_divisor(x, y)
     return np.remainder(x, y)
 
 
-def fmod(x: Array, y: Array) -> Any:
+def fmod(x: Array | Scalar, y: Array | Scalar) -> Any:
     """The remainder with the dividend's sign, as C's fmod."""
     check_divisor(x, y)
     return np.fmod(x, y)
 
 
-def power(x: Array, y: Array) -> Any:
+def power(x: Any, y: Any) -> Any:
     """xʸ; of integers as PyTorch computes it, without an error for negative powers."""
     kind = kind_of(x)
     if kind in "iu":

@@ -83,7 +83,7 @@ class Builder:
         with self.b.goto_block(self.function.entry_basic_block):
             return self.b.alloca(self.type(type), size=count)
 
-    def var(self, value: Value) -> Any:
+    def var(self, value: int | Value) -> Any:
         """A variable word with a first value; `b.load` and `b.store` read and write it."""
         place = self.alloca(self.word)
         self.b.store(self.index(value), place)
@@ -95,11 +95,11 @@ class Builder:
         """A Python number as a word; a word stays as it is."""
         return self.word(k) if isinstance(k, int) else k
 
-    def get(self, base: Value, k: int) -> Any:
+    def get(self, base: Value, k: int | Value) -> Any:
         """base[k]"""
         return self.b.load(self.b.gep(base, [self.index(k)]))
 
-    def put(self, base: Value, k: int, value: Value) -> None:
+    def put(self, base: Value, k: int | Value, value: Value) -> None:
         """base[k] = value"""
         self.b.store(value, self.b.gep(base, [self.index(k)]))
 

@@ -166,7 +166,9 @@ class Elementary(Emit):
         square, rest = self.log_parts(f)
         return self.log_edges(x, self.log_sum(k, f, square, rest))
 
-    def log_sum(self, k: Value, f: Value, square: Value, rest: Value, lower: Value = None) -> Any:
+    def log_sum(
+        self, k: Value, f: Value, square: Value, rest: Value, lower: Value | None = None
+    ) -> Any:
         """k·ln 2 + f - (square - rest), small terms first."""
         high, low = map(self.num, c.LN2[self.type])
         low = self.mul(k, low) if lower is None else self.fma(k, low, lower)

@@ -37,7 +37,7 @@ class Native(Builder):
         """The array of elements (or of another type) whose address is a word of the table."""
         return self.pointer(self.word_of[name], type or self.real)
 
-    def read(self, base: Value, index: Any, type: type | None = None) -> Any:
+    def read(self, base: Value, index: Any, type: Any = None) -> Any:
         """The element (or the vector) that begins `index` elements after a pointer."""
         return self.load(base, index, type or self.real, self.bytes)
 

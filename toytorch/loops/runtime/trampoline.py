@@ -194,7 +194,7 @@ class Trampoline(Builder):
         self.python("Py_IncRef", "void", made)
         self.b.ret(made)
 
-    def record(self, at: str, names: tuple[str, ...], k: int) -> dict[str, Any]:
+    def record(self, at: str, names: tuple[str, ...], k: int | Value) -> dict[str, Any]:
         """The k-th record of a list in the descriptor."""
         return self.record_at(
             self.b.add(self.field[at], self.b.mul(k, self.word(len(names)))), names

@@ -1,6 +1,7 @@
 """A backward pass as a page with buttons: one self-contained piece of HTML, with no address in it.
 
-With no script running it shows the last frame. The script finds its pictures by a name made from
+Every stepper of toytorch.viz is made here. It opens at the first step. With no script running it
+shows the last one, which has the most to see. The script finds its pictures by a name made from
 their content, so the page is the same at every run and two copies on one page both work.
 """
 
@@ -88,7 +89,7 @@ _SCRIPT = """
       go[name]();
     });
     part('bar').style.display = 'flex';
-    show(OPEN);
+    show(0);
   });
 })();
 """
@@ -96,8 +97,6 @@ _SCRIPT = """
 
 class BackwardSteps:
     """A backward pass to step through. Steps count from 0, the start, to `len(self) - 1`."""
-
-    opens_at_end = False  # whether the page first shows the last step
 
     def __init__(self, made: Animation, summary: str) -> None:
         self._film, self._summary = made, summary
@@ -122,8 +121,7 @@ class BackwardSteps:
             captions = captions.replace(char, f"\\u{ord(char):04x}")
         # the name depends on everything that is shown, and on nothing else
         name = hashlib.sha256((picture + captions).encode()).hexdigest()[:12]
-        at = "last" if self.opens_at_end else "0"
-        script = _SCRIPT.replace("OPEN", at).replace("CAPTIONS", captions).replace("NAME", name)
+        script = _SCRIPT.replace("CAPTIONS", captions).replace("NAME", name)
         return _FRAME.format(
             name=name,
             label=svg.escape(self._film.scene.title),

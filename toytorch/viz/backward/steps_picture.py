@@ -167,11 +167,11 @@ def _node(box: Box, corner: Point, step: Step | None, turn: int, frames: int) ->
 def _badge(corner: Point, turn: int, color: str) -> list[Shape]:
     """Return the small number that says as which a node ran."""
     text = str(turn)
-    wide = max(17.0, width(text, 10.0, bold=True) + 9)
+    wide = max(17.0, width(text, palette.SMALL_SIZE, bold=True) + 9)
     x, y = corner[0] - 4, corner[1] - 7
     return [
         Rect(x, y, wide, 17.0, 8.5, color, palette.PAPER, 1.5),
-        Text(x + wide / 2, y + 12.2, text, 10.0, palette.BOX, "middle", True),
+        Text(x + wide / 2, y + 12.6, text, palette.SMALL_SIZE, palette.BOX, "middle", True),
     ]
 
 

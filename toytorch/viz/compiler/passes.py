@@ -68,7 +68,7 @@ def animation(stages: list[Stage]) -> Animation:
             left += w + GAP
         captions.append(
             f"{stage.name} ({stage.where}): {len(before) - 2} lines become {len(after) - 2}; "
-            f"{len(gone)} go, {len(new)} come"
+            f"{len(gone)} go, {len(new)} come."
         )
     return Animation(scene, captions, 1)
 

@@ -19,9 +19,7 @@ _WIDEST_CODE, _WIDEST_SIDE = 420.0, 540.0
 
 
 class ProgramSteps(BackwardSteps):
-    """A program to step through; it opens where it ended, with all memories in sight."""
-
-    opens_at_end = True
+    """A program to step through."""
 
 
 def program_steps(source: str, **given: Any) -> ProgramSteps:

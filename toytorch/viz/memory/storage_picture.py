@@ -96,7 +96,7 @@ def _panel(memory: Memory) -> tuple[list[Shape], float, float, bool]:
     shared = {cell for cell, counts in touches.items() if sum(counts) > 1}
     wide = 42.0
     for cell in drawn:
-        wide = max(wide, width(values[cell], 12.5) + 14, width(str(cell), 10.0) + 10)
+        wide = max(wide, width(values[cell], 12.5) + 14, width(str(cell), palette.SMALL_SIZE) + 10)
     wide = min(round(wide), 92.0)
 
     again = "the same memory read as " if memory.again else "memory: "
@@ -157,7 +157,7 @@ def _cells(
         for at, its in enumerate(seen):
             shapes.append(Rect(x + 4, y + _CELL + 3 + 4 * at, wide - 8, 2.6, 1.3, its.line))
         base = y + _CELL + bars + 15
-        shapes.append(Text(middle, base, str(cell), 10.0, palette.MUTED, "middle"))
+        shapes.append(Text(middle, base, str(cell), palette.SMALL_SIZE, palette.MUTED, "middle"))
         x += wide
         longest = max(longest, x)
     if not shown:
@@ -262,15 +262,24 @@ def _grid(
             shapes.append(box)
             shapes.append(Text(middle, y_of[r] + 17.5, value, 12.5, palette.INK, "middle"))
             base = y_of[r] + 31.0
-            shapes.append(Text(middle, base, str(cell), 10.0, palette.MUTED, "middle"))
+            shapes.append(
+                Text(middle, base, str(cell), palette.SMALL_SIZE, palette.MUTED, "middle")
+            )
     if steps and across and block.columns[1] is not None:
         start, end = x_of[0] + wide / 2, x_of[1] + wide / 2
-        label = Text((start + end) / 2, top - 11, f"+{view.stride[-1]}", 10.5, hue.line, "middle")
+        label = Text(
+            (start + end) / 2,
+            top - 11,
+            f"+{view.stride[-1]}",
+            palette.SMALL_SIZE,
+            hue.line,
+            "middle",
+        )
         shapes += [*_step((start, top - 6), (end, top - 6), hue.line), label]
     if steps and down and block.rows[1] is not None:
         start, end = y_of[0] + _GRID / 2, y_of[1] + _GRID / 2
         base = (start + end) / 2 + 3.5
-        label = Text(left - 14, base, f"+{view.stride[-2]}", 10.5, hue.line, "end")
+        label = Text(left - 14, base, f"+{view.stride[-2]}", palette.SMALL_SIZE, hue.line, "end")
         shapes += [*_step((left - 7, start), (left - 7, end), hue.line), label]
     return shapes, x, y
 

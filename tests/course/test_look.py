@@ -1,0 +1,44 @@
+"""Sources beside each other: truly so on a wide page, below each other on a narrow one."""
+
+from __future__ import annotations
+
+import pytest
+
+from course.notebook import look
+from tests.course import chromium
+
+_WHERE = """
+const boxes = [...document.querySelectorAll('.source-pane')].map(one => {
+  const box = one.getBoundingClientRect();
+  return [box.left, box.top, box.right, box.bottom].map(Math.round);
+});
+answer({boxes, room: document.documentElement.clientWidth,
+        across: document.documentElement.scrollWidth});
+"""
+
+
+def mine(items):
+    """A sum."""
+    return sum(items)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "beside"), [(1900, True), (1150, True), (700, False)])
+def test_sources_stand_side_by_side_where_there_is_room(width: int, beside: bool) -> None:
+    chromium.find()
+    shown = look(chromium.ask, beside=mine)._repr_html_()
+    page = f"<!doctype html><html><head></head><body style='font:14px sans-serif'>{shown}</body></html>"
+    seen = chromium.ask(page, _WHERE, width=width)
+    yours, ours = seen["boxes"]
+    assert seen["across"] <= seen["room"]
+    if beside:
+        assert yours[1] == ours[1]
+        assert yours[2] < ours[0]
+        assert abs((yours[2] - yours[0]) - (ours[2] - ours[0])) <= 1
+    else:
+        assert yours[0] == ours[0]
+        assert yours[3] < ours[1]
+
+
+def test_one_source_takes_the_whole_width() -> None:
+    assert look(chromium.ask)._repr_html_().count("source-pane") == 1
