@@ -531,14 +531,14 @@ print("integers / 2      ", (ints / 2).dtype)
 # %% check="ops.registry" points=5
 
 # %% slide="subslide"
-ops = use("ops.registry")()
-ops.define("mul", np.multiply)
-ops.define("div", np.divide, "f")
-halves = ops.div(np.array([[1], [3]]), np.array([2, 4]))
+own = use("ops.registry")()
+own.define("mul", np.multiply)
+own.define("div", np.divide, "f")
+halves = own.div(np.array([[1], [3]]), np.array([2, 4]))
 print(halves, halves.dtype)
-print(ops.mul_(halves, 10) is halves, halves.tolist())
+print(own.mul_(halves, 10) is halves, halves.tolist())
 try:
-    ops.div_(ints, 2)
+    own.div_(ints, 2)
 except TypeError as error:
     print(error)
 

@@ -65,7 +65,7 @@ parse = Exercise(
     hints=(
         """
         The first elements say which shape is meant, and everything else has to fit it. So look for the shape
-        first, without any check, and let the walk over all elements check each list against the size that the
+        first, without any check, and let the walk over all elements compare each list with the size that the
         shape has for it. The walk is recursive: each call handles one list, one size shorter, and one index
         further in the place.
         """,
@@ -154,7 +154,7 @@ class Array:
 
     @staticmethod
     def elements_of(data, shape, place=""):
-        """All elements in row-major order; place is an index like [1][0]."""
+        """All elements, row-major; place is an index like [1][0]."""
         # stage 2, your code here: about 20 lines
         raise NotImplementedError
 
@@ -196,21 +196,20 @@ class Array:
 
     @staticmethod
     def elements_of(data, shape, place=""):
-        """All elements in row-major order; place is an index like [1][0]."""
+        """All elements, row-major; place is an index like [1][0]."""
         nested = isinstance(data, (list, tuple))
         if not shape:
             if nested:
-                raise ValueError(f"ragged at {place}: a list, not a number")
+                raise ValueError(f"ragged at {place}: a list, no number")
             if not isinstance(data, (bool, int, float)):
-                kind = type(data).__name__
-                raise TypeError(f"no number at {place or 'the top'}: {kind}")
+                where, kind = place or "the top", type(data).__name__
+                raise TypeError(f"no number at {where}: {kind}")
             return [data]
         if not nested:
-            raise ValueError(f"ragged at {place}: a number, not a list")
+            raise ValueError(f"ragged at {place}: a number, no list")
         if len(data) != shape[0]:
-            raise ValueError(
-                f"ragged at {place}: a list of {len(data)}, not of {shape[0]}"
-            )
+            found = f"a list of {len(data)}, not of {shape[0]}"
+            raise ValueError(f"ragged at {place}: {found}")
         elements = []
         for index, part in enumerate(data):
             below = f"{place}[{index}]"
@@ -281,7 +280,7 @@ parse.changed(
     Where the shape is used up, there must be a number. A list was passed on as if it were an element, and NumPy
     fails later with a message that names no place. Check both: whether a list is there, and whether one should be.
     """,
-    ("            if nested:\n                raise ValueError(f\"ragged at {place}: a list, not a number\")\n", ""),
+    ("            if nested:\n                raise ValueError(f\"ragged at {place}: a list, no number\")\n", ""),
     ("if not isinstance(data, (bool, int, float)):", "if not isinstance(data, (bool, int, float, list)):"),
 )
 

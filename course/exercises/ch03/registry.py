@@ -304,11 +304,11 @@ class Ops:
     def _write(self, name, result, out):
         """Write a result into an array, if it fits."""
         if not isinstance(out, np.ndarray):
-            raise TypeError(f"{name} cannot write into {type(out).__name__}")
+            kind = type(out).__name__
+            raise TypeError(f"{name} cannot write into {kind}")
         if result.shape != out.shape:
-            raise ValueError(
-                f"{name}: a result of {result.shape} does not fit {out.shape}"
-            )
+            shapes = f"{result.shape} into {out.shape}"
+            raise ValueError(f"{name} cannot write {shapes}")
         if Ops.level(result.dtype) > Ops.level(out.dtype):
             raise TypeError(f"{name}: {result.dtype} is not {out.dtype}")
         out[...] = result

@@ -337,9 +337,9 @@ class Versioned:
         def checked(g):
             for writes, version in seen:
                 if writes[0] != version:
+                    now = f"a saved tensor is at version {writes[0]}"
                     raise RuntimeError(
-                        f"{name}: a saved tensor is at version {writes[0]}; "
-                        f"expected version {version}"
+                        f"{name}: {now}; expected version {version}"
                     )
             return pull(g)
 
@@ -369,7 +369,8 @@ class Versioned:
             raise RuntimeError("a recorded write to memory with views")
         copy = Versioned(self.data.copy())
         if recorded:
-            copy.node = Tensor.made(copy.data, (self.node,), lambda g: (g,))
+            old = (self.node,)
+            copy.node = Tensor.made(copy.data, old, lambda g: (g,))
         result = getattr(copy, name)(*given)
         if result.data.shape != self.data.shape:
             raise RuntimeError(f"{result.data.shape} is another shape")
