@@ -558,6 +558,9 @@ y.backward()
 print(x.grad)
 
 # %% [markdown]
+# It is ten times as large as it should be: the derivative of `exp` reads the
+# result, which was overwritten.
+#
 # The next exercise puts the parts of this chapter together: a count that is
 # shared by all views, saved tensors that compare versions, in-place methods,
 # leaves that are protected, and `no_grad`. When its check is green, your class
