@@ -283,6 +283,10 @@ print(f"{right:.1%} of {len(guess)} digits right, no training at all")
 # Before you begin, look at what PyTorch prints. **Predict** where the second
 # row begins, and how wide its elements are:
 
+# %% [markdown] slide="notes"
+# Show the printed table and let the group state the rules for widths and
+# digits. They are the fourth stage of the exercise.
+
 # %%
 import numpy as np
 
@@ -290,9 +294,20 @@ print(torch.tensor([[1, 2.5], [30, True]]))
 
 # %% exercise="tensors.parse" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Homework of 40 minutes. Do the first stage together: which lengths does the
+# walk down the first elements note for an empty list?
+
 # %% check="tensors.parse" points=5
 
-# %% slide="subslide"
+# %% [markdown] slide="subslide"
+# ## Eight elements in one row
+
+# %% [markdown] slide="notes"
+# The flat array says nothing about rows. Ask what else is needed to print
+# it: the shape, and nothing more. Chapter 02 begins here.
+
+# %% slide="more"
 Array = use("tensors.parse")
 made = Array([[[1, 2], [3, 4]], [[5, 6], [7, 80]]])
 print(made)

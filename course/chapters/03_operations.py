@@ -519,6 +519,10 @@ print(alike, "of", len(guesses), "digits read alike")
 # NumPy has rules of its own, and they are not those of PyTorch. **Predict**
 # the dtypes that NumPy gives, then compare with the table of this chapter:
 
+# %% [markdown] slide="notes"
+# NumPy gives float64 twice, PyTorch float32: in NumPy an integer's width
+# counts. That is why `np.result_type` is no answer here.
+
 # %%
 from functools import partial, reduce
 
@@ -528,9 +532,20 @@ print("integers / 2      ", (ints / 2).dtype)
 
 # %% exercise="ops.registry" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Homework of 50 minutes, in five stages. Go through the trace together: each
+# row is one method.
+
 # %% check="ops.registry" points=5
 
-# %% slide="subslide"
+# %% [markdown] slide="subslide"
+# ## Two lines define an operation
+
+# %% [markdown] slide="notes"
+# Ask before running: which of the three calls is refused, and why? The
+# quotient of integers would have to be stored as integers.
+
+# %% slide="more"
 own = use("ops.registry")()
 own.define("mul", np.multiply)
 own.define("div", np.divide, "f")

@@ -543,6 +543,10 @@ except RuntimeError as error:
 # write into its `data`, a gradient may be wrong without an error. **Predict**
 # the gradient; the derivative of $e^x$ at 0 is 1.
 
+# %% [markdown] slide="notes"
+# The gradient is 10 instead of 1, and nothing says so. This is the situation
+# of the chapter's first page, in the group's own package.
+
 # %%
 from contextlib import contextmanager
 from functools import partialmethod
@@ -573,10 +577,18 @@ print(x.grad)
 
 # %% exercise="inplace.versions" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Homework of 60 minutes. Draw a tensor and its node as two boxes before
+# anyone begins; a write replaces the node, and arrows to the old one stay.
+
 # %% check="inplace.versions" points=6
 
 # %% [markdown] slide="subslide"
 # ## The first program of this chapter, on your own package
+
+# %% [markdown] slide="notes"
+# `exp` reads its result and is refused; `sum` reads nothing, and its gradient
+# is 10. Ask for both before running.
 
 # %% slide="more"
 Versioned = use("inplace.versions")
@@ -592,6 +604,13 @@ for name in ("exp", "sum"):
 
 # %% [markdown]
 # And training, with a step in place. The weights are found from 20 examples:
+
+# %% [markdown] slide="subslide"
+# ## A training step in place
+
+# %% [markdown] slide="notes"
+# The weights stay leaves, and their version counts the steps. Ask what
+# happens without `no_grad`: the write to a leaf is refused.
 
 # %% slide="more"
 draw = np.random.default_rng(0)

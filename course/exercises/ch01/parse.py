@@ -98,40 +98,64 @@ parse = Exercise(
             def shape_of(data):
                 shape = []
                 while isinstance(data, (list, tuple)):
-                    ...  # note the length; an empty list ends the loop
+                    shape.append(len(data))
+                    if ...:
+                        break
+                    data = ...
                 return tuple(shape)
 
             @staticmethod
             def elements_of(data, shape, place=""):
                 nested = isinstance(data, (list, tuple))
-                if nested != bool(shape) or ...:
-                    raise ValueError(f"ragged at {place}: ...")
                 if not shape:
-                    ...  # a TypeError, or the list of this one element
+                    ...  # a ValueError, a TypeError, or the list of this one element
+                if ...:
+                    raise ValueError(f"ragged at {place}: a number, no list")
+                if ...:
+                    ...
                 elements = []
                 for index, part in enumerate(data):
-                    elements += ...  # the same for each part, with a longer place
+                    below = ...  # the place of this part
+                    elements += ...
                 return elements
 
             @staticmethod
             def dtype_of(elements):
-                ...
+                if ...:
+                    return np.float32
+                if ...:
+                    return np.bool_
+                return np.int64
 
             def texts(self):
                 values = self.flat.tolist()
                 if ...:
+                    texts = [str(value) for value in values]
+                elif ...:
+                    texts = ...
+                else:
                     texts = [f"{value:.4f}" for value in values]
                 width = max(map(len, texts), default=0)
-                return [text.rjust(width) for text in texts]
+                return ...
+
+            def __repr__(self):
+                if 0 in self.shape and len(self.shape) > 1:
+                    return ...
+                indent = len("tensor([")
+                return f"tensor({self._nested(self.texts(), self.shape, indent)})"
 
             def _nested(self, texts, shape, indent):
                 if not shape:
                     return texts[0]
                 if len(shape) == 1:
                     return ...
-                step = len(texts) // shape[0]
-                rows = [self._nested(..., shape[1:], indent + 1) for n in range(shape[0])]
-                return "[" + ("," + ...).join(rows) + "]"
+                step = len(texts) // shape[0]  # elements of one row
+                rows = []
+                for start in range(0, len(texts), step):
+                    row = ...
+                    rows.append(self._nested(...))
+                between = ...
+                return "[" + between.join(rows) + "]"
         ```
         """,
     ),

@@ -90,7 +90,11 @@ registry = Exercise(
         """
         ```python
         class Ops:
-            DEFAULT = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float32)}
+            DEFAULT = {
+                bool: np.dtype(bool),
+                int: np.dtype(np.int64),
+                float: np.dtype(np.float32),
+            }
 
             def __init__(self):
                 self.table = {}
@@ -100,47 +104,69 @@ registry = Exercise(
                 return {"b": 0, "u": 1, "i": 1, "f": 2}[dtype.kind]
 
             def define(self, name, kernel, kinds="bif"):
-                ...
+                if ...:
+                    raise ValueError(f"{name!r} is defined already")
                 self.table[name] = kernel, kinds
 
             def find(self, name):
-                if name not in self.table:
-                    raise LookupError(...)
+                if ...:
+                    ...
                 return self.table[name]
 
             @staticmethod
             def dtype_of(operands):
                 ranks = [], [], []
                 for x in operands:
-                    ...  # append its dtype to the list of its rank
+                    if isinstance(x, (np.ndarray, np.generic)):
+                        ...  # to the list of its rank
+                    elif type(x) in Ops.DEFAULT:
+                        ranks[2].append(Ops.DEFAULT[type(x)])
+                    else:
+                        raise TypeError(f"no array or number: {type(x).__name__}")
                 found = None
                 for dtypes in ranks:
                     top = max(map(Ops.level, dtypes), default=-1)
                     if ...:  # nothing found yet, or a higher kind than that
-                        found = ...  # the common width of those of the highest kind
+                        highest = ...
+                        found = reduce(np.promote_types, highest)
                 return found
 
             @staticmethod
             def shape_of(shapes):
                 result = [1] * max(map(len, shapes))
                 for shape in shapes:
-                    for place in range(-len(shape), 0):
-                        ...
+                    for place in range(-len(shape), 0):  # from the right
+                        size = shape[place]
+                        if ...:
+                            continue
+                        if ...:
+                            ...  # an error
+                        result[place] = size
                 return tuple(result)
 
             def call(self, name, *operands, out=None):
                 kernel, kinds = self.find(name)
                 dtype = self._taken(name, self.dtype_of(operands), kinds)
-                shape = self.shape_of([np.shape(x) for x in operands])
-                arrays = [... for x in operands]
-                result = np.asarray(kernel(*arrays))
+                shape = ...
+                arrays = [...]
+                result = kernel(...)
+                result = np.asarray(result)
                 return result if out is None else self._write(name, result, out)
 
+            def inplace(self, name, target, *others):
+                return ...
+
             def _taken(self, name, dtype, kinds):
-                ...  # the dtype itself, or a default of a higher kind, or an error
+                level = Ops.level(dtype)
+                if ...:
+                    return dtype
+                for kind, default in zip("bif", Ops.DEFAULT.values()):
+                    if ...:
+                        return default
+                raise TypeError(f"{name} does not take {dtype}")
 
             def _write(self, name, result, out):
-                ...  # two errors
+                ...  # three errors
                 out[...] = result
                 return out
         ```

@@ -85,23 +85,12 @@ versions = Exercise(
         """
         ```python
         class Versioned:
-            __array_ufunc__ = None
-            recording = True
-            SAVES = {"__mul__": "factors", "__matmul__": "factors", "__pow__": "input",
-                     "log": "input", "exp": "result", "tanh": "result"}
+            ...  # the head of the class, as it is
 
             def __init__(self, data, requires_grad=False):
                 self.node = Tensor(data, requires_grad)
                 self.writes = [0]
                 self.viewed = False
-
-            @property
-            def data(self):
-                return self.node.data
-
-            @property
-            def requires_grad(self):
-                return self.node.requires_grad
 
             def detach(self):
                 made = Versioned(self.data)
@@ -110,18 +99,22 @@ versions = Exercise(
 
             def _over(self, node):
                 made = Versioned(node.data)
-                made.node = ...  # without its history outside `recording`
+                if Versioned.recording:
+                    ...
                 if np.may_share_memory(made.data, self.data):
                     ...
                 return made
 
             def part(self, start, stop):
+                shape = self.data.shape
+
                 def pull(g):
-                    whole = np.zeros_like(self.data)
+                    whole = np.zeros(shape)
                     ...
                     return (whole,)
 
-                return self._over(Tensor.made(self.data[start:stop], (self.node,), pull))
+                rows = self.data[start:stop]
+                return self._over(Tensor.made(rows, (self.node,), pull))
 
             def _run(self, name, *given):
                 nodes = [x.node if isinstance(x, Versioned) else x for x in given]
@@ -129,11 +122,13 @@ versions = Exercise(
                 pull = made.node.pull
                 if pull is None:
                     return made
-                seen = [(x.writes, x.writes[0]) for x in self._saved(name, given, made)]
+                saved = self._saved(name, given, made)
+                seen = [... for x in saved]
 
                 def checked(g):
                     for writes, version in seen:
-                        ...
+                        if ...:
+                            ...  # an error
                     return pull(g)
 
                 made.node.pull = checked
@@ -141,25 +136,48 @@ versions = Exercise(
 
             def _saved(self, name, given, made):
                 what = Versioned.SAVES.get(name)
-                ...  # a list of Versioned tensors
+                if what == "result":
+                    return ...
+                if what == "input":
+                    return ...
+                if what == "factors" and isinstance(given[0], Versioned):
+                    pairs = (self, given[0]), (given[0], self)
+                    return ...
+                return []
 
             def _write(self, name, *given):
-                wants = any(isinstance(x, Versioned) and x.requires_grad for x in (self, *given))
+                tensors = [x for x in (self, *given) if isinstance(x, Versioned)]
+                wants = any(x.requires_grad for x in tensors)
                 recorded = ...
-                ...  # a leaf, or views: errors
+                if ...:
+                    raise RuntimeError("a leaf that requires grad is written to")
+                if ...:
+                    raise RuntimeError("a recorded write to memory with views")
                 copy = Versioned(self.data.copy())
                 if recorded:
-                    copy.node = Tensor.made(copy.data, (self.node,), ...)
+                    old = (self.node,)
+                    copy.node = Tensor.made(...)
                 result = getattr(copy, name)(*given)
-                ...  # another shape: an error
+                if ...:
+                    raise RuntimeError(f"{result.data.shape} is another shape")
                 self.data[...] = result.data
                 ...
+                if recorded:
+                    new = result.node
+                    self.node = ...
                 return self
 
             @staticmethod
             @contextmanager
             def no_grad():
-                ...
+                before = ...
+                Versioned.recording = False
+                try:
+                    yield
+                finally:
+                    ...
+
+            ...  # what follows in the stub, as it is
         ```
         """,
     ),
