@@ -68,11 +68,10 @@ def _shapes(svg: str, words: str, *, inline: bool) -> tuple[tuple[float, float, 
 def _seen(svg: str, box: Box, words: str, tallest: float, inline: bool) -> str:
     """The part of a drawing inside a box, at the scale of a column that is so tall."""
     left, top, right, bottom = box
-    size = f'width="{right - left:g}" height="{bottom - top:g}"'
-    style = f'style="height:{100 * (bottom - top) / tallest:.1f}%"'
-    head = f'viewBox="{left:g} {top:g} {right - left:g} {bottom - top:g}" {size}' + (
-        f" {style}" if inline else ""
-    )
+    left, top, wide, high = (round(v, 2) for v in (left, top, right - left, bottom - top))
+    size = f'width="{wide:g}" height="{high:g}"'
+    style = f'style="height:{100 * high / tallest:.1f}%"'
+    head = f'viewBox="{left:g} {top:g} {wide:g} {high:g}" {size}' + (f" {style}" if inline else "")
     piece = re.sub(r'viewBox="[^"]*" width="[^"]*" height="[^"]*"', head, svg, count=1)
     piece = piece.replace(' style="max-width:100%;height:auto"', "", 1)
     if inline:

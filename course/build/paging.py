@@ -85,7 +85,7 @@ class Prose(Part):
             items = re.split(r"\n(?=\s*(?:[-*]|\d+\.) )", self.source)
             return sum(_item(item, size, room - 40) for item in items) + GAP
         if first.startswith(">"):
-            return _lines(self.source.replace("\n> ", " "), text, room - 40) * text * LINE + GAP
+            return _lines(self.source.replace("\n> ", " "), text, room - 64) * text * LINE + GAP
         return _lines(self.source, text, room) * text * LINE + GAP
 
 
@@ -363,10 +363,20 @@ def _cut(lines: Sequence[str], at: int, most: int) -> int:
 
 
 def _lines(text: str, size: float, room: float) -> int:
-    """Lines of prose at a size of letters."""
-    words = re.sub(r"\*\*|`|\$|^> ?|\]\([^)]*\)", "", text, flags=re.M).replace("\n", " ")
-    code = sum(map(len, re.findall(r"`([^`]*)`", text))) * size * 0.12  # wider than prose
-    return max(1, math.ceil((width(words, size) * _WIDER + code) / (room * 0.97)))
+    """Lines of prose at a size of letters, broken between words as a browser does."""
+    plain = re.sub(r"\$|^> ?|\]\([^)]*\)", "", text, flags=re.M)
+    lines, at, bold = 1, 0.0, False
+    for word in plain.split():
+        code = word.count("`") > 0
+        letters = word.replace("*", "").replace("`", "")
+        bold = bold or word.startswith("**")
+        wide = width(letters, size) * _WIDER * (1.09 if bold else 1)
+        wide += len(letters) * size * 0.12 + 6 if code else 0  # wider than prose, on a ground
+        bold = bold and "**" not in word.lstrip("*")
+        if at and at + wide > room * 0.98:
+            lines, at = lines + 1, 0.0
+        at += wide + width(" ", size) * _WIDER
+    return lines
 
 
 def _item(source: str, size: int, room: float) -> float:

@@ -355,6 +355,10 @@ for kind in known:
 # %% [markdown] slide="subslide"
 # ## The same experiment, twenty times
 
+# %% [markdown] slide="notes"
+# Ask for the two averages first. Then ask what one split would have shown, and
+# how many splits make a claim believable.
+
 # %% slide="more"
 torch.manual_seed(2)
 all_labels = torch.cat([labels, test_labels])

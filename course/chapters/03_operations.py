@@ -30,7 +30,7 @@ setup()
 column, row = torch.tensor([[10], [20], [30]]), torch.tensor([1, 2, 3, 4])
 
 # %% keep=true slide="more" folded=true
-figure, axes = plt.subplots(1, 3, figsize=(8, 2.3))
+figure, axes = plt.subplots(1, 3, figsize=(8, 1.9))
 for ax, x, k in zip(axes, (column, row, column + row), range(3)):
     draw(ax, x, (3, 4), f"C{k}", " +="[k])
 plt.show()

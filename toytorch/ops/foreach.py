@@ -60,7 +60,7 @@ def each(name: str, value: Any, count: int) -> list[Any]:
     return list(value)
 
 
-def lists(name: str, self: Tensor) -> int:
+def lists(name: str, self: Sequence[Tensor]) -> int:
     """How many tensors there are; PyTorch refuses none."""
     if not isinstance(self, (list, tuple)) or not all(isinstance(t, Tensor) for t in self):
         raise TypeError(
@@ -75,38 +75,40 @@ def lists(name: str, self: Tensor) -> int:
 def make(name: str, method: str, operands: int) -> Callable[..., Any]:
     """The function over lists for a method with some operands."""
 
-    def function(self: Tensor, *args: object, **kwargs: object) -> Any:
+    def function(self: Sequence[Tensor], *args: object, **kwargs: object) -> Any:
         count = lists(name, self)
         rows = [each(name, a, count) for a in args[:operands]]
         rest = {} if len(args) <= operands else {"value": args[operands]}
-        found = [
+        found = (
             getattr(t, method)(
                 *(row[i] for row in rows),
                 **{k: each(name, v, count)[i] for k, v in {**rest, **kwargs}.items()},
             )
             for i, t in enumerate(self)
-        ]
-        return found
+        )
+        return list(found) if name.endswith("_") else tuple(found)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`Tensor.{method}` for every tensor of a list."
     return function
 
 
-def norm(self: Tensor, ord: int = 2, dtype: DType | None = None) -> list[Tensor]:
+def norm(self: Sequence[Tensor], ord: int = 2, dtype: DType | None = None) -> tuple[Tensor, ...]:
     """The norm of every tensor of a list."""
     lists("_foreach_norm", self)
     found = PUBLIC["linalg.norm"]
-    return [found(t.flatten(), ord, dtype=dtype) for t in self]
+    return tuple(found(t.flatten(), ord, dtype=dtype) for t in self)
 
 
-def zero_(self: Tensor) -> list[Tensor]:
+def zero_(self: Sequence[Tensor]) -> list[Tensor]:
     """Zeros in every tensor of a list."""
     lists("_foreach_zero_", self)
     return [t.zero_() for t in self]
 
 
-def copy_(self: Tensor, src: Sequence[Tensor], non_blocking: bool = False) -> list[Tensor]:
+def copy_(
+    self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False
+) -> list[Tensor]:
     """Writes the tensors of another list."""
     return [
         t.copy_(new)

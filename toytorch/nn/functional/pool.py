@@ -107,7 +107,7 @@ def max_pool2d_with_indices(
     return_indices: bool = False,
 ) -> Pair:
     """The maxima of windows of (B, C, H, W), and their places in the flattened image."""
-    return pools.MAX[2].function(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return tuple(pools.MAX[2].function(input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
 def max_pool3d_with_indices(
@@ -120,7 +120,7 @@ def max_pool3d_with_indices(
     return_indices: bool = False,
 ) -> Pair:
     """The maxima of windows of (B, C, D, H, W), and their places in the flattened volume."""
-    return pools.MAX[3].function(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return tuple(pools.MAX[3].function(input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
 def max_pool1d(
@@ -191,7 +191,7 @@ def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Pair:
     if n == 1:
         values, places = pools.ADAPTIVE_MAX[2].function(input.unsqueeze(-2), (1, *sizes))
         return values.squeeze(-2), places.squeeze(-2)
-    return pools.ADAPTIVE_MAX[n].function(input, sizes)
+    return tuple(pools.ADAPTIVE_MAX[n].function(input, sizes))
 
 
 def _refuse_few_dims(input: Tensor, output_size: int | Sequence[int | None] | None, n: int) -> None:

@@ -313,7 +313,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _AdaptiveAvgPoolNd(_Pool):
     shown = ("output_size",)
 
-    def __init__(self, output_size: Sequence[int | None]) -> None:
+    def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
         super().__init__()
         self.output_size = output_size
 

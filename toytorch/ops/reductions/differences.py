@@ -149,12 +149,12 @@ def gradient(
     spacing: float | Sequence[Tensor | float] | None = None,
     dim: int | Sequence[int] | None = None,
     edge_order: int = 1,
-) -> list[Tensor]:
+) -> tuple[Tensor, ...]:
     """The slopes of a sampled function along each dimension, by central differences.
 
     >>> import toytorch as torch
     >>> gradient(torch.tensor([1., 4., 9., 16.]))
-    [tensor([3., 4., 6., 7.])]
+    (tensor([3., 4., 6., 7.]),)
     """
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
@@ -166,6 +166,5 @@ def gradient(
             raise RuntimeError(
                 "torch.gradient expected each dimension size to be at least edge_order+1"
             )
-    return [
-        _slope(input, d, step, edge_order) for d, step in zip(dims, _steps(input, spacing, dims))
-    ]
+    steps = zip(dims, _steps(input, spacing, dims))
+    return tuple(_slope(input, d, step, edge_order) for d, step in steps)
