@@ -157,13 +157,15 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Five exercises, 10 to 18 minutes each:
+# Five exercises, 10 to 18 minutes each, and a larger one:
 #
 # 1. the **shape** of nested lists
 # 2. the **dtype** of a list of numbers
 # 3. the dtype when a tensor meets a **Python number**
 # 4. **arange** that does not drift
 # 5. every class's **mean** in one matrix product
+# 6. from nested lists to a **flat array** and back to text: the first file of
+#    a package of your own
 #
 # `check(...)` shows at once whether your answer is right. If it is red, read
 # the panel: it shows the input, the expected result and yours, and explains
@@ -267,6 +269,58 @@ distance = (gaps * gaps).sum(2)  # (n, 10)
 guess = distance.argmin(1)
 right = (guess == y[test]).float().mean().item()
 print(f"{right:.1%} of {len(guess)} digits right, no training at all")
+
+# %% [markdown] slide="slide"
+# ## Your own package: from lists to a flat array
+#
+# In this course you also build a PyTorch of your own, a package called
+# `mytorch` that needs nothing but NumPy. Most chapters add a file to it. When
+# the check of the next exercise is green, your class is written to
+# `work/mytorch/creation.py`.
+#
+# It combines three exercises of this chapter, and adds what was missing: the
+# elements themselves, one after the other, and the text that `print` shows.
+# Before you begin, look at what PyTorch prints. **Predict** where the second
+# row begins, and how wide its elements are:
+
+# %% [markdown] slide="notes"
+# Show the printed table and let the group state the rules for widths and
+# digits. They are the fourth stage of the exercise.
+
+# %%
+import numpy as np
+
+print(torch.tensor([[1, 2.5], [30, True]]))
+
+# %% exercise="tensors.parse" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Homework of 40 minutes. Do the first stage together: which lengths does the
+# walk down the first elements note for an empty list?
+
+# %% check="tensors.parse" points=5
+
+# %% [markdown] slide="subslide"
+# ## Eight elements in one row
+
+# %% [markdown] slide="notes"
+# The flat array says nothing about rows. Ask what else is needed to print
+# it: the shape, and nothing more. Chapter 02 begins here.
+
+# %% slide="more"
+Array = use("tensors.parse")
+made = Array([[[1, 2], [3, 4]], [[5, 6], [7, 80]]])
+print(made)
+print(made.shape, made.flat)
+try:
+    Array([[[1, 2], [3, 4]], [[5, 6], [7]]])
+except ValueError as error:
+    print(error)
+
+# %% [markdown]
+# All eight elements lie in one row, and only the shape says that they are two
+# tables. Chapter 02 begins here: its `Layout` shows one flat array in many
+# shapes.
 
 # %% [markdown] slide="slide"
 # ## Look inside

@@ -380,10 +380,10 @@ for kind in known:
 # %% [markdown] slide="slide"
 # ## Your own package: a layout
 #
-# From here on you build a PyTorch of your own, a package called `mytorch`. Its
-# first file combines what this chapter taught: a class that holds shape,
-# strides and offset, and makes views. You can use the functions you wrote
-# above in its methods.
+# Your package `mytorch` begins with `creation.py` of chapter 01: nested lists
+# become a flat array. Its next file combines what this chapter taught: a class
+# that holds shape, strides and offset, and makes views of such an array. You
+# can use the functions you wrote above in its methods.
 #
 # When its check is green, your class is written to `work/mytorch/layout.py`.
 # Your convolution in chapter 10 will use it.

@@ -256,12 +256,13 @@ print(result)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Four exercises, which together are a small toytorch:
+# Four exercises, which together are a small toytorch, and a larger one:
 #
 # 1. read the **signature** of a record
 # 2. the **shape** two shapes agree on
 # 3. the common **dtype** of operands of all three ranks
 # 4. a **dispatcher**, which combines these steps in one function
+# 5. a **table of operations** for your own package, on NumPy arrays
 
 # %% [markdown] slide="notes"
 # Exercise 2 live: let the group find that the first version fails for (0,) and
@@ -505,6 +506,65 @@ print(alike, "of", len(guesses), "digits read alike")
 
 # %% [markdown]
 # (In double precision, where $e^{x}$ overflows only beyond 709.)
+
+# %% [markdown] slide="slide"
+# ## Your own package: a table of operations
+#
+# Your dispatcher calls toytorch for the common dtype, the common shape and the
+# tensors. In the next exercise all of that is yours: a table of operations for
+# your package `mytorch`, with promotion, broadcasting, `out=` and in-place
+# forms, on NumPy arrays alone. When its check is green, your class is written
+# to `work/mytorch/ops.py`.
+#
+# NumPy has rules of its own, and they are not those of PyTorch. **Predict**
+# the dtypes that NumPy gives, then compare with the table of this chapter:
+
+# %% [markdown] slide="notes"
+# NumPy gives float64 twice, PyTorch float32: in NumPy an integer's width
+# counts. That is why `np.result_type` is no answer here.
+
+# %%
+from functools import partial, reduce
+
+ints = np.arange(3)
+print("integers * float32", (ints * np.ones(3, np.float32)).dtype)
+print("integers / 2      ", (ints / 2).dtype)
+
+# %% exercise="ops.registry" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Homework of 50 minutes, in five stages. Go through the trace together: each
+# row is one method.
+
+# %% check="ops.registry" points=5
+
+# %% [markdown] slide="subslide"
+# ## Two lines define an operation
+
+# %% [markdown] slide="notes"
+# Ask before running: which of the three calls is refused, and why? The
+# quotient of integers would have to be stored as integers.
+
+# %% slide="more"
+own = use("ops.registry")()
+own.define("mul", np.multiply)
+own.define("div", np.divide, "f")
+halves = own.div(np.array([[1], [3]]), np.array([2, 4]))
+print(halves, halves.dtype)
+print(own.mul_(halves, 10) is halves, halves.tolist())
+try:
+    own.div_(ints, 2)
+except TypeError as error:
+    print(error)
+
+# %% [markdown]
+# Two lines define an operation, and it has a function, an in-place form and
+# `out=`, as a record of toytorch has. What is missing is the derivative, the
+# last field of a record.
+#
+# The `Tensor` that you write in chapter 04 keeps all its data in float64, so
+# it has nothing to promote, and NumPy broadcasts for it by the rule that you
+# have written here. Its backward pass has to undo that.
 
 # %% [markdown] slide="slide"
 # ## Look inside

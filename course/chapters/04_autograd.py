@@ -241,7 +241,7 @@ print(f"The gradient after 40 layers: 10 to the {x.grad.log10():.0f}")
 # 2. the **order** in which nodes run
 # 3. a whole **engine**, which toytorch itself will run on
 # 4. a **Tensor** of your own that records, with everything above in it: the
-#    first file of your own package `mytorch`
+#    largest file of your own package `mytorch`
 
 # %% [markdown] slide="notes"
 # Draw exercise 2 on the whiteboard with the c * a example before anyone types.

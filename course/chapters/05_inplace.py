@@ -213,7 +213,7 @@ print("recorded:", y.requires_grad)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Three exercises, and two optional ones:
+# Four exercises, and two optional ones:
 #
 # 1. find the **leaves** that get a gradient
 # 2. a memory that **counts its writes**, and raises an error for what is out
@@ -221,6 +221,7 @@ print("recorded:", y.requires_grad)
 # 3. backward through a **write to a view** (optional)
 # 4. a **no_grad** of your own
 # 5. which node made the **first NaN**? (optional)
+# 6. **in-place writes** for the Tensor of your own package
 
 # %% [markdown] slide="notes"
 # Exercise 2 live. Let the group say what keep() has to note, then ask: what if
@@ -534,6 +535,95 @@ except RuntimeError as error:
 # one count for the whole memory, and not one for each element. A single
 # integer cannot tell which elements were written to, so the check raises an
 # error in every case. PyTorch raises it too, for the same reason.
+
+# %% [markdown] slide="slide"
+# ## Your own package: in-place writes
+#
+# The `Tensor` that you wrote in chapter 04 has no in-place operations. If you
+# write into its `data`, a gradient may be wrong without an error. **Predict**
+# the gradient; the derivative of $e^x$ at 0 is 1.
+
+# %% [markdown] slide="notes"
+# The gradient is 10 instead of 1, and nothing says so. This is the situation
+# of the chapter's first page, in the group's own package.
+
+# %%
+from contextlib import contextmanager
+from functools import partialmethod
+
+import numpy as np
+
+from mytorch.tensor import Tensor
+
+x = Tensor([0.0], requires_grad=True)
+y = x.exp()
+y.data *= 10  # nothing counts this write
+y.backward()
+print(x.grad)
+
+# %% [markdown]
+# It is ten times as large as it should be: the derivative of `exp` reads the
+# result, which was overwritten.
+#
+# The next exercise puts the parts of this chapter together: a count that is
+# shared by all views, saved tensors that compare versions, in-place methods,
+# leaves that are protected, and `no_grad`. When its check is green, your class
+# is written to `work/mytorch/inplace.py`.
+#
+# One thing is new. In your package a result *is* a node of the graph. An
+# in-place write gives a tensor a new history, but whoever used it before must
+# keep the old one. So the tensor and its node become two objects, as in
+# PyTorch, where a tensor has a `grad_fn`.
+
+# %% exercise="inplace.versions" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Homework of 60 minutes. Draw a tensor and its node as two boxes before
+# anyone begins; a write replaces the node, and arrows to the old one stay.
+
+# %% check="inplace.versions" points=6
+
+# %% [markdown] slide="subslide"
+# ## The first program of this chapter, on your own package
+
+# %% [markdown] slide="notes"
+# `exp` reads its result and is refused; `sum` reads nothing, and its gradient
+# is 10. Ask for both before running.
+
+# %% slide="more"
+Versioned = use("inplace.versions")
+for name in ("exp", "sum"):
+    x = Versioned([0.0], requires_grad=True)
+    y = getattr(x, name)()
+    y.mul_(10)
+    try:
+        y.backward()
+        print(name, "gradient", x.grad)
+    except RuntimeError as error:
+        print(error)
+
+# %% [markdown]
+# And training, with a step in place. The weights are found from 20 examples:
+
+# %% [markdown] slide="subslide"
+# ## A training step in place
+
+# %% [markdown] slide="notes"
+# The weights stay leaves, and their version counts the steps. Ask what
+# happens without `no_grad`: the write to a leaf is refused.
+
+# %% slide="more"
+draw = np.random.default_rng(0)
+inputs = Versioned(draw.normal(size=(20, 2)))
+targets = inputs.data @ [[1.0], [-2.0]]
+w = Versioned(np.zeros((2, 1)), requires_grad=True)
+for _ in range(100):
+    w.node.grad = None
+    loss = ((inputs @ w - targets) ** 2).sum()
+    loss.backward()
+    with Versioned.no_grad():
+        w -= 0.02 * w.grad
+print(w.data.round(3).tolist(), "after", w._version, "writes")
 
 # %% [markdown] slide="slide"
 # ## Look inside

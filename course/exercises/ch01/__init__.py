@@ -6,3 +6,4 @@ from course.exercises.ch01.dtype import dtype
 from course.exercises.ch01.scalar import scalar
 from course.exercises.ch01.arange import arange
 from course.exercises.ch01.means import means
+from course.exercises.ch01.parse import parse

@@ -16,7 +16,7 @@ layout = Exercise(
     chapter=2,
     minutes=45,
     prompt="""
-    Everything of this chapter in one class, the first file of your package `mytorch`. A `Layout`
+    Everything of this chapter in one class, the next file of your package `mytorch`. A `Layout`
     says where in a flat memory each element of an array lies. It holds no data.
 
     | attribute | what it holds |

@@ -5,3 +5,4 @@ from course.exercises.ch03.signature import signature
 from course.exercises.ch03.broadcast import broadcast
 from course.exercises.ch03.promote import promote
 from course.exercises.ch03.dispatch import dispatch
+from course.exercises.ch03.registry import registry

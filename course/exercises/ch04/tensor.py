@@ -1,4 +1,4 @@
-"""A tensor that records, and its engine: the first large file of the learner's own package."""
+"""A tensor that records, and its engine: the largest file of the learner's own package."""
 
 from functools import partial
 

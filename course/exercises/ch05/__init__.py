@@ -6,3 +6,4 @@ from course.exercises.ch05.counter import counter
 from course.exercises.ch05.slices import slices
 from course.exercises.ch05.quiet import quiet_exercise
 from course.exercises.ch05.culprit import culprit
+from course.exercises.ch05.versions import versions

@@ -3,7 +3,7 @@
 import math
 
 import toytorch as torch
-from tests.course.wrong import wrong
+from tests.course.wrong import handed_in, like, wrong
 
 # -- tensors.shape --------------------------------------------------------------------------------
 
@@ -334,3 +334,86 @@ def class_means(x, labels, classes):
     with torch.no_grad():
         rows = (labels[:, None] == torch.arange(classes)).to(x.dtype)
         return (rows.T @ x) / rows.sum(0).clamp(min=1)[:, None]
+
+
+# -- tensors.parse --------------------------------------------------------------------------------
+
+like(
+    "tensors.parse",
+    "a list of bools is a list of integers",
+    ("        if all(isinstance(x, bool) for x in elements):\n            return np.bool_\n", ""),
+)
+like(
+    "tensors.parse",
+    "the first element decides the dtype",
+    ("any(isinstance(x, float) for x in elements)", "isinstance(elements[0], float)"),
+)
+like(
+    "tensors.parse",
+    "tuples are elements",
+    ("while isinstance(data, (list, tuple)):", "while isinstance(data, list):"),
+    ("nested = isinstance(data, (list, tuple))", "nested = isinstance(data, list)"),
+)
+like(
+    "tensors.parse",
+    "names the last place that does not fit",
+    ("for index, part in enumerate(data):", "for index, part in reversed(list(enumerate(data))):"),
+    (
+        "elements += Array.elements_of(part, shape[1:], below)",
+        "elements = Array.elements_of(part, shape[1:], below) + elements",
+    ),
+)
+like(
+    "tensors.parse",
+    "what is no number becomes one if it can",
+    (
+        "            if not isinstance(data, (bool, int, float)):\n",
+        "            data = int(data) if isinstance(data, str) and data.isdigit() else data\n"
+        "            if not isinstance(data, (bool, int, float)):\n",
+    ),
+)
+like("tensors.parse", "pads on the right", ("text.rjust(width)", "text.ljust(width)"))
+like(
+    "tensors.parse",
+    "whole floats look like integers",
+    ('f"{value:.0f}." for value', 'f"{value:.0f}" for value'),
+)
+like(
+    "tensors.parse",
+    "an empty table has no size",
+    ("if 0 in self.shape and len(self.shape) > 1:", "if False:"),
+    ("step = len(texts) // shape[0]", "step = max(1, len(texts) // max(1, shape[0]))"),
+)
+like(
+    "tensors.parse",
+    "further levels are not moved in",
+    ("self._nested(row, shape[1:], indent + 1)", "self._nested(row, shape[1:], indent)"),
+)
+like(
+    "tensors.parse",
+    "an empty list is a list of integers",
+    ("if not elements or any(", "if any("),
+    (
+        "        if all(isinstance(x, bool) for x in elements):",
+        "        if elements and all(isinstance(x, bool) for x in elements):",
+    ),
+)
+like(
+    "tensors.parse",
+    "every float has four digits",
+    ("elif all(value % 1 == 0 for value in values):", "elif False:"),
+)
+like(
+    "tensors.parse",
+    "takes the rows out of the list",
+    (
+        "            data = data[0]\n",
+        "            data = data.pop(0) if len(data) > 9 else data[0]\n",
+    ),
+    (
+        "        for index, part in enumerate(data):\n            below",
+        "        for index in range(len(data)):\n            part = data[index]\n"
+        "            data[index] = None\n            below",
+    ),
+)
+handed_in("tensors.parse", "torch.tensor", lambda: torch.tensor)

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 import toytorch as torch
-from tests.course.wrong import wrong
+from tests.course.wrong import handed_in, like, wrong
 
 # -- ops.signature --------------------------------------------------------------------------------
 
@@ -406,3 +406,89 @@ def run(record, a, b):
     shape = torch.broadcast_shapes(a.shape, b.shape)
     arrays = (x.expand(shape).numpy() for x in (a, b))
     return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+
+
+# -- ops.registry ---------------------------------------------------------------------------------
+
+like(
+    "ops.registry",
+    "one table for all",
+    ("        self.table = {}\n", "        pass\n"),
+    (
+        '    """A table of element-wise operations on NumPy arrays and numbers."""\n',
+        '    """A table of element-wise operations on NumPy arrays and numbers."""\n\n    table = {}\n',
+    ),
+    ('table = self.__dict__.get("table", {})', "table = Ops.table"),
+)
+like(
+    "ops.registry",
+    "a number is an array without dimensions",
+    ("ranks[2].append(Ops.DEFAULT[type(x)])", "ranks[1].append(Ops.DEFAULT[type(x)])"),
+)
+like(
+    "ops.registry",
+    "an array of one element is a number",
+    ("ranks[0 if x.ndim else 1]", "ranks[0 if x.size > 1 else 1]"),
+)
+like(
+    "ops.registry",
+    "a float is a double",
+    ("        float: np.dtype(np.float32),\n", "        float: np.dtype(float),\n"),
+)
+like(
+    "ops.registry",
+    "the first of the highest kind decides the width",
+    ("found = reduce(np.promote_types, highest)", "found = highest[0]"),
+)
+like(
+    "ops.registry",
+    "an empty dimension is filled",
+    ("result[place] = size\n", "result[place] = max(size, result[place])\n"),
+)
+like(
+    "ops.registry",
+    "a size of 0 fits everything",
+    ("if result[place] not in (1, size):", "if result[place] not in (0, 1, size):"),
+)
+like(
+    "ops.registry",
+    "two operands only",
+    (
+        "        result = kernel(*[np.broadcast_to(x, shape) for x in arrays])\n",
+        "        a, b = arrays\n"
+        "        result = kernel(np.broadcast_to(a, shape), np.broadcast_to(b, shape))\n",
+    ),
+)
+like(
+    "ops.registry",
+    "the result has the dtype of the operands",
+    ("result = np.asarray(result)\n", "result = np.asarray(result).astype(dtype)\n"),
+)
+like(
+    "ops.registry",
+    "out must have the dtype of the result",
+    ("Ops.level(result.dtype) > Ops.level(out.dtype)", "result.dtype != out.dtype"),
+)
+like(
+    "ops.registry",
+    "writes first and looks then",
+    (
+        "        if result.shape != out.shape:",
+        "        out[...] = 0\n        if result.shape != out.shape:",
+    ),
+)
+like(
+    "ops.registry",
+    "as many elements are enough",
+    ("if result.shape != out.shape:", "if result.size != out.size:"),
+    ("out[...] = result\n", "out[...] = result.reshape(out.shape)\n"),
+)
+like(
+    "ops.registry",
+    "the kernel is asked twice",
+    (
+        "        result = np.asarray(result)\n",
+        "        result = np.asarray(kernel(*(np.broadcast_to(x, shape) for x in arrays)))\n",
+    ),
+)
+handed_in("ops.registry", "torch.result_type", lambda: torch.result_type)

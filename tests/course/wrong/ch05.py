@@ -3,7 +3,7 @@
 import contextlib
 
 import toytorch as torch
-from tests.course.wrong import wrong
+from tests.course.wrong import like, wrong
 
 # -- inplace.leaves -------------------------------------------------------------------------------
 
@@ -525,3 +525,92 @@ def first_nan(loss):
     with contextlib.suppress(RuntimeError):
         loss.backward()
     return found[0] if found else None
+
+
+# -- inplace.versions -----------------------------------------------------------------------------
+
+like(
+    "inplace.versions",
+    "an error only if the version is higher than one",
+    ("if writes[0] != version:", "if writes[0] > max(version, 1):"),
+)
+like(
+    "inplace.versions",
+    "saved tensors have to be at version 0",
+    ("seen = [(x.writes, x.writes[0]) for x in saved]", "seen = [(x.writes, 0) for x in saved]"),
+)
+like(
+    "inplace.versions",
+    "log reads its result",
+    (
+        '        if what == "input":\n            return [self]',
+        '        if what == "input":\n            return [made]',
+    ),
+)
+like(
+    "inplace.versions",
+    "only the first factor is looked at",
+    ("pairs = (self, given[0]), (given[0], self)", "pairs = ((self, given[0]),)"),
+)
+like(
+    "inplace.versions",
+    "counts elements, not writes",
+    ("self.writes[0] += 1", "self.writes[0] += self.data.size"),
+)
+like(
+    "inplace.versions",
+    "the count is a new list after each write",
+    ("self.writes[0] += 1", "self.writes = [self.writes[0] + 1]"),
+)
+like(
+    "inplace.versions",
+    "looks for views after it has written",
+    (
+        "        if recorded and self.viewed:\n"
+        '            raise RuntimeError("a recorded write to memory with views")\n',
+        "",
+    ),
+    (
+        "        self.writes[0] += 1\n",
+        "        self.writes[0] += 1\n"
+        "        if recorded and self.viewed:\n"
+        '            raise RuntimeError("a recorded write to memory with views")\n',
+    ),
+)
+like(
+    "inplace.versions",
+    "only the view knows that it is one",
+    ("made.viewed = self.viewed = True", "made.viewed = True"),
+)
+like(
+    "inplace.versions",
+    "the gradient of a part goes to all rows",
+    ("whole[start:stop] = g", "whole[:] = g.sum(0) / len(g)"),
+)
+like(
+    "inplace.versions",
+    "a part is a copy",
+    ("rows = self.data[start:stop]\n", "rows = self.data[start:stop].copy()\n"),
+)
+like(
+    "inplace.versions",
+    "no_grad forgets the history of what is written to",
+    (
+        "        self.writes[0] += 1\n",
+        "        self.writes[0] += 1\n"
+        "        if not Versioned.recording:\n            self.node = Tensor(self.data)\n",
+    ),
+)
+like(
+    "inplace.versions",
+    "everything is refused while nothing is recorded",
+    ("recorded = Versioned.recording and wants", "recorded = wants"),
+)
+like(
+    "inplace.versions",
+    "operations under no_grad are recorded",
+    (
+        "        if Versioned.recording:\n            made.node = node\n",
+        "        made.node = node\n",
+    ),
+)
