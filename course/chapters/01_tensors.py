@@ -308,12 +308,12 @@ print(torch.tensor([[1, 2.5], [30, True]]))
 # it: the shape, and nothing more. Chapter 02 begins here.
 
 # %% slide="more"
-Array = use("tensors.parse")
-made = Array([[[1, 2], [3, 4]], [[5, 6], [7, 80]]])
+Parsed = use("tensors.parse")
+made = Parsed([[[1, 2], [3, 4]], [[5, 6], [7, 80]]])
 print(made)
 print(made.shape, made.flat)
 try:
-    Array([[[1, 2], [3, 4]], [[5, 6], [7]]])
+    Parsed([[[1, 2], [3, 4]], [[5, 6], [7]]])
 except ValueError as error:
     print(error)
 

@@ -42,9 +42,7 @@ def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
     return tuple(args[n] for n in numbers) if isinstance(argnums, tuple) else args[argnums]
 
 
-def replaced(
-    args: tuple[Any, ...], argnums: int | tuple[int, ...], new_values: Any
-) -> tuple[Any, ...]:
+def replaced(args: tuple[Any, ...], argnums: Any, new_values: Any) -> tuple[Any, ...]:
     """The arguments with others in the places of those chosen."""
     full = list(args)
     if isinstance(argnums, tuple):
