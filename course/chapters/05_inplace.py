@@ -591,9 +591,9 @@ print(x.grad)
 # is 10. Ask for both before running.
 
 # %% slide="more"
-Versioned = use("inplace.versions")
+Counted = use("inplace.versions")
 for name in ("exp", "sum"):
-    x = Versioned([0.0], requires_grad=True)
+    x = Counted([0.0], requires_grad=True)
     y = getattr(x, name)()
     y.mul_(10)
     try:
@@ -614,14 +614,14 @@ for name in ("exp", "sum"):
 
 # %% slide="more"
 draw = np.random.default_rng(0)
-inputs = Versioned(draw.normal(size=(20, 2)))
+inputs = Counted(draw.normal(size=(20, 2)))
 targets = inputs.data @ [[1.0], [-2.0]]
-w = Versioned(np.zeros((2, 1)), requires_grad=True)
+w = Counted(np.zeros((2, 1)), requires_grad=True)
 for _ in range(100):
     w.node.grad = None
     loss = ((inputs @ w - targets) ** 2).sum()
     loss.backward()
-    with Versioned.no_grad():
+    with Counted.no_grad():
         w -= 0.02 * w.grad
 print(w.data.round(3).tolist(), "after", w._version, "writes")
 
