@@ -188,6 +188,8 @@ def test_honest_answers_of_every_form_get_all_points(tmp_path: Path) -> None:
     chapter = written()[0]
 
     def formed(one: Exercise, number: int) -> str:
+        if "class " in one.answer.source:
+            return one.answer.source  # the forms are those of functions
         honest = one.answer.source.replace(f"{one.function}(", "honest(")
         form = HONEST[number % len(HONEST)]
         return honest + "\n\n\n" + form.format(function=one.function)
