@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import unescape
@@ -27,14 +28,14 @@ _WIDER = 1.16  # DejaVu Sans against the table of widths
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(ABC):
     """Something that is shown as a whole; its height depends on the page's size of code."""
 
     html: str
 
+    @abstractmethod
     def height(self, size: int, room: float = ROOM) -> float:
         """What it takes at a size of code."""
-        raise NotImplementedError
 
     def fits(self, size: int) -> bool:
         """Whether it may be shown at this size at all."""
