@@ -50,7 +50,7 @@ class Statement:
     def _codes(self) -> tuple[_Code, list[_Code], list[_Code]]:
         """The statement's own code, what else runs with it, and what runs when it is called."""
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in Jupyter
-        own = syntax.compiled(ast.Module([self.node], []), "<cell>", flags)
+        own = syntax.compiled(ast.Module([self.node], []), "<cell>", flags=flags)
         first, *inner = _codes(own)
         if not isinstance(self.node, _DEFINITIONS):
             return first, inner, inner
