@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 
-from course.marking import screen, syntax
+from course.marking import screen
+from toytorch.facts import syntax
 
 _WAYS = dict.fromkeys(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"), "loads")
 _WAYS |= dict.fromkeys(("STORE_GLOBAL", "STORE_NAME"), "stores")
