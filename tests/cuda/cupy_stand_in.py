@@ -251,7 +251,8 @@ class OutOfMemoryError(MemoryError):
 def properties(device: int) -> dict[str, Any]:
     return {
         "name": b"stand-in for CuPy", "major": 9, "minor": 0, "multiProcessorCount": 132,
-        "maxThreadsPerBlock": 1024, "totalGlobalMem": 1 << 34, "maxGridSize": (2147483647, 65535, 65535),
+        "maxThreadsPerBlock": 1024, "maxThreadsPerMultiProcessor": 2048,
+        "totalGlobalMem": 1 << 34, "maxGridSize": (2147483647, 65535, 65535),
     }  # fmt: skip
 
 

@@ -70,7 +70,8 @@ class Backend(Protocol):
         ...
 
     def generator(self, seed: int) -> Any:
-        """A source of random numbers."""
+        """A source of random numbers: NumPy's methods, `seed`, and `get_state` and `set_state`, whose
+        states are bytes."""
         ...
 
     def synchronize(self) -> None:

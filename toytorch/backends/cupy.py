@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from toytorch.backends import cupy_kernels
+from toytorch.backends.philox import PhiloxGenerator
 from toytorch.facts.device import device as device_class
 
 
@@ -108,7 +109,9 @@ class CupyBackend:
         return self.xp.ndarray(tuple(shape), flat.dtype, pointer, [s * step for s in strides])
 
     def generator(self, seed: int) -> Any:
-        return self.xp.random.Generator(self.xp.random.XORWOW(seed))
+        card = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
+        threads = int(card["multiProcessorCount"]) * int(card["maxThreadsPerMultiProcessor"])
+        return PhiloxGenerator(self.xp, seed, threads)
 
     def synchronize(self) -> None:
         self.xp.cuda.get_current_stream().synchronize()
