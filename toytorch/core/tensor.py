@@ -721,6 +721,15 @@ def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
     return tensor
 
 
+def beside(like: Tensor, array: Any) -> Tensor:
+    """A tensor with the elements of a NumPy array, on the device of another one."""
+    if like._array.__class__ is ndarray:
+        return wrap(array)
+    backend = base.of_array(like._array)
+    with backend.on(like.device):
+        return wrap(backend.from_numpy(array))
+
+
 def alias(source: Tensor) -> Tensor:
     """A tensor over the memory of `source`, sharing its version, with no history."""
     tensor: Tensor = new(Tensor)
