@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.autograd.api import grad as gradients
+from toytorch.backends import base
 from toytorch.core import random
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
@@ -159,6 +160,8 @@ def joint_graph(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> 
 def copied(tensor: Tensor) -> Tensor:
     """A tensor of its own with the same contents and strides, a leaf."""
     array = tensor._array
+    if array.__class__ in base.queued:
+        array = base.queued[array.__class__].without_time(array)
     if array.__class__ is not np.ndarray:
         raise Untraceable(f"{tensor.layout} tensors on {tensor.device} are run node by node")
     spread = np.lib.stride_tricks.as_strided
