@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -44,7 +45,8 @@ TAKE_NUMPY = frozenset(
 ARRAYS = frozenset(words("a x arr ary m prototype A v"))
 FREE = TAKE_NUMPY | frozenset(
     words(
-        "isscalar tile full_like can_cast min_scalar_type iscomplexobj isrealobj atleast_1d diag ones_like "
+        "tril_indices triu_indices isscalar tile full_like can_cast min_scalar_type iscomplexobj "
+        "isrealobj atleast_1d diag ones_like "
         "zeros_like"
     )
 )
@@ -147,6 +149,16 @@ def quiet_linalg(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 CONFIG = {"linalg": "ignore"}
+
+
+@contextmanager
+def errstate(*, linalg: str) -> Iterator[None]:
+    """`cupyx.errstate`, as far as decompositions ask for it."""
+    before, CONFIG["linalg"] = CONFIG["linalg"], linalg
+    try:
+        yield
+    finally:
+        CONFIG["linalg"] = before
 
 
 def scatter_add(a: Any, slices: Any, value: Any) -> None:
@@ -306,6 +318,7 @@ def made() -> Any:
     ):
         setattr(cupy, word, getattr(np, word))
     cupy.where = where
+    cupy.errstate = errstate
     cupy.asnumpy = lambda a, stream=None, order="C", out=None, *, blocking=True: np.array(
         unwrap(a), order=order
     )

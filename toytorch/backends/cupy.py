@@ -75,6 +75,14 @@ class CupyBackend:
             )
         return self.xp.cuda.Device(index)
 
+    def strict(self) -> Any:
+        """A context in which CuPy's decompositions raise LinAlgError, as NumPy's do."""
+        if self._given is not None:
+            return self._given.errstate(linalg="raise")
+        import cupyx
+
+        return cupyx.errstate(linalg="raise")
+
     def to_numpy(self, array: Any) -> Any:
         return self.xp.asnumpy(array)
 
@@ -102,8 +110,8 @@ class CupyBackend:
         memory = flat.data.mem
         if not isinstance(memory, cuda.UnownedMemory):
             # CuPy's own memory is rounded up; this one knows its size, which `flat` asks for.
-            where = flat.device.id
-            memory = cuda.UnownedMemory(flat.data.ptr, flat.nbytes, flat, where)
+            whole = self.flat(flat)
+            memory = cuda.UnownedMemory(whole.data.ptr, whole.nbytes, whole, whole.device.id)
         start = flat.data.ptr - memory.ptr + offset * step
         pointer = cuda.MemoryPointer(memory, start)
         return self.xp.ndarray(tuple(shape), flat.dtype, pointer, [s * step for s in strides])

@@ -107,6 +107,11 @@ def states() -> list[Any]:
     return list(_of_device)
 
 
+def forget(where: device_class) -> None:
+    """Drops the default generator of a device, whose backend goes."""
+    _of_device.pop(where, None)
+
+
 @composed(reads="generator")
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator of every device; returns the CPU's."""

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+
+class OutOfMemoryError(RuntimeError):
+    """A device has not the memory that was asked for, like `torch.cuda.OutOfMemoryError`."""
+
+
 SPANS = ("host", "kernel", "copy", "memset", "wait", "sync", "graph")
 
 
