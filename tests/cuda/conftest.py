@@ -29,8 +29,7 @@ def pretended(formulas: bool) -> Iterator[Any]:
         yield backend
     finally:
         base.register("cuda", before)
-        for where in [w for w in random.states() if w.type == "cuda"]:
-            random.forget(where)
+        random.forget("cuda")
 
 
 @pytest.fixture(scope="module")

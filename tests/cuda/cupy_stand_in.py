@@ -8,6 +8,7 @@ What it computes is NumPy's.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from collections.abc import Callable, Iterator
@@ -279,6 +280,7 @@ class Pool:
         pass
 
 
+@functools.cache
 def made() -> Any:
     """The module."""
     table = json.loads(TABLE.read_text())

@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from toytorch.backends import cupy_kernels
+from toytorch.backends.cupy_runtime import CupyRuntime
 from toytorch.backends.philox import PhiloxGenerator
 from toytorch.facts.device import device as device_class
 
@@ -21,6 +24,7 @@ class CupyBackend:
     module = "cupy"
 
     def __init__(self, given: Any = None) -> None:
+        self.runtime = CupyRuntime(lambda: self.xp)
         self.kernels: dict[str, Any] = cupy_kernels.table(self)
         self._given = given  # a module in CuPy's place, for tests
 
@@ -120,6 +124,19 @@ class CupyBackend:
         card = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
         threads = int(card["multiProcessorCount"]) * int(card["maxThreadsPerMultiProcessor"])
         return PhiloxGenerator(self.xp, seed, threads)
+
+    def is_pinned(self, array: Any) -> bool:
+        """Whether the memory of a host array is pinned."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return isinstance(array.base, self.xp.cuda.PinnedMemoryPointer)
+
+    def pinned_copy(self, array: Any) -> Any:
+        """The elements in pinned memory."""
+        memory = self.xp.cuda.alloc_pinned_memory(array.nbytes)
+        made = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+        made[...] = array
+        return made
 
     def synchronize(self) -> None:
         self.xp.cuda.get_current_stream().synchronize()

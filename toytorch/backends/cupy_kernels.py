@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from toytorch.facts.trace import OutOfMemoryError
+from toytorch.facts.trace import AcceleratorError, OutOfMemoryError
 from toytorch.loops.formula import Formula
 from toytorch.loops.one_kernel import OneKernel
 
@@ -165,5 +165,5 @@ def translated(backend: Any, error: Exception) -> Exception:
         name, _, words = str(error).partition(": ")  # "cudaErrorNoDevice: no CUDA-capable …"
         if name == "cudaErrorMemoryAllocation":
             return OutOfMemoryError(f"CUDA out of memory. {words}")
-        return RuntimeError(f"CUDA error: {words or name}")
+        return AcceleratorError(f"CUDA error: {words or name}")
     return error

@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
@@ -79,6 +80,8 @@ _of_device: dict[Any, Generator] = {cpu: default_generator}
 
 def generator_of(where: device_class, given: Generator | None) -> Any:
     """NumPy's (or CuPy's) generator to draw from."""
+    if state.local.place is not None:
+        where = state.local.place
     if given is not None:
         if not isinstance(given, Generator):
             raise TypeError(
@@ -102,14 +105,15 @@ def state_of(where: device_class) -> Generator:
     return _of_device[where]
 
 
+def forget(kind: str) -> None:
+    """Forgets the default generators of a kind of device, which are other devices from now on."""
+    for where in [w for w in _of_device if w.type == kind]:
+        del _of_device[where]
+
+
 def states() -> list[Any]:
     """The devices whose default generator exists."""
     return list(_of_device)
-
-
-def forget(where: device_class) -> None:
-    """Drops the default generator of a device, whose backend goes."""
-    _of_device.pop(where, None)
 
 
 @composed(reads="generator")

@@ -8,11 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
-class OutOfMemoryError(RuntimeError):
-    """A device has not the memory that was asked for, like `torch.cuda.OutOfMemoryError`."""
-
-
 SPANS = ("host", "kernel", "copy", "memset", "wait", "sync", "graph")
 
 
@@ -87,3 +82,15 @@ class Timeline:
     def end(self) -> float:
         """When the last span ends."""
         return max((span.end for span in self.spans), default=0.0)
+
+
+class RaceError(RuntimeError):
+    """Two accesses of one memory that nothing puts in order, one of them a write."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device has no memory left, like `torch.OutOfMemoryError`."""
+
+
+class AcceleratorError(RuntimeError):
+    """A device reported an error, perhaps of an earlier call, like `torch.AcceleratorError`."""
