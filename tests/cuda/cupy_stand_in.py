@@ -206,6 +206,13 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return WHERE(condition.astype("?", copy=False), x, y)
 
 
+def as_strided(x: Any, shape: Any = None, strides: Any = None) -> Any:
+    """`cupy.lib.stride_tricks.as_strided`: an array over the same memory, which has no base."""
+    shape = x.shape if shape is None else tuple(shape)
+    strides = x.strides if strides is None else tuple(strides)
+    return ndarray(shape, x.dtype, x.data, strides)
+
+
 class Device:
     """`cupy.cuda.Device`: there is one."""
 
@@ -310,6 +317,7 @@ def made() -> Any:
             )  # fmt: skip
     cupy.linalg, cupy.fft = homes["cupy.linalg"], homes["cupy.fft"]
     cupy.lib = SimpleNamespace(stride_tricks=homes["cupy.lib.stride_tricks"])
+    cupy.lib.stride_tricks.as_strided = as_strided
     cupy.special = homes["cupyx.scipy.special"]
     cupy.ndarray = ndarray
     ndarray.module = cupy

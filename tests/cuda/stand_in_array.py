@@ -90,9 +90,11 @@ class Flags:
 
 def memory_of(array: Any) -> Memory:
     """The memory that an array lies in."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    buffer = getattr(array.base, "obj", array.base)
+    below = array.base
+    while isinstance(below, np.ndarray) or type(below).__name__ == "DummyArray":
+        array = below if isinstance(below, np.ndarray) else array  # the other is as_strided's
+        below = below.base
+    buffer = getattr(below, "obj", below)
     return getattr(buffer, "memory", None) or Memory(array)
 
 

@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 from toytorch.facts.trace import AcceleratorError, OutOfMemoryError
 from toytorch.loops.formula import Formula
-from toytorch.loops.one_kernel import OneKernel
 
 ATOMIC = {  # the types for which CuPy's `ufunc.at` exists
     "add": ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64"),
@@ -97,6 +96,8 @@ def logical(name: str) -> Callable[..., Any]:
 
 def formula(xp: Any, text: Formula, params: list[str], args: tuple[Any, ...]) -> Any:
     """A formula in one kernel; None where CuPy's functions have to do it one by one."""
+    from toytorch.loops.one_kernel import OneKernel  # loaded where there is a card only
+
     if not OneKernel.serves(text):
         return None
     found = _one_kernel.get(text)
@@ -105,7 +106,7 @@ def formula(xp: Any, text: Formula, params: list[str], args: tuple[Any, ...]) ->
     return found(xp, *args)
 
 
-_one_kernel: WeakKeyDictionary[Formula, OneKernel] = WeakKeyDictionary()
+_one_kernel: WeakKeyDictionary[Formula, Any] = WeakKeyDictionary()
 TABLE: dict[str, Callable[..., Any]] = {
     "accumulate": accumulate,
     "at": at,
