@@ -129,6 +129,13 @@ def has_numpy(given: Any) -> bool:
     return isinstance(given, np.ndarray)
 
 
+def typed(x: Any, kind: Any) -> Any:
+    """An operand in the type of a loop; Python's numbers have to fit into it."""
+    if isinstance(x, ndarray):
+        return x._numpy.astype(kind)
+    return np.asarray(x).astype(kind) if isinstance(x, np.generic) else np.asarray(x, kind)
+
+
 class Ufunc:
     """A ufunc of CuPy: the record is that of the table, `compute` what NumPy has for it."""
 
@@ -161,14 +168,8 @@ class Ufunc:
             if x is not None and not isinstance(x, ndarray):
                 raise TypeError(f"Unsupported type {type(x)}")
         takes, gives = self.loop(given, dtype)
-        arrays = []
-        for x, char in zip(given, takes):
-            kind = type_of(char)
-            arrays.append(
-                x._numpy.astype(kind) if isinstance(x, ndarray) else np.asarray(x).astype(kind)
-                if isinstance(x, np.generic) else np.asarray(x, kind)
-            )  # fmt: skip
         with np.errstate(all="ignore"):
+            arrays = [typed(x, type_of(char)) for x, char in zip(given, takes)]
             made = self.compute(*arrays)
         results = []
         for k, m in enumerate(made if self.nout > 1 else (made,)):
