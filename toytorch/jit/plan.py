@@ -50,17 +50,24 @@ class Plan:
     reason = ""
 
     def __init__(
-        self, general: Graph, joint: JointGraph, fusing: Sequence[Pass] = pipeline.FUSING
+        self,
+        general: Graph,
+        joint: JointGraph,
+        fusing: Sequence[Pass] = pipeline.FUSING,
+        xp: Any = np,
     ) -> None:
+        self.xp = xp
         self.general, self.joint, self.fusing = general, joint, fusing
         partition = self.partition = partitioned(joint)
         count = len(joint.graph.inputs) - len(joint.tangents)
         self.values = joint.graph.inputs[:count]
         self.count = joint.results - len(joint.plain)  # of results that are tensors
         self.random = any(n.is_random or not n.removable for n in partition.forward.nodes)
+        if xp is not np:
+            self.refuse_for_devices(partition)
         self.find_sharing(partition)
         self.optimised = pipeline.run(partition.forward, fusing)
-        self.forward, self.source = Writer(self.optimised).function()
+        self.forward, self.source = Writer(self.optimised, xp).function()
         self.tensors = [i for i, v in enumerate(self.values) if isinstance(v.type, types.Tensor)]
         self.written = [
             partition.forward.inputs.index(n.inputs[0])
@@ -69,6 +76,14 @@ class Plan:
         ]
         if joint.tangents:
             self.prepare_backward(partition)
+
+    def refuse_for_devices(self, partition: Partition) -> None:
+        """Refuses what was traced on the CPU and would do something else on a device."""
+        nodes = [n for g in (partition.forward, partition.backward) for n in (g.nodes if g else ())]
+        if self.random:
+            raise Untraceable("random numbers of a device are drawn node by node")
+        if any(n.record is None and not n.kind.startswith("prim::") for n in nodes):
+            raise Untraceable("a tensor that it makes may have to be on another device")
 
     def find_sharing(self, partition: Partition) -> None:
         """Which results share memory with an input or with an earlier result; refuses writes that
@@ -122,7 +137,7 @@ class Plan:
     def prepare_backward(self, partition: Partition) -> None:
         """The backward function, and where each saved value comes from."""
         self.backward_graph = pipeline.run(partition.backward, self.fusing)
-        self.backward, self.backward_source = Writer(self.backward_graph).function()
+        self.backward, self.backward_source = Writer(self.backward_graph, self.xp).function()
         results = [v for i, v in enumerate(partition.results) if i not in self.joint.plain]
         place: dict[Value, tuple[str, int]] = {
             v: ("saved", len(results) + i) for i, v in enumerate(partition.kept)
@@ -280,7 +295,7 @@ class DifferentiableGraphBackward(Node):
             arrays.append(value._array)
         for g, v in zip(grads, plan.partition.tangents):
             if g is None:  # nobody used this result
-                arrays.append(np.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]  # a tensor
+                arrays.append(plan.xp.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]  # a tensor
                 continue
             array = g._array
             if array.dtype != v.type.dtype.numpy:  # type: ignore[attr-defined]  # a tensor
