@@ -49,6 +49,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "kernels/table.py": ("kernels that a backend has, by their own names", ""),
     "kernels/conv_tile.py": ("parts of a layout", "split"),
     "kernels/pool.py": ("what a pool makes of a window", "max mean"),
+    "facts/trace.py": ("kinds of spans", "copy"),
     "jit/builtins.py": ("Python's operators and functions of its own values", ""),
     "jit/interpreter.py": ("attributes of a tensor", "imag real"),
     "jit/script/": ("methods of Python's own values, functions of `math`", "pow values index"),
@@ -82,6 +83,8 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "profiler/": ("keys of a trace that Chrome reads", "stack cat"),
     "serialization/storages.py": ("a flag in archives", "neg"),
     "vision/transforms/values.py": ("words of `value=`", "random"),
+    "viz/device/chrome_trace.py": ("a field of the trace event format", "cat"),
+    "viz/device/timeline_read.py": ("kinds of spans", "copy"),
     "viz/graph/graph_picture.py": ("the program of Graphviz", "dot"),
 }
 

@@ -10,6 +10,7 @@ from toytorch.viz.compiler.passes import PassSteps, passes
 from toytorch.viz.compiler.picture import ir
 from toytorch.viz.compiler.sources import KernelSources, kernel_sources
 from toytorch.viz.compiler.traffic import traffic
+from toytorch.viz.device.timeline import TimelinePicture, timeline
 from toytorch.viz.draw.picture import Picture
 from toytorch.viz.graph.graph_picture import AutogradGraph, autograd_graph
 from toytorch.viz.graph.module_picture import module_tree
@@ -19,7 +20,6 @@ from toytorch.viz.lessons.confusion_picture import confusion
 from toytorch.viz.lessons.loader_steps import LoaderSteps, loader_steps
 from toytorch.viz.lessons.secant_steps import SecantSteps, secants
 from toytorch.viz.lessons.signal_picture import SignalSteps, signal
-from toytorch.viz.lessons.timeline import timeline
 from toytorch.viz.lessons.walk_picture import WalkSteps, walks
 from toytorch.viz.memory.contents_picture import contents
 from toytorch.viz.memory.program_steps import ProgramSteps, program_steps
@@ -36,6 +36,7 @@ __all__ = [
     "ProgramSteps",
     "SecantSteps",
     "SignalSteps",
+    "TimelinePicture",
     "WalkSteps",
     "autograd_graph",
     "backward_steps",

@@ -125,7 +125,7 @@ class BackwardSteps:
         return _FRAME.format(
             name=name,
             label=svg.escape(self._film.scene.title),
-            buttons="".join(_button(*button) for button in _BUTTONS),
+            buttons="".join(button(*one) for one in _BUTTONS),
             last=len(self) - 1,
             caption=svg.escape(self.captions[-1]),
             picture=picture,
@@ -218,7 +218,8 @@ def page(title: str, body: str) -> str:
     return _PAGE.format(title=svg.escape(title), body=body, paper=palette.REST)
 
 
-def _button(go: str, sign: str, tip: str) -> str:
+def button(go: str, sign: str, tip: str) -> str:
+    """Return a button that a page's script finds by `go`."""
     style = (
         f"min-width:40px;padding:4px 10px;font:inherit;cursor:pointer;color:{palette.INK};"
         f"background:{palette.BOX};border:1px solid {palette.BOX_LINE};border-radius:6px"

@@ -7,7 +7,7 @@ outside is escaped, so the text can stand in a notebook, a slide or a web page a
 from __future__ import annotations
 
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.scene import Path, Rect, Scene, Shape, Text
+from toytorch.viz.draw.scene import Path, Rect, Scene, Shape, Text, hatching
 from toytorch.viz.draw.text import clean, width
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
@@ -64,16 +64,24 @@ def _shape(shape: Shape, extra: str) -> str:
         return _text(shape, extra)
     ink = _ink(shape)
     if isinstance(shape, Path):
-        d = " ".join(
-            letter + " ".join(f"{num(x)} {num(y)}" for x, y in points)
-            for letter, points in shape.commands
-        )
-        return f'<path d="{d}"{ink}{extra}/>'
+        return f'<path d="{_route(shape)}"{ink}{extra}/>'
     box = f'x="{num(shape.x)}" y="{num(shape.y)}" width="{num(shape.w)}" height="{num(shape.h)}"'
     radius = f' rx="{num(shape.r)}"' if shape.r else ""
+    lines = ""
+    if shape.hatch and (route := hatching(shape)).commands:
+        # the lines let the mouse through, to the box and its tip
+        lines = f'<path d="{_route(route)}"{_ink(route)} pointer-events="none"{extra}/>'
     if shape.tip:
-        return f"<rect {box}{radius}{ink}{extra}><title>{escape(shape.tip)}</title></rect>"
-    return f"<rect {box}{radius}{ink}{extra}/>"
+        tip = escape(shape.tip)
+        return f"<rect {box}{radius}{ink}{extra}><title>{tip}</title></rect>{lines}"
+    return f"<rect {box}{radius}{ink}{extra}/>{lines}"
+
+
+def _route(path: Path) -> str:
+    return " ".join(
+        letter + " ".join(f"{num(x)} {num(y)}" for x, y in points)
+        for letter, points in path.commands
+    )
 
 
 def _ink(shape: Rect | Path) -> str:
