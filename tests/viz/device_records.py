@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toytorch.facts.trace import Arrow, MemoryPoint, Span, Timeline
 
 
@@ -96,3 +98,140 @@ def many_spans(count: int) -> Timeline:
     made = mlp_step(steps=count // 27 + 1, devices=2)
     assert len(made.spans) >= count
     return made
+
+
+# the allocator -------------------------------------------------------------------------------------
+
+MIB = 1 << 20
+
+
+class Pool:
+    """A small caching allocator by PyTorch's published rules, that records what it does.
+
+    Blocks are multiples of 512 bytes. Those up to 1 MiB come from segments of 2 MiB, those under
+    10 MiB from segments of 20 MiB, larger ones from segments of their own in multiples of 2 MiB. The
+    smallest free block that fits is taken, the first of equal ones, and split where the rest is at
+    least 512 bytes (small) or more than 1 MiB (large).
+    """
+
+    def __init__(self) -> None:
+        self.segments: dict[int, tuple[int, bool]] = {}  # address: size, small
+        self.blocks: dict[int, tuple[int, int, dict[str, Any] | None]] = {}  # size, asked, frame
+        self.events: list[dict[str, Any]] = []
+        self.next = 0x7F0000000000
+
+    def event(self, action: str, address: int, size: int, frame: dict[str, Any]) -> None:
+        """Writes down what happens."""
+        self.events.append({"action": action, "addr": address, "size": size, "stream": 0,
+                            "time_us": len(self.events), "frames": [frame]})  # fmt: skip
+
+    def alloc(self, asked: int, line: int, name: str = "forward") -> int:
+        """Takes a block and returns its address."""
+        frame = {"filename": "/home/me/net.py", "line": line, "name": name}
+        size = -(-max(asked, 1) // 512) * 512
+        small = size <= MIB
+        fits = [
+            (n, address)
+            for address, (n, _, used) in self.blocks.items()
+            if used is None and n >= size and self._small(address) == small
+        ]
+        if not fits:
+            total = (
+                2 * MIB
+                if small
+                else 20 * MIB
+                if size < 10 * MIB
+                else -(-size // (2 * MIB)) * 2 * MIB
+            )
+            address, self.next = self.next, self.next + total + 16 * MIB
+            self.segments[address], self.blocks[address] = (total, small), (total, 0, None)
+            self.event("segment_alloc", address, total, frame)
+            fits = [(total, address)]
+        whole, address = min(fits)
+        left = whole - size
+        if left >= 512 if small else left > MIB:
+            self.blocks[address + size] = (left, 0, None)
+        else:
+            size = whole
+        self.blocks[address] = (size, asked, frame)
+        self.event("alloc", address, asked, frame)
+        return address
+
+    def free(self, address: int, wait: bool = False) -> None:
+        """Gives a block back; with `wait`, `done` must follow."""
+        size, asked, frame = self.blocks[address]
+        assert frame is not None
+        self.event("free_requested", address, asked, frame)
+        self.blocks[address] = (size, asked, {**frame, "waits": True})
+        if not wait:
+            self.done(address)
+
+    def done(self, address: int) -> None:
+        """The streams are done with a block: it is free, and one with its free neighbours."""
+        size, asked, frame = self.blocks[address]
+        assert frame is not None
+        self.event(
+            "free_completed", address, asked, {k: v for k, v in frame.items() if k != "waits"}
+        )
+        self.blocks[address] = (size, 0, None)
+        for segment, (total, _) in self.segments.items():
+            inside = sorted(a for a in self.blocks if segment <= a < segment + total)
+            for a, b in zip(inside[-2::-1], inside[:0:-1]):
+                if self.blocks[a][2] is None and self.blocks[b][2] is None:
+                    self.blocks[a] = (self.blocks[a][0] + self.blocks.pop(b)[0], 0, None)
+
+    def empty_cache(self) -> None:
+        """Gives whole free segments back."""
+        for address, (total, _) in list(self.segments.items()):
+            if self.blocks[address][0] == total and self.blocks[address][2] is None:
+                del self.segments[address], self.blocks[address]
+                self.event(
+                    "segment_free", address, total, {"filename": "a.py", "line": 1, "name": "f"}
+                )
+
+    def _small(self, address: int) -> bool:
+        return next(small for a, (n, small) in self.segments.items() if a <= address < a + n)
+
+    def snapshot(self, device: int = 0) -> dict[str, Any]:
+        """As `torch.cuda.memory._snapshot()` gives it."""
+        segments = []
+        for address, (total, small) in self.segments.items():
+            blocks = []
+            for at in sorted(a for a in self.blocks if address <= a < address + total):
+                size, asked, frame = self.blocks[at]
+                state = "inactive" if frame is None else "active_allocated"
+                if frame is not None and frame.get("waits"):
+                    state = "active_awaiting_free"
+                frames = [] if frame is None else [{k: v for k, v in frame.items() if k != "waits"}]
+                blocks.append({"address": at, "size": size, "requested_size": asked,
+                               "state": state, "frames": frames})  # fmt: skip
+            used = [b for b in blocks if b["state"] != "inactive"]
+            segments.append({
+                "device": device, "address": address, "total_size": total, "stream": 0,
+                "allocated_size": sum(b["size"] for b in used if b["state"] == "active_allocated"),
+                "active_size": sum(b["size"] for b in used),
+                "requested_size": sum(b["requested_size"] for b in used),
+                "segment_type": "small" if small else "large", "blocks": blocks,
+            })  # fmt: skip
+        traces: list[list[dict[str, Any]]] = [[] for _ in range(device + 1)]
+        traces[device] = self.events
+        return {"segments": segments, "device_traces": traces}
+
+
+def training(steps: int = 2) -> Pool:
+    """Parameters, then steps: activations come and go, the largest twice as large each step."""
+    pool = Pool()
+    for line, asked in enumerate((4 * MIB, 16 << 10, 2 * MIB, 4 << 10)):
+        pool.alloc(asked, 5 + line, "__init__")
+    for step in range(steps):
+        kept = [
+            pool.alloc(n, 20 + i)
+            for i, n in enumerate((3 * MIB, 6 * MIB * (step + 1), 100, 5 * MIB))
+        ]
+        grads = [pool.alloc(n, 30 + i, "backward") for i, n in enumerate((5 * MIB, 700_000))]
+        for address in reversed(kept):
+            pool.free(address, wait=address == kept[0])
+        pool.done(kept[0])
+        for address in grads:
+            pool.free(address)
+    return pool

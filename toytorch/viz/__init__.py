@@ -22,6 +22,7 @@ from toytorch.viz.lessons.secant_steps import SecantSteps, secants
 from toytorch.viz.lessons.signal_picture import SignalSteps, signal
 from toytorch.viz.lessons.walk_picture import WalkSteps, walks
 from toytorch.viz.memory.contents_picture import contents
+from toytorch.viz.memory.memory_map import MemorySteps, memory_map
 from toytorch.viz.memory.program_steps import ProgramSteps, program_steps
 from toytorch.viz.memory.storage_picture import storage
 
@@ -31,6 +32,7 @@ __all__ = [
     "BoundarySteps",
     "KernelSources",
     "LoaderSteps",
+    "MemorySteps",
     "PassSteps",
     "Picture",
     "ProgramSteps",
@@ -47,6 +49,7 @@ __all__ = [
     "ir",
     "kernel_sources",
     "loader_steps",
+    "memory_map",
     "module_tree",
     "passes",
     "program_steps",

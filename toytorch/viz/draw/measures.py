@@ -80,6 +80,17 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
+def size_ticks(most: int, count: int) -> list[int]:
+    """Round numbers of bytes from 0 to `most`, about `count` of them.
+
+    >>> [size(n) for n in size_ticks(28 << 20, 3)]
+    ['0 B', '10 MB', '20 MB']
+    """
+    unit = next((1 << power for power in (30, 20, 10) if most >= 1 << power), 1)
+    step = max(1, round(round_step(most / unit / max(count, 1)) * unit))
+    return list(range(0, most + 1, step))
+
+
 def rate(count: float, unit: str) -> str:
     """Something counted, in thousands, millions, … of its unit.
 

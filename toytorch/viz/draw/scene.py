@@ -45,6 +45,7 @@ class Path:
     line: float = 1.0
     dash: tuple[float, ...] = ()
     when: When | None = None
+    tip: str = ""
 
 
 @dataclass(frozen=True, slots=True)
