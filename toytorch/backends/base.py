@@ -85,6 +85,42 @@ def register(kind: str, backend: Backend) -> None:
     _kernels[backend.module] = backend.kernels
 
 
+# Backends that keep the time of what runs on their arrays, by the class of the arrays: a call of an
+# op on one of them is handed over whole (see `toytorch.backends.simulator`). Usually there is none.
+queued: dict[type, Any] = {}
+
+
+def queue(array_type: type, backend: Any) -> None:
+    """Hands the calls of ops on arrays of a class over to `backend.launch`."""
+    queued[array_type] = _by_array[array_type] = backend
+
+
+def unqueue() -> None:
+    """Forgets all such classes."""
+    for array_type in queued:
+        _by_array.pop(array_type, None)
+    queued.clear()
+
+
+def launched(name: str, function: Any, *args: Any, writes: Sequence[Any] = ()) -> Any:
+    """`function(*args)`, as one kernel where a backend keeps the time of an argument.
+
+    `writes` are the arguments that it writes into. An array module among the arguments is NumPy
+    while the function runs on the arrays of the host.
+
+    >>> import numpy as np
+    >>> launched("sum", lambda xp, a: xp.sum(a), np, np.ones(3))
+    np.float64(3.0)
+    """
+    if queued:
+        for a in args:
+            for part in a if a.__class__ in (list, tuple) else (a,):
+                backend = queued.get(part.__class__)
+                if backend is not None:
+                    return backend.launch(name, function, args, writes=writes)
+    return function(*args)
+
+
 def attempt(xp: Any, name: str, *args: Any) -> Any:
     """What the kernel of that name makes for arrays of a module; None where there is no such
     kernel, or where it has nothing faster than the module's own functions.
@@ -100,7 +136,7 @@ def attempt(xp: Any, name: str, *args: Any) -> Any:
 
 
 def of_device(where: device_class) -> Backend:
-    """The backend of a device; RuntimeError where its driver is missing."""
+    """The backend of a device; AssertionError, as PyTorch has it, where its driver is missing."""
     backend = _by_kind[where.type]
     if not backend.is_available():
         _refuse(backend)
@@ -109,7 +145,10 @@ def of_device(where: device_class) -> Backend:
 
 def _refuse(backend: Backend) -> None:
     reason = getattr(backend, "why_unavailable", lambda: "it is not available")()
-    raise RuntimeError(f"Cannot use a {backend.name} device: {reason}")
+    raise AssertionError(  # the class that PyTorch raises
+        f"Torch not compiled with CUDA enabled: {reason}. To see how a program would run on one, "
+        "simulate it: toytorch.cuda.simulate()"
+    )
 
 
 def of_kind(kind: str) -> Backend:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
+from toytorch.backends.cupy_runtime import CupyRuntime
 from toytorch.facts.device import device as device_class
 
 
@@ -19,6 +22,7 @@ class CupyBackend:
     module = "cupy"
 
     def __init__(self) -> None:
+        self.runtime = CupyRuntime(lambda: self.xp)
         self.kernels: dict[str, Any] = {}  # none is faster than CuPy's own functions so far
 
     @functools.cached_property
@@ -93,6 +97,19 @@ class CupyBackend:
 
     def generator(self, seed: int) -> Any:
         return self.xp.random.Generator(self.xp.random.XORWOW(seed))
+
+    def is_pinned(self, array: Any) -> bool:
+        """Whether the memory of a host array is pinned."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return isinstance(array.base, self.xp.cuda.PinnedMemoryPointer)
+
+    def pinned_copy(self, array: Any) -> Any:
+        """The elements in pinned memory."""
+        memory = self.xp.cuda.alloc_pinned_memory(array.nbytes)
+        made = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+        made[...] = array
+        return made
 
     def synchronize(self) -> None:
         self.xp.cuda.get_current_stream().synchronize()

@@ -23,7 +23,7 @@ class NumpyBackend:
     name = "cpu"
     xp: Any = np
     module = "numpy"
-    array_type = np.ndarray
+    array_type: type = np.ndarray
 
     kernels = KERNELS
 

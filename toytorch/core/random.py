@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
@@ -96,6 +97,8 @@ _of_device: dict[Any, Generator] = {cpu: default_generator}
 
 def generator_of(where: device_class, given: Generator | None) -> Any:
     """NumPy's (or CuPy's) generator to draw from."""
+    if state.local.place is not None:
+        where = state.local.place
     if given is not None:
         if not isinstance(given, Generator):
             raise TypeError(
@@ -117,6 +120,12 @@ def state_of(where: device_class) -> Generator:
     """The default generator of a device."""
     generator_of(where, None)
     return _of_device[where]
+
+
+def forget(kind: str) -> None:
+    """Forgets the default generators of a kind of device, which are other devices from now on."""
+    for where in [w for w in _of_device if w.type == kind]:
+        del _of_device[where]
 
 
 def states() -> list[Any]:

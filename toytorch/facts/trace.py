@@ -82,3 +82,15 @@ class Timeline:
     def end(self) -> float:
         """When the last span ends."""
         return max((span.end for span in self.spans), default=0.0)
+
+
+class RaceError(RuntimeError):
+    """Two accesses of one memory that nothing puts in order, one of them a write."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device has no memory left, like `torch.OutOfMemoryError`."""
+
+
+class AcceleratorError(RuntimeError):
+    """A device reported an error, perhaps of an earlier call, like `torch.AcceleratorError`."""

@@ -71,6 +71,7 @@ def raise_index(error: BaseException | str, arrays: Sequence[Array | None]) -> N
 index = general(
     "index(Tensor self, Indices indices) -> Tensor",
     _index,
+    host_indices=True,
     method=False,
     out=False,
     upcast=False,
@@ -122,6 +123,7 @@ def _index_put(
 index_put: Op = define(
     "index_put(Tensor self, Indices indices, Tensor values, bool accumulate=False) -> Tensor",
     _index_put,
+    host_indices=True,
     kind="general",
     inplace=True,
     out=False,
