@@ -10,6 +10,7 @@ from toytorch.viz.compiler.passes import PassSteps, passes
 from toytorch.viz.compiler.picture import ir
 from toytorch.viz.compiler.sources import KernelSources, kernel_sources
 from toytorch.viz.compiler.traffic import traffic
+from toytorch.viz.device.occupancy_picture import occupancy
 from toytorch.viz.device.timeline import TimelinePicture, timeline
 from toytorch.viz.draw.picture import Picture
 from toytorch.viz.graph.graph_picture import AutogradGraph, autograd_graph
@@ -51,6 +52,7 @@ __all__ = [
     "loader_steps",
     "memory_map",
     "module_tree",
+    "occupancy",
     "passes",
     "program_steps",
     "secants",

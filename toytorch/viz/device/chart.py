@@ -88,7 +88,7 @@ class Chart:
 
 
 LINKS = {"event": palette.RED.line, "sync": palette.PURPLE.line, "launch": palette.FAINT}
-MANY_LAUNCHES = 60  # where more are in view, those of the bar under the mouse are drawn
+MANY_LAUNCHES = 40  # where more are in view, those of the bar under the mouse are drawn
 MANY_LINKS = 300  # the same for all others: more would hide the bars
 MERGED = 3.0  # the width of what is drawn together, in pixels
 

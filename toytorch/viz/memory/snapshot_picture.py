@@ -195,7 +195,7 @@ class _Drawing:
             return base - value / peak * PLOT
 
         left = self.left
-        for value in size_ticks(peak, 3):
+        for value in size_ticks(peak, 4):
             self.scene.add(
                 Path(
                     segment((left, up(value)), (left + self.room, up(value))), stroke=palette.FRAME
@@ -215,7 +215,7 @@ class _Drawing:
         route: list[Command] = [("M", (line[0],)), *(("L", (p,)) for p in line[1:])]
         self.scene.add(Path(tuple(route), stroke=palette.EDGE, line=1.1, dash=(4.0, 3.0)))
         if self.above:  # over the bands, for there is no room before them
-            for value in size_ticks(peak, 3)[1:]:
+            for value in size_ticks(peak, 4)[1:]:
                 words = size(value)
                 wide = width(words, palette.SMALL_SIZE)
                 self.scene.add(
