@@ -19,7 +19,8 @@ from toytorch.viz.draw.scene import Path as Line
 from toytorch.viz.draw.scene import Rect, Text
 from toytorch.viz.draw.text import width as text_width
 from toytorch.viz.memory.memory_map import steps_of
-from toytorch.viz.memory.snapshot_read import State, read
+from toytorch.viz.memory.snapshot_read import read
+from toytorch.viz.memory.snapshot_state import State
 
 HOSTILE = "</script><img src=x onerror=alert(1)>&\"'<b>é漢\u202e\n"
 

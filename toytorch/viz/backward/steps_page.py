@@ -207,7 +207,7 @@ color:{ink}">{caption}</p>
 _MANY_STEPS = 25  # more are easier to find by a slider
 _SLIDER = """
 <input type="range" data-part="slider" min="0" max="{last}" value="{last}" \
-aria-label="step" style="flex:1 1 180px;max-width:420px;margin-left:8px">"""
+aria-label="step" style="color-scheme:light;flex:1 1 180px;max-width:420px;margin-left:8px">"""
 
 _PAGE = """\
 <!doctype html>

@@ -12,8 +12,9 @@ from typing import Any
 
 from toytorch.viz.backward.steps_page import button
 from toytorch.viz.device.chart import LINKS, MANY_LAUNCHES, MANY_LINKS, MERGED, Chart, merged_colour
+from toytorch.viz.device.timeline_hands import HANDS
 from toytorch.viz.device.timeline_picture import BAR, GAP, LANE, MEMORY, NARROW, WIDEST_NAME
-from toytorch.viz.device.timeline_script import SCRIPT
+from toytorch.viz.device.timeline_script import DRAWING
 from toytorch.viz.draw import palette, svg
 from toytorch.viz.draw.boxes import Look
 from toytorch.viz.draw.text import clean
@@ -104,7 +105,7 @@ def html(chart: Chart, still: str) -> str:
         buttons="".join(button(*one) for one in _BUTTONS),
         hint=_HINT,
         still=still,
-        script=SCRIPT.replace("NAME", name).replace("DATA", data),
+        script=(DRAWING + HANDS).replace("NAME", name).replace("DATA", data),
         ink=palette.INK,
         muted=palette.MUTED,
         paper=palette.PAPER,
@@ -120,7 +121,7 @@ def _sample(kind: str, look: Look) -> str:
     ground = f"{lines[1:] if look.hatch else ''}"
     image = f";background-image:{ground}" if ground else ""
     return (
-        '<span style="white-space:nowrap"><i style="display:inline-block;width:16px;height:11px;'
+        f'<span style="white-space:nowrap;color:{palette.MUTED}"><i style="display:inline-block;width:16px;height:11px;'
         f"margin-right:6px;border:1px solid {look.stroke};border-radius:3px;"
         f'background-color:{look.fill}{image}"></i>{svg.escape(kind)}</span>'
     )
@@ -129,7 +130,7 @@ def _sample(kind: str, look: Look) -> str:
 _FRAME = """\
 <div data-tt-timeline="{name}" role="group" tabindex="0" aria-label="{label}" \
 data-lm-suppress-shortcuts="true" style="position:relative;box-sizing:border-box;\
-background:{paper};color:{ink};border:1px solid {line};border-radius:10px;padding:12px 14px;\
+color-scheme:light;background:{paper};color:{ink};border:1px solid {line};border-radius:10px;padding:12px 14px;\
 margin:8px 0;font:14px/1.45 Helvetica Neue,Helvetica,Arial,sans-serif">
 <div data-part="still">{still}</div>
 <div data-part="live" style="display:none">

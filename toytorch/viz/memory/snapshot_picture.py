@@ -13,11 +13,14 @@ from dataclasses import replace
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import Look, legend, moved
+from toytorch.viz.draw.film import Film
 from toytorch.viz.draw.measures import size, size_ticks
 from toytorch.viz.draw.palette import Hue
 from toytorch.viz.draw.scene import Command, Path, Rect, Scene, Shape, Text, segment
 from toytorch.viz.draw.text import clean, shorten, width
-from toytorch.viz.memory.snapshot_read import ALLOCATED, Event, History, Segment, State
+from toytorch.viz.memory.snapshot_read import History
+from toytorch.viz.memory.snapshot_state import ALLOCATED, Segment, State
+from toytorch.viz.memory.snapshot_words import caption
 
 ROW, GAP, PLOT = 24.0, 7.0, 150.0
 NARROW = 560.0  # below it, a segment's name stands above its row
@@ -32,34 +35,6 @@ WAITING = (3.0, 2.0)  # the dashes around a block that waits until it is free
 def animation(history: History, steps: list[int], wide: float) -> Animation:
     """One frame for each step: the states after the events of these numbers; -1 is before all."""
     return _Drawing(history, steps, wide).animation()
-
-
-class _Film:
-    """Shapes by what they show: one that goes on through several frames is one shape."""
-
-    def __init__(self) -> None:
-        self.shapes: list[tuple[int, Shape]] = []  # with the order in which they came
-        self.came = 0
-        self._now: dict[object, tuple[int, int, list[Shape]]] = {}  # order, first frame, shapes
-
-    def frame(self, number: int, shown: dict[object, list[Shape]]) -> None:
-        """The shapes of a frame, by a key that says all there is to see."""
-        for key in [key for key in self._now if key not in shown]:
-            self._end(key, number - 1)
-        for key, shapes in shown.items():
-            if key not in self._now:
-                self._now[key] = (self.came, number, shapes)
-                self.came += 1
-
-    def end(self, last: int) -> list[Shape]:
-        """All shapes, each with the frames it is seen in; those that came later lie above."""
-        for key in list(self._now):
-            self._end(key, last)
-        return [shape for _, shape in sorted(self.shapes, key=lambda pair: pair[0])]
-
-    def _end(self, key: object, last: int) -> None:
-        order, since, shapes = self._now.pop(key)
-        self.shapes += [(order, replace(shape, when=(since, last))) for shape in shapes]
 
 
 class _Drawing:
@@ -85,7 +60,10 @@ class _Drawing:
         y = self.segments(16.0)
         y = self.bands(y + 26) if len(self.steps) > 1 else y
         y = self.legend(y + 16)
-        captions = [self.caption(n) for n in range(len(self.steps))]
+        captions = [
+            caption(self.history, a, b, state)
+            for a, b, state in zip((-2, *self.steps), self.steps, self.states)
+        ]
         self.scene.description = captions[-1]
         self.scene.shapes[:] = moved(self.scene.shapes, MARGIN, 12)
         self.scene.height = y + 24
@@ -100,7 +78,7 @@ class _Drawing:
         tall = ROW + (15.0 if self.above else 0.0) + GAP
         places = {one: y + 8 + n * tall for n, one in enumerate(rows)}
         longest = max((one.size for one in rows), default=1)
-        film = _Film()
+        film = Film()
         for number, state in enumerate(self.states):
             shown: dict[object, list[Shape]] = {}
             for one in rows:
@@ -278,50 +256,6 @@ class _Drawing:
         shapes, _, tall = legend(items, self.wide - 2 * MARGIN)
         self.scene.add(*moved(shapes, 0, y))
         return y + tall
-
-    # words -----------------------------------------------------------------------------------------
-
-    def caption(self, frame: int) -> str:
-        """What happened, and how the memory is used now."""
-        step, state = self.steps[frame], self.states[frame]
-        events = self.history.events
-        first = self.steps[frame - 1] + 1 if frame else 0
-        if step < 0:
-            said = "Before the first event" if events else "No events were recorded"
-        elif first == step:
-            said = f"Event {step}: {_told(events[step])}"
-        else:
-            kinds = [event.action for event in events[first : step + 1]]
-            said = f"Events {first} to {step}: {kinds.count('alloc')} blocks come, "
-            said += f"{sum(kind in ('free', 'free_completed') for kind in kinds)} go"
-        free, largest, share = state.fragmentation()
-        used = f"{size(state.active)} of {size(state.reserved)} reserved are in use"
-        if not free:
-            return f"{said}. {used}."
-        return (
-            f"{said}. {used}; of {size(free)} free the largest block is {size(largest)}:"
-            f" fragmentation {share:.0%}."
-        )
-
-
-def _told(event: Event) -> str:
-    """An event in words."""
-    place, stream = f" at {event.address:#x}", f"on stream {event.stream}"
-    where = f", {clean(event.where)}" if event.where else ""
-    words = {
-        "alloc": f"a block for {size(event.size)} is taken{place} {stream}",
-        "free": f"the block of {size(event.size)}{place} is freed",
-        "free_requested": f"the block of {size(event.size)}{place} is freed by the program, and waits"
-        " for the streams that use it",
-        "free_completed": f"the block of {size(event.size)}{place} is free, the streams are done",
-        "segment_alloc": f"a segment of {size(event.size)} comes from the driver{place}",
-        "segment_map": f"{size(event.size)} of memory are mapped{place}",
-        "segment_free": f"the segment of {size(event.size)}{place} goes back to the driver",
-        "segment_unmap": f"{size(event.size)} of memory are unmapped{place}",
-        "oom": f"out of memory: {size(event.size)} were asked for and could not be had",
-        "snapshot": "a snapshot is taken",
-    }
-    return words.get(event.action, clean(event.action)) + where
 
 
 def _runs(places: list[tuple[int, int, int]]) -> Iterable[list[tuple[int, int, int]]]:
