@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 from toytorch.facts.device import device as device_class
 
@@ -66,7 +70,8 @@ class Backend(Protocol):
         ...
 
     def generator(self, seed: int) -> Any:
-        """A source of random numbers."""
+        """A source of random numbers: NumPy's methods, `seed`, and `get_state` and `set_state`, whose
+        states are bytes."""
         ...
 
     def synchronize(self) -> None:
@@ -133,6 +138,53 @@ def attempt(xp: Any, name: str, *args: Any) -> Any:
     table = _kernels.get(xp.__name__)
     kernel = None if table is None else table.get(name)
     return None if kernel is None else kernel(*args)
+
+
+def accumulate(xp: Any, name: str, array: Any, axis: int) -> Any:
+    """The running total of a ufunc along a dimension, also where the module has none of its own."""
+    made = attempt(xp, "accumulate", name, array, axis)
+    return getattr(xp, name).accumulate(array, axis=axis) if made is None else made
+
+
+def at(xp: Any, name: str, target: Any, places: Any, values: Any) -> None:
+    """`ufunc.at`: target[places] joined with values, every place as often as it comes."""
+    if attempt(xp, "at", name, target, places, values) is None:
+        getattr(xp, name).at(target, places, values)
+
+
+def reduceat(xp: Any, name: str, rows: Any, starts: Any) -> Any:
+    """`ufunc.reduceat`: runs of rows joined, given where each run starts."""
+    made = attempt(xp, "reduceat", name, rows, starts)
+    return getattr(xp, name).reduceat(rows, starts, 0) if made is None else made
+
+
+HOST: dict[str, str] = {}  # kernels that compute on the host, and why
+copied: Counter[str] = Counter()  # how often they did for arrays of another device
+
+
+def on_host(kernel: Any, reason: str) -> Any:
+    """A kernel that computes with NumPy wherever its arrays are: copied there and back.
+
+    The last resort, for what has no way on a device; `reason` says why in a line.
+    """
+    name = f"{kernel.__module__.removeprefix('toytorch.')}.{kernel.__name__}"
+    HOST[name] = reason
+
+    @functools.wraps(kernel)
+    def on_any(xp: Any, *args: Any) -> Any:
+        homes = [a for a in args if hasattr(a, "strides") and hasattr(a, "dtype")]
+        backend = of_array(homes[0])
+        if backend.xp is np:
+            return kernel(xp, *args)
+        copied[name] += 1
+        here = [backend.to_numpy(a) if any(a is h for h in homes) else a for a in args]
+        with backend.on(backend.device(homes[0])):
+            made = kernel(np, *here)
+            if isinstance(made, tuple):
+                return tuple(backend.from_numpy(np.asarray(m)) for m in made)
+            return backend.from_numpy(np.asarray(made))
+
+    return on_any
 
 
 def of_device(where: device_class) -> Backend:

@@ -65,7 +65,7 @@ class FormulaKernel:
             function = arrays
 
             def arrays(a: Array, *rest: Array) -> Any:
-                return np.asarray(function(a, *rest)).astype(a.dtype, copy=False)
+                return function(a, *rest).astype(a.dtype, copy=False)
 
         self.of_arrays = arrays
         if OnePass.serves(formula) and schema.returns == ("Tensor",):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.philox import PhiloxGenerator
 from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_access
 from toytorch.backends.simulator.functions import Functions, give_operators
 from toytorch.backends.simulator.launch import Launcher
@@ -95,7 +96,8 @@ class SimulatorBackend:
         return flat.seen(base.of_kind("cpu").as_strided(flat.held, shape, strides, offset))
 
     def generator(self, seed: int) -> Any:
-        return DeviceGenerator(self, np.random.Generator(np.random.PCG64(seed)))
+        card = self.machine.devices[0].card
+        return DeviceGenerator(self, PhiloxGenerator(np, seed, card.multiprocessors * card.threads))
 
     def synchronize(self) -> None:
         self.machine.synchronise_device(self.machine.device, users_line())
@@ -247,14 +249,9 @@ class DeviceGenerator:
     def __init__(self, backend: SimulatorBackend, rng: Any) -> None:
         self._backend, self._rng = backend, rng
 
-    @property
-    def bit_generator(self) -> Any:
-        """Where the state is."""
-        return self._rng.bit_generator
-
     def __getattr__(self, name: str) -> Any:
         draw = getattr(self._rng, name)
-        if not callable(draw):
+        if name in ("seed", "get_state", "set_state"):
             return draw
 
         def drawn(*args: Any, **kwargs: Any) -> Any:

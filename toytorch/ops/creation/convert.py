@@ -21,7 +21,7 @@ from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Sca
 from toytorch.facts.size import contiguous_strides, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data
-from toytorch.ops.define import creating, general, public, takes_words
+from toytorch.ops.define import creating, define, public, takes_words
 from toytorch.ops.shaping import rearrange, view
 
 
@@ -37,9 +37,10 @@ def _to_device(xp: Any, a: Any, device: Any, non_blocking: bool) -> Any:
         return target.from_numpy(source.to_numpy(a))
 
 
-move: Op = general(
+move: Op = define(
     "_to_device(Tensor self, device device, device source, bool non_blocking=False) -> Tensor",
     lambda xp, a, device, source, non_blocking: _to_device(xp, a, device, non_blocking),
+    kind="layout",  # general, but its results are of another array module: no fast path
     across="always",
     function=False,
     method=False,

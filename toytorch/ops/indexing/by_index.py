@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar
@@ -24,7 +25,7 @@ def add_at(
     xp: ArrayModule, target: Array, places: Array | tuple[Array | slice, ...], values: Array
 ) -> None:
     """target[places] += values, counting every place as often as it comes."""
-    xp.add.at(target, places, values)
+    base.at(xp, "add", target, places, values)
 
 
 # -- x[...] ---------------------------------------------------------------------------------------
