@@ -57,7 +57,6 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "kernels/table.py": ("kernels that a backend has, by their own names", ""),
     "kernels/conv_tile.py": ("parts of a layout", "split"),
     "kernels/pool.py": ("what a pool makes of a window", "max mean"),
-    "facts/trace.py": ("kinds of spans", "copy"),
     "jit/builtins.py": ("Python's operators and functions of its own values", ""),
     "jit/interpreter.py": ("attributes of a tensor", "imag real"),
     "jit/script/": ("methods of Python's own values, functions of `math`", "pow values index"),
