@@ -45,7 +45,7 @@ def test_a_timeline_of_the_simulator(trained: Any) -> None:
     assert {link.kind for link in picture.chart.links} == {"launch", "event", "sync"}
     assert all(link.start <= link.end for link in picture.chart.links)
     kernels = [bar for bar in bars if bar.kind == "kernel"]
-    assert all(bar.facts and bar.facts[-1].startswith("test_device_pictures.py line")
+    assert all((bar.facts and bar.facts[-1].startswith("test_device_pictures.py line"))
                or "<toytorch" in bar.facts[-1] for bar in kernels)  # fmt: skip
     parsed(picture.svg)
 

@@ -20,7 +20,7 @@ from toytorch.viz.draw.scene import Rect, Text
 from toytorch.viz.draw.text import width as text_width
 from toytorch.viz.memory.memory_map import steps_of
 from toytorch.viz.memory.snapshot_read import read
-from toytorch.viz.memory.snapshot_state import State
+from toytorch.viz.memory.snapshot_state import ALLOCATED, State
 
 HOSTILE = "</script><img src=x onerror=alert(1)>&\"'<b>é漢\u202e\n"
 
@@ -309,3 +309,26 @@ def test_the_page_steps_slides_and_asks_for_nothing() -> None:
     assert found["refused"] == []
     assert found["wide"] > 900 and found["root"] <= 500  # the picture scrolls inside its frame
     assert found["said"] == steps.captions[-1]
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_pytorchs_own_reader_finds_the_same(wait: bool) -> None:
+    reader = pytest.importorskip("torch.cuda._memory_viz", reason="PyTorch is the oracle")
+    pool = training(2)
+    if wait:
+        pool.free(next(at for at, (_, _, used) in pool.blocks.items() if used), wait=True)
+    snapshot = pool.snapshot()
+    history = read(snapshot)
+    last = history.states([len(history.events) - 1])[0]
+    active = sum(reader.calc_active(segment) for segment in snapshot["segments"])
+    allocated = [b.size for b in last.blocks.values() if b.state == ALLOCATED]
+    assert sum(allocated) == active and (last.active > active) == wait
+    summary = reader.segsum(snapshot)
+    assert f"segments: {len(last.segments)}\n" in summary
+    assert f"total_reserved: {last.reserved / MIB:.1f}MiB" in summary
+    assert f"total_allocated: {active / MIB:.1f}MiB" in summary
+    told = reader.trace(snapshot)
+    taken = sum(event.action == "alloc" for event in history.events)
+    gone = sum(event.action in ("free", "free_requested") for event in history.events)
+    assert told.count(":") - told.count("TOTAL MEM:") == taken
+    assert told.count("del ") == gone
