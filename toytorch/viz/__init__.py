@@ -1,5 +1,5 @@
 """Pictures: graphs, memory, and whatever passes in time, step by step: backward passes, programs,
-derivatives being checked, passes of the compiler, training.
+derivatives being checked, passes of the compiler, training, devices at work.
 
 Each picture shows itself in a notebook, needs nothing installed for SVG and HTML, and matplotlib
 for PNG (`pip install toytorch[course]`).

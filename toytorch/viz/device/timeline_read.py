@@ -20,6 +20,7 @@ LOOKS = {
     "wait": Look(palette.PAPER, palette.FAINT, line=0.8, hatch=palette.FAINT),
     "sync": Look(palette.REST, palette.EDGE, line=0.8),
 }
+LONGEST = 240  # letters of a name
 LIMITS = {
     "launch": "its time is that of a launch",
     "memory": "limited by memory",
@@ -85,14 +86,11 @@ def _order(timeline: Timeline, by_row: dict[str, list[Span]]) -> list[tuple[str,
 
 
 def _bar(span: Span) -> Bar:
-    return Bar(
-        span.start,
-        max(span.end, span.start),
-        span.kind if span.kind in LOOKS else "host",
-        clean(span.name),
-        clean(span.name),
-        tuple(facts_of(span)),
-    )
+    name = clean(span.name)
+    if len(name) > LONGEST:  # templates of C++ have names of thousands of letters
+        name = name[: LONGEST - 1] + "…"
+    kind = span.kind if span.kind in LOOKS else "host"
+    return Bar(span.start, max(span.end, span.start), kind, name, name, tuple(facts_of(span)))
 
 
 def facts_of(span: Span) -> list[str]:
