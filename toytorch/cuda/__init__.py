@@ -121,8 +121,13 @@ def manual_seed_all(seed: int) -> None:
 
 
 from toytorch.cuda import amp  # noqa: E402  # the package itself has to be there
+from toytorch.cuda.raw_kernel import CompileError, KernelError, kernel  # noqa: E402
+from toytorch.facts.trace import RaceError  # noqa: E402
 
 __all__ = [
+    "CompileError",
+    "KernelError",
+    "RaceError",
     "amp",
     "current_device",
     "device_count",
@@ -135,6 +140,7 @@ __all__ = [
     "is_available",
     "is_bf16_supported",
     "is_initialized",
+    "kernel",
     "manual_seed",
     "manual_seed_all",
     "memory_allocated",

@@ -82,3 +82,7 @@ class Timeline:
     def end(self) -> float:
         """When the last span ends."""
         return max((span.end for span in self.spans), default=0.0)
+
+
+class RaceError(RuntimeError):
+    """Two accesses to the same memory that nothing orders, at least one of them a write."""

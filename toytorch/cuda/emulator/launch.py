@@ -1,0 +1,295 @@
+"""A launch: arguments become memories, blocks become batches, and what was seen becomes a report."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from toytorch.cuda.emulator import program as p
+from toytorch.cuda.emulator.counts import Counts
+from toytorch.cuda.emulator.errors import Source
+from toytorch.cuda.emulator.memory import Memory, MemorySystem
+from toytorch.cuda.emulator.report import Launch, Snapshot
+from toytorch.cuda.emulator.run import Runner
+from toytorch.cuda.emulator.threads import Batch, Dim, Geometry
+from toytorch.cuda.emulator.types import (
+    BOOL,
+    Array,
+    Pointer,
+    Scalar,
+    Type,
+    Vector,
+    Void,
+    element_of,
+)
+
+BATCH = 1 << 16  # threads that are emulated at once: their values fit into the cache
+SHARED_AT_ONCE = 1 << 26  # bytes of shared memory of a batch
+SHARED_LIMIT = 227 * 1024  # bytes of a block's shared memory, as on an H100
+SNAPSHOTS, SNAPSHOT_BYTES = (
+    200,
+    1 << 16,
+)  # barriers that are kept for the stepper, and bytes of each
+
+Size = int | Sequence[int]
+
+
+def launch(
+    program: p.Program,
+    source: Source,
+    grid: Size,
+    block: Size,
+    arguments: Sequence[Any],
+    shared_mem: int = 0,
+) -> Launch:
+    """Runs a kernel on NumPy arrays and numbers, and reports what it did; arrays change in place.
+
+    >>> from toytorch.cuda.emulator.check import compiled
+    >>> text = "__global__ void twice(float* x) { x[threadIdx.x] *= 2; }"
+    >>> x = np.arange(4, dtype=np.float32)
+    >>> done = launch(compiled(text), Source(text), 1, 4, [x])
+    >>> x, done.totals.flops
+    (array([0., 2., 4., 6.], dtype=float32), 4)
+    """
+    geometry = Geometry(dims(grid, "grid"), dims(block, "block"))
+    check_geometry(geometry, program, shared_mem)
+    system = MemorySystem(geometry, source, Counts())
+    with np.errstate(all="ignore"):
+        values = bound(program.kernel, arguments, system)
+        return _Launcher(program, geometry, system, source, shared_mem).run(values)
+
+
+class _Launcher:
+    def __init__(
+        self,
+        program: p.Program,
+        geometry: Geometry,
+        system: MemorySystem,
+        source: Source,
+        shared_mem: int,
+    ) -> None:
+        self.program, self.geometry, self.system = program, geometry, system
+        self.source, self.shared_mem = source, shared_mem
+        self.snapshots: list[Snapshot] = []
+        self.text: list[str] = []
+        self.shared: list[Memory] = []  # of the batch that runs now
+        self.batch = Batch(geometry, 0, 0)
+
+    def run(self, values: list[Any]) -> Launch:
+        per_block = max(self.block_bytes(), 1)
+        at_once = max(1, min(BATCH // self.geometry.threads, SHARED_AT_ONCE // per_block))
+        constants = self.constants()
+        kept = len(self.system.memories)
+        for first in range(0, self.geometry.blocks, at_once):
+            del self.system.memories[kept:]
+            self.batch = Batch(self.geometry, first, min(at_once, self.geometry.blocks - first))
+            addresses = self.addresses(constants)
+            runner = Runner(self.batch, self.system, addresses, self.on_barrier, self.write)
+            runner.kernel(self.program.kernel, values)
+            if first == 0:
+                self.snapshot(0, "at the end")
+        return Launch(
+            source=self.source,
+            name=self.program.kernel.name,
+            grid=self.geometry.grid,
+            block=self.geometry.block,
+            shared_bytes=self.block_bytes(),
+            lines=dict(self.system.counts.lines),
+            races=list(self.system.races.found.values()),
+            findings=list(self.system.findings.values()),
+            printed="".join(self.text),
+            snapshots=self.snapshots,
+        )
+
+    def block_bytes(self) -> int:
+        """Shared memory of one block."""
+        static = sum(m.type.size for m in self.program.memories if m.space == "shared")
+        return static + self.shared_mem
+
+    def constants(self) -> dict[int, Any]:
+        """Addresses of constant memory."""
+        found = {}
+        for number, memory in enumerate(self.program.memories):
+            if memory.space == "constant":
+                element = element_of(memory.type)
+                data = np.array(memory.values, _dtype(element)).view(np.uint8)
+                made = Memory(
+                    memory.name, "constant", memory.type.size, element.size, 1, data, False
+                )
+                found[number] = self.system.add(made)
+        return found
+
+    def addresses(self, constants: dict[int, Any]) -> list[Any]:
+        """Of all memories of the program; shared and local ones are new for each batch."""
+        found = []
+        self.shared = []
+        for number, memory in enumerate(self.program.memories):
+            if number in constants:
+                found.append(np.int64(constants[number]))
+                continue
+            size = self.shared_mem if memory.dynamic else memory.type.size
+            copies = self.batch.blocks if memory.space == "shared" else self.batch.size
+            made = Memory(memory.name, memory.space, size, _item(memory.type), copies)
+            found.append(np.int64(self.system.add(made)))
+            self.system.track(made)
+            if memory.space == "shared":
+                self.shared.append(made)
+        return found
+
+    def write(self, text: str) -> None:
+        self.text.append(text)
+        sys.stdout.write(text)
+
+    def on_barrier(self, line: int, blocks: Any) -> None:
+        if self.batch.first == 0 and blocks[0]:
+            self.snapshot(line, "")
+
+    def snapshot(self, line: int, title: str) -> None:
+        """Keeps what the first block's shared memory holds now."""
+        total = sum(memory.size for memory in self.shared)
+        if not self.shared or len(self.snapshots) >= SNAPSHOTS or total > SNAPSHOT_BYTES:
+            return
+        declared = [m for m in self.program.memories if m.space == "shared"]
+        contents = {}
+        for memory, made in zip(declared, self.shared):
+            dtype = _dtype(element_of(memory.type))
+            count = made.size // dtype.itemsize
+            values = made.view(dtype)[:count].copy()
+            bytes_known = np.repeat(made.known, made.known_size)[: count * dtype.itemsize]
+            known = bytes_known.reshape(count, -1).all(axis=1)
+            contents[memory.name] = (values, known, _shape(memory.type, count))
+        self.snapshots.append(Snapshot(line, title, contents))
+
+
+def dims(size: Size, what: str) -> Dim:
+    """A grid or block as three numbers.
+
+    >>> dims((4, 2), "grid")
+    (4, 2, 1)
+    """
+    try:
+        parts = size if isinstance(size, Sequence) else (size,)
+        given = [operator.index(part) for part in parts]
+    except TypeError:
+        raise TypeError(f"a {what} is a whole number or up to three, not {size!r}") from None
+    if not 1 <= len(given) <= 3 or min(given) < 1:
+        raise ValueError(f"a {what} has one to three sizes, each at least 1, not {size!r}")
+    x, y, z = [*given, 1, 1][:3]
+    return x, y, z
+
+
+def check_geometry(geometry: Geometry, program: p.Program, shared_mem: int) -> None:
+    """ValueError for what CUDA answers with "invalid configuration argument"."""
+    if geometry.threads > 1024 or geometry.block[2] > 64:
+        raise ValueError(
+            f"invalid configuration argument: a block of {geometry.block} has {geometry.threads} "
+            "threads; at most 1024 are allowed, and 64 along z"
+        )
+    if max(geometry.grid[1:]) > 65535 or geometry.grid[0] > 2**31 - 1:
+        raise ValueError(
+            f"invalid configuration argument: a grid of {geometry.grid} is too large: "
+            "2147483647 along x and 65535 along y and z are allowed"
+        )
+    if geometry.blocks * geometry.lanes >= 2**31:
+        raise ValueError(f"{geometry.blocks * geometry.threads:,} threads are too many to emulate")
+    static = sum(m.type.size for m in program.memories if m.space == "shared")
+    if shared_mem < 0 or static + shared_mem > SHARED_LIMIT:
+        raise ValueError(
+            f"a block may have {SHARED_LIMIT} bytes of shared memory, and {static + shared_mem} "
+            "are asked for"
+        )
+
+
+# arguments
+
+
+def bound(function: p.Function, arguments: Sequence[Any], system: MemorySystem) -> list[Any]:
+    """Numbers, and addresses of arrays, that the kernel's parameters get."""
+    wanted = function.parameters
+    if len(arguments) != len(wanted):
+        names = ", ".join(f"{type} {name}" for name, type in wanted)
+        raise TypeError(
+            f"{function.name}({names}) takes {len(wanted)} arguments, and got {len(arguments)}"
+        )
+    seen: dict[tuple[int, int], Memory] = {}
+    addresses: dict[tuple[int, int], Any] = {}
+    found = []
+    for (name, type), value in zip(wanted, arguments):
+        if not isinstance(type, Pointer):
+            found.append(number(name, type, value))
+            continue
+        if value is None:
+            found.append(np.int64(0))
+            continue
+        check_array(name, type, value)
+        key = (value.__array_interface__["data"][0], value.nbytes)
+        if key not in addresses:
+            item = value.dtype.itemsize
+            data = value.reshape(-1).view(np.uint8)
+            seen[key] = Memory(name, "global", value.nbytes, item, 1, data, value.flags.writeable)
+            addresses[key] = np.int64(system.add(seen[key]))
+        if not type.const:  # what is only read cannot race
+            system.track(seen[key])
+        found.append(addresses[key])
+    return found
+
+
+def number(name: str, type: Type, value: Any) -> Any:
+    """A number as a parameter's type; TypeError where that would change it."""
+    if not isinstance(type, Scalar):
+        raise TypeError(f"`{name}` is '{type}': only numbers and arrays can be passed")
+    kind = np.asarray(value).dtype.kind if np.ndim(value) == 0 else "array"
+    if kind not in "biuf" or (kind == "f" and not type.is_float):
+        raise TypeError(f"`{name}` is '{type}', and got {value!r}")
+    if not type.is_float and type != BOOL:
+        limits = np.iinfo(type.dtype)
+        if not limits.min <= int(value) <= limits.max:
+            raise OverflowError(f"`{name}` is '{type}', and {value!r} does not fit")
+    return type.dtype.type(value)
+
+
+def check_array(name: str, type: Pointer, value: Any) -> None:
+    """TypeError or ValueError where an array is not what a pointer says."""
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"`{name}` is '{type}', and got {value!r}: give a tensor or an array")
+    if isinstance(type.target, Void):
+        wanted = None
+    elif isinstance(type.target, Vector):
+        wanted = type.target.element.dtype
+    else:
+        wanted = _dtype(type.target)
+    if wanted is not None and value.dtype != wanted:
+        raise TypeError(
+            f"`{name}` is '{type}', elements of {wanted}, and the array has {value.dtype}"
+        )
+    if not value.flags.c_contiguous:
+        raise ValueError(
+            f"`{name}` is not contiguous: a kernel sees memory, no strides. Call .contiguous()"
+        )
+
+
+def _dtype(type: Type) -> Any:
+    if isinstance(type, Vector):
+        return type.element.dtype
+    return type.dtype if isinstance(type, Scalar) else np.dtype(np.int64)
+
+
+def _item(type: Type) -> int:
+    """Bytes of what reports count as one element."""
+    element = element_of(type)
+    return element.alignment if isinstance(element, Vector) else element.size
+
+
+def _shape(type: Type, count: int) -> tuple[int, ...]:
+    """Rows and columns that the stepper draws."""
+    lengths = []
+    while isinstance(type, Array):
+        lengths.append(type.length or count)
+        type = type.element
+    if isinstance(type, Vector):
+        lengths.append(type.count)
+    return tuple(lengths) or (1,)

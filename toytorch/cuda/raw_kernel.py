@@ -1,0 +1,175 @@
+"""`toytorch.cuda.kernel`: kernels in CUDA C, on a card or in emulation."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from toytorch.backends import base
+from toytorch.core.inplace import bump
+from toytorch.core.tensor import Tensor
+from toytorch.cuda.emulator.check import compiled
+from toytorch.cuda.emulator.errors import CompileError, KernelError, Source
+from toytorch.cuda.emulator.launch import Size, dims, launch, number
+from toytorch.cuda.emulator.program import Program
+from toytorch.cuda.emulator.report import Launch
+from toytorch.cuda.emulator.types import Pointer
+from toytorch.facts.trace import RaceError
+
+__all__ = ["CompileError", "Kernel", "KernelError", "Launch", "kernel"]
+
+RACES = ("error", "warn", "list")
+
+
+def kernel(
+    source: str,
+    name: str | None = None,
+    *,
+    block: Size = 256,
+    shared_mem: int = 0,
+    races: str = "error",
+    options: Sequence[str] = (),
+    file: str = "kernel.cu",
+) -> Kernel:
+    """A kernel of a source in CUDA C, to be launched on tensors and NumPy arrays.
+
+    On tensors of the CPU it runs in an emulator, with no GPU and no compiler: for all threads of many
+    blocks at once, with every address, every pair of accesses and every barrier checked. On tensors
+    of a card, CuPy compiles and launches it.
+
+    `name` chooses among several kernels of the source, and the arguments of a template, as in
+    "scale<float>". `block` and `shared_mem` are the defaults of a launch. `races` says what happens
+    when threads race: "error" raises RaceError behind the launch, "warn" warns, "list" only lists
+    them in the report. `options` are those of `cupy.RawKernel`; the emulator reads "-DNAME=VALUE".
+
+    Raises CompileError, with the place, where the source is not what the emulator understands.
+
+    >>> import toytorch as torch
+    >>> add = torch.cuda.kernel('''
+    ... extern "C" __global__ void add(const float* x, const float* y, float* out, int n) {
+    ...     int i = blockIdx.x * blockDim.x + threadIdx.x;
+    ...     if (i < n) out[i] = x[i] + y[i];
+    ... }''')
+    >>> x, out = torch.arange(6.0), torch.empty(6)
+    >>> add[1, 32](x, x, out, 6)
+    <launch of add: grid (1, 1, 1), block (32, 1, 1)>
+    >>> out
+    tensor([ 0.,  2.,  4.,  6.,  8., 10.])
+    """
+    if races not in RACES:
+        raise ValueError(f"races is one of {', '.join(RACES)}, not {races!r}")
+    return Kernel(source, name, block, shared_mem, races, tuple(options), file)
+
+
+class Kernel:
+    """A kernel; `k[grid, block](*arguments)` launches it, and so does `k(grid, block, arguments)`.
+
+    A third number in the brackets is the bytes of dynamic shared memory. Tensors and arrays are
+    changed in place. A launch in emulation returns its report, a launch on a card None.
+
+    >>> fill = kernel("__global__ void fill(float* x, float v) { x[threadIdx.x] = v; }")
+    >>> x = np.zeros(3, np.float32)
+    >>> fill(1, 3, (x, 2.5))
+    <launch of fill: grid (1, 1, 1), block (3, 1, 1)>
+    >>> x
+    array([2.5, 2.5, 2.5], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str | None,
+        block: Size,
+        shared_mem: int,
+        races: str,
+        options: tuple[str, ...],
+        file: str,
+    ) -> None:
+        self.source, self.block, self.shared_mem = Source(source, file), block, shared_mem
+        self.races, self.options = races, options
+        self.program: Program = compiled(source, name, defines_of(options), file)
+        self.name = name or self.program.kernel.name
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{type} {name}" for name, type in self.program.kernel.parameters)
+        return f"<kernel {self.name}({parameters})>"
+
+    def __getitem__(self, shape: Any) -> Callable[..., Launch | None]:
+        """`k[grid]`, `k[grid, block]` and `k[grid, block, shared_mem]`; sizes may be tuples."""
+        parts = shape if isinstance(shape, tuple) else (shape,)
+        if not 1 <= len(parts) <= 3:
+            raise TypeError(f"{self.name}[grid, block, shared_mem] takes no {len(parts)} values")
+        grid = parts[0]
+        block = parts[1] if len(parts) > 1 else self.block
+        shared = parts[2] if len(parts) > 2 else self.shared_mem
+        return lambda *arguments: self(grid, block, arguments, shared_mem=shared)
+
+    def __call__(
+        self, grid: Size, block: Size, args: Sequence[Any], *, shared_mem: int | None = None
+    ) -> Launch | None:
+        """Launches as `cupy.RawKernel` does; the report of an emulation."""
+        shared = self.shared_mem if shared_mem is None else shared_mem
+        arguments = [arrays_of(argument) for argument in args]
+        if any(is_on_card(argument) for argument in arguments):
+            self.on_card(dims(grid, "grid"), dims(block, "block"), arguments, shared)
+            return None
+        done = launch(self.program, self.source, grid, block, arguments, shared)
+        for argument, (_, type) in zip(args, self.program.kernel.parameters):
+            if isinstance(argument, Tensor) and isinstance(type, Pointer) and not type.const:
+                bump(argument)  # what autograd saved of it is no longer what was saved
+        if done.races and self.races != "list":
+            text = "\n".join(str(race) for race in done.races)
+            if self.races == "error":
+                raise RaceError(text)
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return done
+
+    # on a card
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """CuPy's kernel, compiled by NVIDIA's compiler."""
+        cupy = base.of_kind("cuda").xp
+        if 'extern "C"' in self.source.text:
+            return cupy.RawKernel(self.source.text, self.name, options=self.options)
+        module = cupy.RawModule(
+            code=self.source.text,
+            options=("--std=c++17", *self.options),
+            name_expressions=[self.name],
+        )
+        return module.get_function(self.name)
+
+    def on_card(self, grid: Any, block: Any, arguments: list[Any], shared_mem: int) -> None:
+        """Launches on the current device and stream; numbers get the types of the parameters."""
+        given = []
+        for value, (name, type) in zip(arguments, self.program.kernel.parameters, strict=True):
+            given.append(value if isinstance(type, Pointer) else number(name, type, value))
+        self.compiled(grid, block, tuple(given), shared_mem=shared_mem)
+
+
+def arrays_of(argument: Any) -> Any:
+    """The array of a tensor; other arguments stay what they are."""
+    if not isinstance(argument, Tensor):
+        return argument
+    return argument._array
+
+
+def is_on_card(argument: Any) -> bool:
+    """Whether an argument is an array of CuPy."""
+    return type(argument).__module__.partition(".")[0] == "cupy"
+
+
+def defines_of(options: Sequence[str]) -> dict[str, str]:
+    """The macros among a compiler's options.
+
+    >>> defines_of(["-DTILE=16", "-DDEBUG", "--use_fast_math"])
+    {'TILE': '16', 'DEBUG': '1'}
+    """
+    found = {}
+    for option in options:
+        if option.startswith("-D"):
+            name, _, value = option[2:].strip().partition("=")
+            found[name] = value or "1"
+    return found
