@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -132,10 +133,11 @@ class Kernel:
     def compiled(self) -> Any:
         """CuPy's kernel, compiled by NVIDIA's compiler."""
         cupy = base.of_kind("cuda").xp
-        if 'extern "C"' in self.source.text:
-            return cupy.RawKernel(self.source.text, self.name, options=self.options)
+        text = with_prelude(self.source.text)
+        if 'extern "C"' in text:
+            return cupy.RawKernel(text, self.name, options=self.options)
         module = cupy.RawModule(
-            code=self.source.text,
+            code=text,
             options=("--std=c++17", *self.options),
             name_expressions=[self.name],
         )
@@ -159,6 +161,47 @@ def arrays_of(argument: Any) -> Any:
 def is_on_card(argument: Any) -> bool:
     """Whether an argument is an array of CuPy."""
     return type(argument).__module__.partition(".")[0] == "cupy"
+
+
+# What NVIDIA's run-time compiler lacks without the host's headers, and the emulator knows.
+PRELUDE = {
+    "INFINITY": "#define INFINITY __int_as_float(0x7f800000)",
+    "NAN": "#define NAN __int_as_float(0x7fffffff)",
+    "FLT_MAX": "#define FLT_MAX 3.402823466e+38f",
+    "FLT_MIN": "#define FLT_MIN 1.175494351e-38f",
+    "FLT_EPSILON": "#define FLT_EPSILON 1.192092896e-07f",
+    "DBL_MAX": "#define DBL_MAX 1.7976931348623158e+308",
+    "INT_MAX": "#define INT_MAX 2147483647",
+    "INT_MIN": "#define INT_MIN (-2147483647 - 1)",
+    "UINT_MAX": "#define UINT_MAX 4294967295u",
+    "M_PI": "#define M_PI 3.14159265358979323846",
+    "CUDART_INF_F": "#define CUDART_INF_F __int_as_float(0x7f800000)",
+    "CUDART_PI_F": "#define CUDART_PI_F 3.141592654f",
+    "uint": "typedef unsigned int uint;",
+    "int8_t": "typedef signed char int8_t;",
+    "uint8_t": "typedef unsigned char uint8_t;",
+    "int16_t": "typedef short int16_t;",
+    "uint16_t": "typedef unsigned short uint16_t;",
+    "int32_t": "typedef int int32_t;",
+    "uint32_t": "typedef unsigned int uint32_t;",
+    "int64_t": "typedef long int64_t;",
+    "uint64_t": "typedef unsigned long uint64_t;",
+}
+
+
+def with_prelude(text: str) -> str:
+    """A source with definitions of the names above that it uses, unless it includes headers.
+
+    >>> print(with_prelude("uint k;"))
+    typedef unsigned int uint;
+    #line 1
+    uint k;
+    """
+    if "#include" in text:
+        return text
+    words = set(re.findall(r"[A-Za-z_]\w*", text))
+    used = [line for name, line in PRELUDE.items() if name in words]
+    return "\n".join([*used, "#line 1", text])
 
 
 def defines_of(options: Sequence[str]) -> dict[str, str]:
