@@ -14,6 +14,7 @@ from course import progress, traces
 from course.contents import CHAPTERS, Chapter
 from course.registry import of_chapter
 from toytorch.core.first_call import generated
+from toytorch.facts.syntax import parse as parse_python
 
 _ACCENT = "#e2572b"
 YOURS = ("<!--yours-->", "<!--/yours-->")
@@ -173,7 +174,7 @@ def _class_in_cell(thing: Any) -> str:
     codes = [code for m in methods if (code := getattr(inspect.unwrap(m), "__code__", None))]
     for filename in dict.fromkeys(code.co_filename for code in codes):
         text = "".join(linecache.getlines(filename))
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parse_python(text)):
             if isinstance(node, ast.ClassDef) and node.name == thing.__name__:
                 return "\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno])
     return ""

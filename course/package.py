@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from course.contents import ROOT
 from course.files import write_atomically
+from toytorch.facts.syntax import parse as parse_python
 
 if TYPE_CHECKING:
     from course.records import Exercise
@@ -99,9 +100,9 @@ def reference(name: str) -> str:
 
 def _used_imports(module: str, source: str) -> str:
     """A definition below those imports of its module that it uses."""
-    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(parse_python(source)) if isinstance(node, ast.Name)}
     lines = []
-    for node in ast.parse(module).body:
+    for node in parse_python(module).body:
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "course":

@@ -10,7 +10,6 @@ Nothing has to be solved for that. Where there is no piece of yours, toytorch's 
 
 from __future__ import annotations
 
-import ast
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +20,7 @@ from course import judge, package, progress, registry
 from course.contents import find
 from course.files import write_atomically
 from course.records import Exercise
+from toytorch.facts.syntax import parse as parse_python
 
 
 def folder() -> Path:
@@ -69,7 +69,7 @@ def load(found: Exercise) -> Any:
 
     path = folder() / f"{found.name}.py"
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parse_python(path.read_text(encoding="utf-8"))
         space: dict[str, Any] = {"__name__": "__main__"}
         execute.run([(str(path), node) for node in tree.body], space)
         return space.get(found.function)

@@ -184,6 +184,7 @@ def typename(obj: Any) -> str:
 LATER = {
     **dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional"),
     **dict.fromkeys(("load", "save"), "serialization"),
+    **dict.fromkeys(("AcceleratorError", "OutOfMemoryError"), "facts.trace"),
     "compile": "jit",
     "vmap": "func",
 }

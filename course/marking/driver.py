@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from course import package
-from course.marking import syntax
 from course.records import Exercise
+from toytorch.facts import syntax
 
 _JUDGES = {"gives", "as_by", "holds", "raises", "means"}
 _VARIANTS = {"stub", "reference", "mutant"}
@@ -73,7 +73,7 @@ def _source(module: str) -> str:
 
 
 def _imported(text: str, home: str) -> list[str]:
-    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+    nodes = (node for node in ast.walk(syntax.parse(text)) if isinstance(node, ast.ImportFrom))
     return [str(node.module) for node in nodes if str(node.module).startswith(home)]
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from course.marking import syntax
 from course.marking.slice import Statement, needed
+from toytorch.facts import syntax
 
 # what a text may be to the compiler that is no program: wrong, with zeros in it, nested too deep
 _NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)

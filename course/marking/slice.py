@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 
-from course.marking import screen, syntax
+from course.marking import screen
+from toytorch.facts import syntax
 
 _WAYS = dict.fromkeys(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"), "loads")
 _WAYS |= dict.fromkeys(("STORE_GLOBAL", "STORE_NAME"), "stores")
@@ -50,7 +51,7 @@ class Statement:
     def _codes(self) -> tuple[_Code, list[_Code], list[_Code]]:
         """The statement's own code, what else runs with it, and what runs when it is called."""
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in Jupyter
-        own = syntax.compiled(ast.Module([self.node], []), "<cell>", flags)
+        own = syntax.compiled(ast.Module([self.node], []), "<cell>", flags=flags)
         first, *inner = _codes(own)
         if not isinstance(self.node, _DEFINITIONS):
             return first, inner, inner

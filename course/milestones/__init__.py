@@ -23,6 +23,7 @@ from pathlib import Path
 
 from course import package
 from course.contents import ROOT, find
+from toytorch.facts.syntax import parse as parse_python
 
 PROGRAMS = Path(__file__).parent
 DATA = ROOT / "toytorch" / "vision" / "data"  # digits and a story: files, no code
@@ -167,7 +168,7 @@ def title(chapter: int | str) -> str:
 
 
 def _title(program: Path) -> str:
-    said = ast.get_docstring(ast.parse(program.read_text(encoding="utf-8"))) or program.stem
+    said = ast.get_docstring(parse_python(program.read_text(encoding="utf-8"))) or program.stem
     return said.splitlines()[0].rstrip(".")
 
 

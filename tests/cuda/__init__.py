@@ -1,1 +1,1 @@
-"""The face of GPUs: kernels in emulation."""
+"""Tests of accelerators: the CuPy backend over a stand-in that has CuPy's own signatures."""

@@ -8,7 +8,7 @@ from tests.cuda.kernels import CASES
 from tests.cuda.test_emulated_kernels import FOLDER
 from tests.cuda.test_planted_faults import FAULTS, mended
 from tests.loops import nvrtc
-from toytorch.cuda.raw_kernel import with_prelude
+from toytorch.cuda.kernels import with_prelude
 
 ARCHITECTURES = ("sm_75", "sm_90", "sm_100")
 SOURCES = {

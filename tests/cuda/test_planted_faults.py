@@ -319,7 +319,7 @@ def test_races_can_be_listed_or_warned_of() -> None:
     done = run(fault, fault.source, races="list")
     assert done.races[0].lines == (4, 6)
     assert done.races[0].space == "shared" and done.races[0].memory == "s"
-    with pytest.warns(RuntimeWarning, match="Race on __shared__ memory"):
+    with pytest.warns(toytorch.cuda.RaceWarning, match="Race on __shared__ memory"):
         run(fault, fault.source, races="warn")
     with pytest.raises(ValueError, match="races is one of error, warn, list"):
         kernel(fault.source, races="maybe")

@@ -14,7 +14,7 @@ using std::isinf;
 #define __global__
 #define __device__
 #define __shared__ static
-#define __launch_bounds__(threads, blocks)
+#define __launch_bounds__(...)
 struct Dim { unsigned x; };
 static Dim threadIdx, blockIdx, blockDim{256}, gridDim;
 enum Waits { READY, BLOCK, WARP, DONE };

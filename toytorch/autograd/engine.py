@@ -143,6 +143,7 @@ class Engine:
         before, unnamed = state.local.grad, state.local.unnamed
         state.set_grad(create_graph)
         state.local.unnamed = True  # gradients have no names
+        state.local.backward += 1
         try:
             if self.run is not None and inputs is None and _one_result_each(roots):
                 for target, grad in roots:
@@ -152,6 +153,7 @@ class Engine:
         finally:
             state.set_grad(before)
             state.local.unnamed = unnamed
+            state.local.backward -= 1
 
     def _visit(
         self,

@@ -1,5 +1,7 @@
 """Devices: one module each, behind the protocol of `base`; and the switches of `torch.backends`."""
 
+import os
+
 from toytorch.backends import (
     base,
     cuda,
@@ -18,3 +20,8 @@ __all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
 base.register("cpu", numpy.backend)
 base.register("cuda", cupy.backend)
 base.register("sparse", sparse.backend)  # a layout on the devices above, no device of its own
+
+if os.environ.get("TOYTORCH_CUDA"):
+    from toytorch.backends.simulator.backend import from_environment  # few programs need it
+
+    from_environment(os.environ["TOYTORCH_CUDA"])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 from toytorch.facts.device import device as device_class
 
@@ -66,7 +70,8 @@ class Backend(Protocol):
         ...
 
     def generator(self, seed: int) -> Any:
-        """A source of random numbers."""
+        """A source of random numbers: NumPy's methods, `seed`, and `get_state` and `set_state`, whose
+        states are bytes."""
         ...
 
     def synchronize(self) -> None:
@@ -85,6 +90,42 @@ def register(kind: str, backend: Backend) -> None:
     _kernels[backend.module] = backend.kernels
 
 
+# Backends that keep the time of what runs on their arrays, by the class of the arrays: a call of an
+# op on one of them is handed over whole (see `toytorch.backends.simulator`). Usually there is none.
+queued: dict[type, Any] = {}
+
+
+def queue(array_type: type, backend: Any) -> None:
+    """Hands the calls of ops on arrays of a class over to `backend.launch`."""
+    queued[array_type] = _by_array[array_type] = backend
+
+
+def unqueue() -> None:
+    """Forgets all such classes."""
+    for array_type in queued:
+        _by_array.pop(array_type, None)
+    queued.clear()
+
+
+def launched(name: str, function: Any, *args: Any, writes: Sequence[Any] = ()) -> Any:
+    """`function(*args)`, as one kernel where a backend keeps the time of an argument.
+
+    `writes` are the arguments that it writes into. An array module among the arguments is NumPy
+    while the function runs on the arrays of the host.
+
+    >>> import numpy as np
+    >>> launched("sum", lambda xp, a: xp.sum(a), np, np.ones(3))
+    np.float64(3.0)
+    """
+    if queued:
+        for a in args:
+            for part in a if a.__class__ in (list, tuple) else (a,):
+                backend = queued.get(part.__class__)
+                if backend is not None:
+                    return backend.launch(name, function, args, writes=writes)
+    return function(*args)
+
+
 def attempt(xp: Any, name: str, *args: Any) -> Any:
     """What the kernel of that name makes for arrays of a module; None where there is no such
     kernel, or where it has nothing faster than the module's own functions.
@@ -99,8 +140,55 @@ def attempt(xp: Any, name: str, *args: Any) -> Any:
     return None if kernel is None else kernel(*args)
 
 
+def accumulate(xp: Any, name: str, array: Any, axis: int) -> Any:
+    """The running total of a ufunc along a dimension, also where the module has none of its own."""
+    made = attempt(xp, "accumulate", name, array, axis)
+    return getattr(xp, name).accumulate(array, axis=axis) if made is None else made
+
+
+def at(xp: Any, name: str, target: Any, places: Any, values: Any) -> None:
+    """`ufunc.at`: target[places] joined with values, every place as often as it comes."""
+    if attempt(xp, "at", name, target, places, values) is None:
+        getattr(xp, name).at(target, places, values)
+
+
+def reduceat(xp: Any, name: str, rows: Any, starts: Any) -> Any:
+    """`ufunc.reduceat`: runs of rows joined, given where each run starts."""
+    made = attempt(xp, "reduceat", name, rows, starts)
+    return getattr(xp, name).reduceat(rows, starts, 0) if made is None else made
+
+
+HOST: dict[str, str] = {}  # kernels that compute on the host, and why
+copied: Counter[str] = Counter()  # how often they did for arrays of another device
+
+
+def on_host(kernel: Any, reason: str) -> Any:
+    """A kernel that computes with NumPy wherever its arrays are: copied there and back.
+
+    The last resort, for what has no way on a device; `reason` says why in a line.
+    """
+    name = f"{kernel.__module__.removeprefix('toytorch.')}.{kernel.__name__}"
+    HOST[name] = reason
+
+    @functools.wraps(kernel)
+    def on_any(xp: Any, *args: Any) -> Any:
+        homes = [a for a in args if hasattr(a, "strides") and hasattr(a, "dtype")]
+        backend = of_array(homes[0])
+        if backend.xp is np:
+            return kernel(xp, *args)
+        copied[name] += 1
+        here = [backend.to_numpy(a) if any(a is h for h in homes) else a for a in args]
+        with backend.on(backend.device(homes[0])):
+            made = kernel(np, *here)
+            if isinstance(made, tuple):
+                return tuple(backend.from_numpy(np.asarray(m)) for m in made)
+            return backend.from_numpy(np.asarray(made))
+
+    return on_any
+
+
 def of_device(where: device_class) -> Backend:
-    """The backend of a device; RuntimeError where its driver is missing."""
+    """The backend of a device; AssertionError, as PyTorch has it, where its driver is missing."""
     backend = _by_kind[where.type]
     if not backend.is_available():
         _refuse(backend)
@@ -109,7 +197,10 @@ def of_device(where: device_class) -> Backend:
 
 def _refuse(backend: Backend) -> None:
     reason = getattr(backend, "why_unavailable", lambda: "it is not available")()
-    raise RuntimeError(f"Cannot use a {backend.name} device: {reason}")
+    raise AssertionError(  # the class that PyTorch raises
+        f"Torch not compiled with CUDA enabled: {reason}. To see how a program would run on one, "
+        "simulate it: toytorch.cuda.simulate()"
+    )
 
 
 def of_kind(kind: str) -> Backend:

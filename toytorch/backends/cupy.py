@@ -5,6 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
+from toytorch.backends import cupy_kernels
+from toytorch.backends.cupy_runtime import CupyRuntime
+from toytorch.backends.philox import PhiloxGenerator
 from toytorch.facts.device import device as device_class
 
 
@@ -18,12 +23,16 @@ class CupyBackend:
     name = "cuda"
     module = "cupy"
 
-    def __init__(self) -> None:
-        self.kernels: dict[str, Any] = {}  # none is faster than CuPy's own functions so far
+    def __init__(self, given: Any = None) -> None:
+        self.runtime = CupyRuntime(lambda: self.xp)
+        self.kernels: dict[str, Any] = cupy_kernels.table(self)
+        self._given = given  # a module in CuPy's place, for tests
 
     @functools.cached_property
     def xp(self) -> Any:
         """The module cupy."""
+        if self._given is not None:
+            return self._given
         import cupy  # an optional package
 
         return cupy
@@ -77,6 +86,13 @@ class CupyBackend:
         return self.xp.asarray(array)
 
     def flat(self, array: Any) -> Any:
+        memory = array.data.mem
+        if isinstance(
+            memory, self.xp.cuda.UnownedMemory
+        ):  # `as_strided` made it, or another library
+            count = memory.size // array.itemsize
+            pointer = self.xp.cuda.MemoryPointer(memory, 0)
+            return self.xp.ndarray((count,), array.dtype, pointer)
         while isinstance(array.base, self.xp.ndarray):
             array = array.base
         order = sorted(range(array.ndim), key=lambda i: -array.strides[i])
@@ -86,13 +102,33 @@ class CupyBackend:
         return int(array.data.ptr) if array.size else 0
 
     def as_strided(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
-        step = flat.itemsize
-        return self.xp.ndarray(
-            shape, flat.dtype, flat.data + offset * step, [s * step for s in strides]
-        )
+        step, cuda = flat.itemsize, self.xp.cuda
+        memory = flat.data.mem
+        if not isinstance(memory, cuda.UnownedMemory):
+            # CuPy's own memory is rounded up; this one knows its size, which `flat` asks for.
+            where = flat.device.id
+            memory = cuda.UnownedMemory(flat.data.ptr, flat.nbytes, flat, where)
+        start = flat.data.ptr - memory.ptr + offset * step
+        pointer = cuda.MemoryPointer(memory, start)
+        return self.xp.ndarray(tuple(shape), flat.dtype, pointer, [s * step for s in strides])
 
     def generator(self, seed: int) -> Any:
-        return self.xp.random.Generator(self.xp.random.XORWOW(seed))
+        card = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
+        threads = int(card["multiProcessorCount"]) * int(card["maxThreadsPerMultiProcessor"])
+        return PhiloxGenerator(self.xp, seed, threads)
+
+    def is_pinned(self, array: Any) -> bool:
+        """Whether the memory of a host array is pinned."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return isinstance(array.base, self.xp.cuda.PinnedMemoryPointer)
+
+    def pinned_copy(self, array: Any) -> Any:
+        """The elements in pinned memory."""
+        memory = self.xp.cuda.alloc_pinned_memory(array.nbytes)
+        made = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+        made[...] = array
+        return made
 
     def synchronize(self) -> None:
         self.xp.cuda.get_current_stream().synchronize()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import ctypes
+import functools
 import os
 import sys
 import warnings
@@ -23,7 +25,7 @@ class NumpyBackend:
     name = "cpu"
     xp: Any = np
     module = "numpy"
-    array_type = np.ndarray
+    array_type: type = np.ndarray
 
     kernels = KERNELS
 
@@ -72,10 +74,40 @@ class NumpyBackend:
         return np.ndarray(shape, flat.dtype, flat, offset * step, [s * step for s in strides])
 
     def generator(self, seed: int) -> Any:
-        return np.random.Generator(np.random.PCG64(seed))
+        return _host_generator()(seed)
 
     def synchronize(self) -> None:
         """Work on the CPU is never queued, so it is always done."""
+
+
+@functools.cache
+def _host_generator() -> Any:
+    """The class of the CPU's generators: NumPy's, which is imported with the first, and its state."""
+
+    class HostGenerator(np.random.Generator):
+        def __init__(self, seed: int) -> None:
+            super().__init__(np.random.PCG64(seed))
+            self.seed = seed
+
+        def get_state(self) -> bytes:
+            """The seed and the place in the stream, as text of 256 bytes."""
+            state: Any = self.bit_generator.state
+            place = state["state"]["state"], state["state"]["inc"]
+            text = repr((self.seed, *place, state["has_uint32"], state["uinteger"]))
+            return text.encode().ljust(256)
+
+        def set_state(self, state: bytes) -> None:
+            """Goes to a place that `get_state` gave."""
+            seed, number, inc, has, value = ast.literal_eval(state.decode().strip())
+            self.seed = seed
+            self.bit_generator.state = {
+                "bit_generator": "PCG64",
+                "state": {"state": number, "inc": inc},
+                "has_uint32": has,
+                "uinteger": value,
+            }
+
+    return HostGenerator
 
 
 def extent(array: Any) -> Any:

@@ -18,6 +18,7 @@ from toytorch.core.arguments import not_a_tensor
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import dtype as types
+from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.schema import Argument
@@ -28,8 +29,8 @@ REDUCED = (types.float16, types.bfloat16)
 SPARSE = sparse_arrays.backend.xp
 
 
-def compute(op: Op, args: tuple[Any, ...]) -> Any:
-    """The kernel's results, as arrays."""
+def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
+    """The kernel's results, as arrays; `target` is what an op in place will write them to."""
     if op.kind == "pointwise":
         return compute_pointwise(op, args)
     if op.kind == "create":
@@ -48,6 +49,10 @@ def compute(op: Op, args: tuple[Any, ...]) -> Any:
         arrays[i] = a._array
     else:
         return op.on_cpu(*arrays)
+    if base.queued:
+        backend, operands = queue_of(op, args)
+        if backend is not None:
+            return on_queue(backend, op, args, operands, target)
     arrays = list(args)
     for i in op.tensor_at:
         a = arrays[i]
@@ -67,6 +72,95 @@ def compute(op: Op, args: tuple[Any, ...]) -> Any:
     xp = xp or np
     results = op.kernel_on(xp)(*arrays)
     return results if half is None else down(results, half)
+
+
+def queue_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, list[Tensor]]:
+    """The backend that keeps the time of a call's operands, None if there is none; the operands."""
+    operands = []
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            operands.append(a)
+        elif a.__class__ in (list, tuple):
+            operands += [t for t in a if isinstance(t, Tensor)]
+    found = None
+    for t in operands:
+        array = t._array.values if t._array.__class__ is SparseArray else t._array
+        backend = base.queued.get(array.__class__)
+        if backend is not None and (found is None or backend.name == "cuda"):
+            found = backend
+    return found, operands
+
+
+def on_queue(
+    backend: Any,
+    op: Op,
+    args: tuple[Any, ...],
+    operands: list[Tensor],
+    target: Array | None = None,
+    common: dtype | None = None,
+) -> Any:
+    """Hands a call over to a backend that keeps time: it calls back with arrays of the host."""
+    where = next((t.device for t in operands if t.is_cuda), None)
+    if op.across == "always" or (op.across and any(t.device != where for t in operands) and where):
+        return op.on_cpu(*(a._array if isinstance(a, Tensor) else a for a in args))
+    if where is not None:
+        refuse_elsewhere(op, args, operands, where)
+
+    def kernel(*arrays: Any) -> Any:
+        host = tuple(dressed(new, old) for new, old in zip(arrays, args))
+        if op.kind == "pointwise":
+            out = arrays[op.tensor_at[0]] if target is not None and target.ndim else None
+            return compute_pointwise(op, host, out, common)
+        return compute(op, host)
+
+    more: dict[str, Any] = {"waits": True} if op.data_dependent else {}
+    if op.flops is not None:
+        more.update(flops=op.flops(*args), product=True)
+    return backend.launch(op.name, kernel, tuple(bare(a) for a in args), target=target, **more)
+
+
+def bare(value: Any) -> Any:
+    """An argument with arrays for tensors."""
+    if isinstance(value, Tensor):
+        return value._array
+    if value.__class__ in (list, tuple) and any(isinstance(v, Tensor) for v in value):
+        return value.__class__(bare(v) for v in value)
+    return value
+
+
+def dressed(value: Any, like: Any) -> Any:
+    """An argument with tensors where `like` has them."""
+    if isinstance(like, Tensor):
+        tensor = wrap_result(value)
+        tensor.dtype = like.dtype
+        return tensor
+    if like.__class__ in (list, tuple) and any(isinstance(v, Tensor) for v in like):
+        return like.__class__(dressed(v, old) for v, old in zip(value, like))
+    return value
+
+
+def refuse_elsewhere(
+    op: Op, args: tuple[Any, ...], operands: list[Tensor], where: device_class
+) -> None:
+    """Refuses operands on several devices, but for numbers in tensors and indices of the CPU."""
+    for t in operands:
+        here = t.device
+        if here == where or (op.kind == "pointwise" and not t._array.ndim and here.type == "cpu"):
+            continue
+        if op.host_indices and here.type == "cpu" and t is not args[0]:
+            continue
+        if op.kind == "pointwise" or here.type != "cpu":
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{where} and {here}!"
+            )
+        name = next((n for i, n in op.tensor_names if args[i] is t), "tensors")
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but got {name} is on {here}, "
+            f"different from other tensors on {where} (when checking argument in method "
+            f"wrapper_CUDA_{op.name})"
+        )
 
 
 def down(results: Array | tuple[Array, ...], half: dtype) -> Any:
@@ -138,6 +232,10 @@ def compute_pointwise(
         if isinstance(a, ndarray):  # x + array works, as it does in PyTorch
             args = tuple(wrap_result(a) if isinstance(a, ndarray) else a for a in args)
             break
+    if base.queued:
+        backend, operands = queue_of(op, args)
+        if backend is not None:
+            return on_queue(backend, op, args, operands, target, common)
     arrays, where = list(args), None
     xp: Any = None
     for i in op.tensor_at:

@@ -443,7 +443,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "kernel": kernel,
         "state": state,
         "ndarray": np.ndarray,
-        "asarray": np.asarray,
+        "asarray": as_array,
         "new": object.__new__,
         "get_ident": get_ident,
         "bool_": types.bool,
@@ -461,3 +461,10 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "record": record.record,
         "REQUIRED": REQUIRED,
     }
+
+
+def as_array(made: Any) -> Any:
+    """A kernel's result that is no NumPy array: a scalar as an array, another device's as it is."""
+    return (
+        np.asarray(made) if isinstance(made, np.generic) or not hasattr(made, "strides") else made
+    )

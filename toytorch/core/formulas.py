@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts import syntax
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.schema import REQUIRED, Schema
 from toytorch.loops.formula import Formula, OnePass
@@ -43,7 +44,9 @@ def kernel_of(name: str, formula: Formula, schema: Schema) -> tuple[Any, str]:
     if not formula.lines and (single := one_ufunc(formula.result, params)):
         return single, ""
     tensors = [a.name for a in schema.args if a.is_tensor]
-    plain = one_ufunc(WithoutUnits(formula).visit(ast.parse(formula.text).body[-1].value), tensors)  # type: ignore[attr-defined]  # the last line is an expression
+    plain = one_ufunc(
+        WithoutUnits(formula).visit(syntax.parse(formula.text).body[-1].value), tensors
+    )
     return FormulaKernel(name, formula, schema), plain
 
 
@@ -62,7 +65,7 @@ class FormulaKernel:
             function = arrays
 
             def arrays(a: Array, *rest: Array) -> Any:
-                return np.asarray(function(a, *rest)).astype(a.dtype, copy=False)
+                return function(a, *rest).astype(a.dtype, copy=False)
 
         self.of_arrays = arrays
         if OnePass.serves(formula) and schema.returns == ("Tensor",):

@@ -97,6 +97,9 @@ class Op:
     own_inverse whether doing it twice gives the operand back
     absorbs     whether doing it to its own result, with other arguments, is the same as doing it
                 once with the last
+    across      that its kernel takes arrays of different devices as they are: "always", or
+                "between" devices that differ
+    host_indices  whether its indices may be on the CPU, wherever its first operand is
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
     """
@@ -139,6 +142,8 @@ class Op:
         own_inverse: bool = False,
         absorbs: bool = False,
         layer: bool = False,
+        across: str = "",
+        host_indices: bool = False,
     ) -> None:
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
@@ -170,6 +175,7 @@ class Op:
         self.fresh = fresh or kind in ("pointwise", "reduction", "random", "create")
         self.random = any(a.type.startswith("Generator") for a in self.schema.args)
         self.data_dependent, self.layer = data_dependent, layer
+        self.across, self.host_indices = across, host_indices
         self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int, Any] = {}
         self.tensor_at = self.schema.tensors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import os
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
@@ -37,7 +37,7 @@ class Generator:
 
     @functools.cached_property
     def rng(self) -> Any:
-        """NumPy's (or CuPy's) generator, which is imported with the first."""
+        """The backend's generator; NumPy's is imported with the first."""
         return base.of_device(self.device).generator(self._seed)
 
     def seed(self) -> int:
@@ -51,31 +51,15 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The place in the stream, as bytes in a tensor."""
-        state = self.rng.bit_generator.state
-        text = repr(
-            (
-                self._seed,
-                state["state"]["state"],
-                state["state"]["inc"],
-                state["has_uint32"],
-                state["uinteger"],
-            )
-        )
-        return wrap(np.frombuffer(text.encode().ljust(256), dtype=np.uint8).copy())
+        return wrap(np.frombuffer(self.rng.get_state(), dtype=np.uint8).copy())
 
     def set_state(self, state: Tensor) -> Generator:
         """Goes to a place that `get_state` gave."""
         try:
-            seed, number, inc, has, value = ast.literal_eval(bytes(state._array).decode().strip())
+            self.rng.set_state(bytes(state._array))
         except (ValueError, SyntaxError, AttributeError) as error:
             raise RuntimeError("RNG state is wrong: expected a tensor from get_state()") from error
-        self._seed = seed
-        self.rng.bit_generator.state = {
-            "bit_generator": "PCG64",
-            "state": {"state": number, "inc": inc},
-            "has_uint32": has,
-            "uinteger": value,
-        }
+        self._seed = self.rng.seed
         return self
 
     def clone_state(self) -> Generator:
@@ -96,6 +80,8 @@ _of_device: dict[Any, Generator] = {cpu: default_generator}
 
 def generator_of(where: device_class, given: Generator | None) -> Any:
     """NumPy's (or CuPy's) generator to draw from."""
+    if state.local.place is not None:
+        where = state.local.place
     if given is not None:
         if not isinstance(given, Generator):
             raise TypeError(
@@ -117,6 +103,12 @@ def state_of(where: device_class) -> Generator:
     """The default generator of a device."""
     generator_of(where, None)
     return _of_device[where]
+
+
+def forget(kind: str) -> None:
+    """Forgets the default generators of a kind of device, which are other devices from now on."""
+    for where in [w for w in _of_device if w.type == kind]:
+        del _of_device[where]
 
 
 def states() -> list[Any]:

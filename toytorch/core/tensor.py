@@ -487,6 +487,8 @@ class Tensor:
         if self.dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
         self._memory()
+        if self._array.__class__ in base.queued:  # pinned: a copy to it may be under way
+            return base.of_array(self._array).to_numpy(self._array)
         return self._array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -719,6 +721,15 @@ def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
     if state.local.inference:
         tensor._storage = InferenceStorage(array)
     return tensor
+
+
+def beside(like: Tensor, array: Any) -> Tensor:
+    """A tensor with the elements of a NumPy array, on the device of another one."""
+    if like._array.__class__ is ndarray:
+        return wrap(array)
+    backend = base.of_array(like._array)
+    with backend.on(like.device):
+        return wrap(backend.from_numpy(array))
 
 
 def alias(source: Tensor) -> Tensor:

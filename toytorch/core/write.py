@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from toytorch.backends import base
 from toytorch.core import inplace as writing
 from toytorch.core.compute import common_dtype, compute, compute_pointwise
 from toytorch.core.op import Op
@@ -57,11 +58,13 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
     node = record(op, args, target, overwritten=target) if needs else None
-    array = target._array if target._array.ndim else None
+    array = target._array
+    if not array.ndim and array.__class__ not in base.queued:
+        array = None
     if op.kind == "pointwise":
         result = compute_pointwise(op, args, array, common)
     else:
-        result = compute(op, args)
+        result = compute(op, args, array)
     if result is not target._array:
         write(op, target, result)
     writing.bump(target)

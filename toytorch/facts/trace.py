@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-SPANS = ("host", "kernel", "copy", "memset", "wait", "sync", "graph")
-
 
 @dataclass(slots=True)
 class Span:
@@ -85,4 +83,12 @@ class Timeline:
 
 
 class RaceError(RuntimeError):
-    """Two accesses to the same memory that nothing orders, at least one of them a write."""
+    """Two accesses of one memory that nothing puts in order, one of them a write."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device has no memory left, like `torch.OutOfMemoryError`."""
+
+
+class AcceleratorError(RuntimeError):
+    """A device reported an error, perhaps of an earlier call, like `torch.AcceleratorError`."""

@@ -10,6 +10,7 @@ from toytorch.facts import device as devices
 from toytorch.facts import dtype as dtypes
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 
@@ -213,7 +214,7 @@ class Line:
 def literal(text: str, line: Line) -> Any:
     """The value of a literal; names are looked up in short lists, nothing is called."""
     try:
-        return value_of(ast.parse(text.strip(), mode="eval").body, 0)
+        return value_of(parse_python(text.strip(), mode="eval").body, 0)
     except (SyntaxError, ValueError, TypeError, KeyError, MemoryError, RecursionError) as error:
         raise line.wrong(f"{text[:80]!r} is no value ({error})") from None
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import ArrayModule
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.loops import Program, run
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
@@ -110,7 +111,7 @@ def written_and_read(text: str) -> tuple[set[str], set[str]]:
     """
     written: set[str] = set()
     read: set[str] = set()
-    for line in ast.parse(text).body:
+    for line in parse_python(text).body:
         assert isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
         read |= {n.id for n in ast.walk(line.value) if isinstance(n, ast.Name)} - written
         written.add(line.targets[0].id)

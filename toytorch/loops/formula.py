@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from toytorch.facts import syntax
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.language.parse import OPERATORS
@@ -61,7 +62,7 @@ class Formula:
 
     def __init__(self, text: str, tensors: Collection[str], units: Collection[str] = ()) -> None:
         self.text = "\n".join(line.strip() for line in text.strip().splitlines())
-        *lines, last = ast.parse(self.text).body
+        *lines, last = syntax.parse(self.text).body
         if not isinstance(last, ast.Expr):
             raise SyntaxError(f"a formula ends with an expression, got {self.text!r}")
         self.tensors, self.units = frozenset(tensors), frozenset(units)
@@ -288,7 +289,9 @@ class Decided(ast.NodeTransformer):
         if self.formula.varies(node.test):
             self.generic_visit(node)
             return node
-        code = compile(ast.Expression(ast.fix_missing_locations(node.test)), "formula", "eval")
+        code = syntax.compiled(
+            ast.Expression(ast.fix_missing_locations(node.test)), "formula", "eval"
+        )
         holds = bool(eval(code, {"__builtins__": {}}, dict(self.given)))  # the text of a record
         self.outcomes.append(holds)
         return self.visit(node.body if holds else node.orelse)

@@ -23,6 +23,7 @@ from typing import Any
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts.schema import REQUIRED
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import PUBLIC
 
@@ -148,7 +149,7 @@ def lambdas(path: str) -> dict[Any, str]:
     """The bodies of all lambdas of a file, by line and parameters."""
     if not path or not Path(path).is_file():
         return {}
-    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    tree = parse_python(Path(path).read_text(encoding="utf-8"))
     return {
         (node.lineno, tuple(a.arg for a in node.args.args)): ast.unparse(node.body)
         for node in ast.walk(tree)

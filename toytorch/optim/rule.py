@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import Any
 
+from toytorch.backends import base
 from toytorch.facts.hints import Array
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.formula import Formula, names_in
@@ -70,8 +71,21 @@ class Rule:
 
     def __call__(self, *args: Array | float) -> None:
         """Runs the rule: arrays in the order of the call, then the numbers."""
+        if base.queued:
+            base.launched("rule", self.run, *args, writes=[args[i] for i in self.written_at])
+        else:
+            self.run(*args)
+
+    def run(self, *args: Array | float) -> None:
+        """The rule on arrays of this process's memory, or of a card's."""
         if not self.loop(*args):
             self.on_arrays(*args)
+
+    @cached_property
+    def written_at(self) -> list[int]:
+        """Which arrays it assigns to."""
+        assigned = {line.split("=")[0].strip() for line in self.text.splitlines()}
+        return [i for i, name in enumerate(self.arrays) if name in assigned]
 
 
 def is_name(tree: ast.expr, name: str) -> bool:

@@ -290,7 +290,7 @@ def _unpack(side: Any) -> Any:
 
     def call(lu: Any, **kwargs: Any) -> Any:
         m, k = lu.shape[-2], min(lu.shape[-2:])
-        pivots = side.root.full((*lu.shape[:-2], k), m, dtype=side.root.int32)
+        pivots = side.root.full((*lu.shape[:-2], k), m, dtype=side.root.int32, device=lu.device)
         return side.root.lu_unpack(lu, pivots, **kwargs)
 
     return call

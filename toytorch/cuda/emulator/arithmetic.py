@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.cuda.emulator.types import BOOL, Pointer, Scalar, Type
+from toytorch.facts.hints import Array
 
 COMPARE = {
     "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal,
@@ -23,7 +24,7 @@ PLAIN = {
 }  # fmt: skip
 
 
-def converted(value: Any, source: Type, target: Type) -> Any:
+def converted(value: Array, source: Type, target: Type) -> Any:
     """A value of one type as one of another."""
     if source == target or isinstance(source, Pointer) or isinstance(target, Pointer):
         return value
@@ -41,14 +42,14 @@ def converted(value: Any, source: Type, target: Type) -> Any:
     return value.astype(target.dtype)
 
 
-def unary(sign: str, value: Any) -> Any:
+def unary(sign: str, value: Array) -> Any:
     """`-x`, `~x` and `!x`."""
     if sign == "-":
         return np.negative(value)
     return np.invert(value) if sign == "~" else np.logical_not(value)
 
 
-def binary(sign: str, left: Any, right: Any, type: Type) -> Any:
+def binary(sign: str, left: Array, right: Array, type: Type) -> Any:
     """`left sign right`, both of one type; ZeroDivisionError for integers divided by 0."""
     if sign in PLAIN:
         return PLAIN[sign](left, right)
@@ -66,7 +67,7 @@ def binary(sign: str, left: Any, right: Any, type: Type) -> Any:
     return np.fmod(left, right)
 
 
-def quotient(left: Any, right: Any, type: Scalar) -> Any:
+def quotient(left: Array, right: Array, type: Scalar) -> Any:
     """Integers divided, rounded toward zero.
 
     >>> from toytorch.cuda.emulator.types import INT
@@ -80,7 +81,7 @@ def quotient(left: Any, right: Any, type: Scalar) -> Any:
     return down + (inexact & (down < 0)).astype(type.dtype)
 
 
-def shifted(sign: str, left: Any, right: Any) -> Any:
+def shifted(sign: str, left: Array, right: Array) -> Any:
     """A shift; by as many bits as there are or more, all bits leave, as on NVIDIA GPUs."""
     bits = left.dtype.itemsize * 8
     count = np.minimum(

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
+
 UFUNCS = {
     "add": np.add,
     "sub": np.subtract,
@@ -17,7 +19,7 @@ UFUNCS = {
 }
 
 
-def updated(kind: str, data: Any, index: Any, values: list[Any], used: bool) -> Any:
+def updated(kind: str, data: Array, index: Array, values: list[Array], used: bool) -> Any:
     """Changes `data` at the indices, thread after thread; what each found there (None if unused).
 
     A GPU takes the threads in any order. This one takes them by their numbers, so that sums of

@@ -405,10 +405,14 @@ class ExpressionChecker:
             else:
                 right = self.convert(right, Pointer(left.type.target, True))
             return p.Binary(BOOL, node.at, node.sign, left, right)
-        both = isinstance(left.type, Pointer) and isinstance(right.type, Pointer)
-        if node.sign == "-" and both and left.type.target == right.type.target:  # type: ignore[union-attr]
+        if (
+            node.sign == "-"
+            and isinstance(left.type, Pointer)
+            and isinstance(right.type, Pointer)
+            and left.type.target == right.type.target
+        ):
             apart = p.Binary(LONG, node.at, "-", left, right)
-            size = self.constant(LONG, left.type.target.size, node.at)  # type: ignore[union-attr]
+            size = self.constant(LONG, left.type.target.size, node.at)
             return p.Binary(LONG, node.at, "/", apart, size)
         raise CompileError(
             f"{node.sign!r} is not defined for '{left.type}' and '{right.type}'", node.at

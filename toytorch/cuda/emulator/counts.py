@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.cuda.emulator.threads import WARP, Threads
+from toytorch.facts.hints import Array
 
 SECTOR, BANKS, WORD = 32, 32, 4
 
@@ -65,7 +66,7 @@ class Counts:
         counts.warps += threads.warps
         counts.threads += threads.count
 
-    def branch(self, line: int, threads: Threads, condition: Any) -> None:
+    def branch(self, line: int, threads: Threads, condition: Array) -> None:
         """A condition that threads act on."""
         counts = self.lines[line]
         counts.branches += threads.warps
@@ -80,7 +81,7 @@ class Counts:
             counts.flops_double += count
 
     def globally(
-        self, line: int, threads: Threads, offset: Any, size: int, *, read: bool, written: bool
+        self, line: int, threads: Threads, offset: Array, size: int, *, read: bool, written: bool
     ) -> None:
         """An access to global memory at these bytes."""
         counts = self.lines[line]
@@ -102,7 +103,7 @@ class Counts:
         counts.least_sectors += int(least.sum())
 
     def shared(
-        self, line: int, threads: Threads, offset: Any, size: int, *, read: bool, written: bool
+        self, line: int, threads: Threads, offset: Array, size: int, *, read: bool, written: bool
     ) -> None:
         """An access to shared memory at these bytes of each block's."""
         counts = self.lines[line]
@@ -124,7 +125,7 @@ class Counts:
         counts.bank_conflict = max(counts.bank_conflict, int(ways.max()))
 
 
-def distinct(rows: Any) -> Any:
+def distinct(rows: Array) -> Any:
     """How many different numbers each row of (n, 32) has.
 
     >>> distinct(np.array([[1, 1, 2, 1], [4, 4, 4, 4]])).tolist()
@@ -136,7 +137,7 @@ def distinct(rows: Any) -> Any:
     return np.count_nonzero(steps, axis=1) + 1
 
 
-def conflicts(rows: Any) -> Any:
+def conflicts(rows: Array) -> Any:
     """For each row of words, how many different ones fall into the fullest bank.
 
     >>> conflicts(np.array([[0, 1, 2], [0, 32, 64], [5, 5, 5]])).tolist()
@@ -152,3 +153,16 @@ def conflicts(rows: Any) -> Any:
     places = np.arange(len(rows))[:, None] * BANKS + rows % BANKS
     counted = np.bincount(places[new], minlength=len(rows) * BANKS)
     return counted.reshape(-1, BANKS).max(axis=1)
+
+
+def short(number: int) -> str:
+    """A large number in a few characters.
+
+    >>> short(512), short(20480), short(3_000_000)
+    ('512', '20.5k', '3M')
+    """
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if number >= unit:
+            scaled = number / (1e3 if letter == "k" else unit)
+            return f"{scaled:.3g}{letter}"
+    return str(number)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.cuda.emulator.types import BOOL, DOUBLE, FLOAT, HALF, INT, LLONG, UINT, ULLONG, Scalar
+from toytorch.facts.hints import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,12 @@ def _by_element(function: Callable[[float], float]) -> Callable[[Any], Any]:
     return lambda x: np.asarray(over(x.astype(np.float64))).astype(x.dtype)[()]
 
 
-def _fma(a: Any, b: Any, c: Any) -> Any:
+def _fma(a: Array, b: Array, c: Array) -> Any:
     # A product of two float32 is exact in float64, so only the sum is rounded.
     return (a.astype(np.float64) * b + c).astype(a.dtype)
 
 
-def _round(x: Any) -> Any:
+def _round(x: Array) -> Any:
     return np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x)
 
 
@@ -59,11 +60,11 @@ FLOATS: dict[str, tuple[Callable[..., Any], int]] = {
 }  # fmt: skip
 
 
-def _popcount(x: Any) -> Any:
+def _popcount(x: Array) -> Any:
     return np.bitwise_count(x).astype(np.int32)
 
 
-def _leading_zeros(x: Any) -> Any:
+def _leading_zeros(x: Array) -> Any:
     size = x.dtype.itemsize * 8
     wide = x.astype(np.uint64) if size == 64 else x.astype(np.uint32).astype(np.uint64)
     found = np.zeros_like(wide)
@@ -74,19 +75,19 @@ def _leading_zeros(x: Any) -> Any:
     return (size - (found + (wide != 0)).astype(np.int32)).astype(np.int32)[()]
 
 
-def _first_bit(x: Any) -> Any:
+def _first_bit(x: Array) -> Any:
     lowest = x & (np.negative(x))
     return np.where(x == 0, 0, x.dtype.itemsize * 8 - _leading_zeros(lowest)).astype(np.int32)[()]
 
 
-def _reversed_bits(x: Any) -> Any:
+def _reversed_bits(x: Array) -> Any:
     found = np.zeros_like(x)
     for bit in range(32):
         found = found | (((x >> np.uint32(bit)) & np.uint32(1)) << np.uint32(31 - bit))
     return found
 
 
-def _nearest(x: Any) -> Any:
+def _nearest(x: Array) -> Any:
     return np.clip(np.rint(x.astype(np.float64)), -(2.0**31), 2.0**31 - 1).astype(np.int32)
 
 

@@ -17,7 +17,8 @@ from toytorch.cuda.emulator.counts import Counts
 from toytorch.cuda.emulator.errors import At, KernelError, Source
 from toytorch.cuda.emulator.races import RaceLog, Shadow, site_of
 from toytorch.cuda.emulator.threads import Geometry, Threads
-from toytorch.cuda.emulator.types import Pointer, Scalar, Type, Vector
+from toytorch.cuda.emulator.types import Scalar, Type, Vector
+from toytorch.facts.hints import Array
 
 BITS = 40  # of an address are for the byte
 MIDDLE = 1 << (BITS - 1)  # where byte 0 is, so that addresses before it can be told
@@ -47,7 +48,7 @@ class Memory:
         size: int,
         item: int,
         copies: int = 1,
-        data: Any = None,
+        data: Array | None = None,
         writable: bool = True,
     ) -> None:
         self.name, self.space, self.size, self.item, self.copies = name, space, size, item, copies
@@ -68,7 +69,7 @@ class Memory:
             self.views[dtype] = self.data[:usable].view(dtype)
         return self.views[dtype]
 
-    def flat(self, offset: Any, threads: Threads, size: int) -> Any:
+    def flat(self, offset: Array, threads: Threads, size: int) -> Any:
         """Where in `view` the elements of `size` bytes at these bytes are."""
         index = offset // size
         if self.space == "shared":
@@ -115,7 +116,7 @@ class MemorySystem:
         self.memories.append(memory)
         return (len(self.memories) - 1 << BITS) + MIDDLE
 
-    def at(self, address: Any) -> Memory:
+    def at(self, address: Array) -> Memory:
         """The memory that an address lies in."""
         memory = self.memories[int(address) >> BITS]
         assert memory is not None
@@ -144,7 +145,7 @@ class MemorySystem:
 
     # what threads do
 
-    def load(self, address: Any, type: Type, threads: Threads, at: At) -> Any:
+    def load(self, address: Array, type: Type, threads: Threads, at: At) -> Any:
         """What is at the addresses."""
         found: Any = None
         for memory, group, offset, chosen in self.places(address, type, threads, at, "read"):
@@ -160,7 +161,7 @@ class MemorySystem:
             found = value if chosen is None else _merged(found, value, chosen, threads)
         return found
 
-    def store(self, address: Any, value: Any, type: Type, threads: Threads, at: At) -> None:
+    def store(self, address: Array, value: Array, type: Type, threads: Threads, at: At) -> None:
         """Writes; of several threads at one place, the last one's value stays."""
         for memory, group, offset, chosen in self.places(address, type, threads, at, "write"):
             self.account(memory, group, offset, type, at, written=True)
@@ -186,9 +187,9 @@ class MemorySystem:
 
     def update(
         self,
-        address: Any,
+        address: Array,
         kind: str,
-        values: list[Any],
+        values: list[Array],
         type: Scalar,
         threads: Threads,
         at: At,
@@ -219,7 +220,7 @@ class MemorySystem:
     # where that is
 
     def places(
-        self, address: Any, type: Type, threads: Threads, at: At, verb: str
+        self, address: Array, type: Type, threads: Threads, at: At, verb: str
     ) -> Iterator[tuple[Memory, Threads, Any, Any]]:
         """For each memory: itself, who means it, at which bytes, and who that is among `threads`."""
         number = int(address[0] if isinstance(address, np.ndarray) else address) >> BITS
@@ -258,7 +259,7 @@ class MemorySystem:
         yield memory, threads, offset, None
 
     def refuse(
-        self, memory: Memory | None, threads: Threads, offset: Any, type: Type, at: At, verb: str
+        self, memory: Memory | None, threads: Threads, offset: Array, type: Type, at: At, verb: str
     ) -> None:
         """Reports an address out of bounds."""
         if memory is None:
@@ -303,7 +304,7 @@ class MemorySystem:
         self,
         memory: Memory,
         threads: Threads,
-        offset: Any,
+        offset: Array,
         type: Type,
         at: At,
         *,
@@ -318,7 +319,7 @@ class MemorySystem:
         self,
         memory: Memory,
         threads: Threads,
-        offset: Any,
+        offset: Array,
         type: Type,
         at: At,
         kind: str,
@@ -359,7 +360,7 @@ class MemorySystem:
             shadow.record(kind, index, threads, site)
 
     def check_clash(
-        self, memory: Memory, threads: Threads, flat: Any, stays: Any, wrote: Any, at: At
+        self, memory: Memory, threads: Threads, flat: Array, stays: Array, wrote: Array, at: At
     ) -> None:
         """Threads that write different values to one place in one instruction."""
         differ = stays != wrote
@@ -382,7 +383,7 @@ class MemorySystem:
         )
 
     def check_known(
-        self, memory: Memory, threads: Threads, offset: Any, type: Type, at: At
+        self, memory: Memory, threads: Threads, offset: Array, type: Type, at: At
     ) -> None:
         """Notes reads of what nobody has written."""
         for part in range(max(1, type.size // memory.known_size)):
@@ -401,7 +402,7 @@ class MemorySystem:
                 )
                 return
 
-    def make_known(self, memory: Memory, threads: Threads, offset: Any, type: Type) -> None:
+    def make_known(self, memory: Memory, threads: Threads, offset: Array, type: Type) -> None:
         for part in range(max(1, type.size // memory.known_size)):
             memory.known[
                 memory.flat(offset + part * memory.known_size, threads, memory.known_size)
@@ -412,19 +413,19 @@ def _parts(type: Type) -> list[tuple[int, Any]]:
     """(byte, dtype) of each number of a value in memory."""
     if isinstance(type, Vector):
         return [(k * type.element.size, type.element.dtype) for k in range(type.count)]
-    return [(0, np.dtype(np.int64) if isinstance(type, Pointer) else type.dtype)]  # type: ignore[union-attr]
+    return [(0, type.dtype if isinstance(type, Scalar) else np.dtype(np.int64))]  # an address
 
 
-def _same(view: Any, flat: Any, values: Any) -> bool:
+def _same(view: Array, flat: Array, values: Array) -> bool:
     """Whether a write changes nothing."""
     return bool(np.all(view[flat] == values))
 
 
-def _first(condition: Any) -> int:
+def _first(condition: Array) -> int:
     return int(np.argmax(condition)) if np.ndim(condition) else 0
 
 
-def _merged(found: Any, value: Any, chosen: Any, threads: Threads) -> Any:
+def _merged(found: Array, value: Array, chosen: Array, threads: Threads) -> Any:
     """Values of the chosen threads put beside those found before."""
     if isinstance(value, tuple):
         old = found if found is not None else (None,) * len(value)

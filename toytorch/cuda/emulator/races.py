@@ -18,6 +18,7 @@ import numpy as np
 
 from toytorch.cuda.emulator.errors import At
 from toytorch.cuda.emulator.threads import Dim, Geometry, Threads
+from toytorch.facts.hints import Array
 
 STEP = 1 << 20  # one barrier of a block on its clock
 
@@ -105,7 +106,7 @@ class Shadow:
             self.marks[kind] = Marks(-(-self.size // self.granule))
         return self.marks[kind]
 
-    def earlier(self, kind: str, index: Any, threads: Threads) -> tuple[Any, Any, Any] | None:
+    def earlier(self, kind: str, index: Array, threads: Threads) -> tuple[Any, Any, Any] | None:
         """The access of a kind that races with one at `index` now: (who of `threads`, the other
         thread's number, its site) for each; None if there is none."""
         marks = self.marks.get(kind)
@@ -132,7 +133,7 @@ class Shadow:
                 return who, other[who], sites[index][who]
         return None
 
-    def record(self, kind: str, index: Any, threads: Threads, site: int) -> None:
+    def record(self, kind: str, index: Array, threads: Threads, site: int) -> None:
         """Notes an access. What it comes after in every case is forgotten."""
         marks, numbers = self.of(kind), threads.numbers
         now = threads.pick(threads.batch.clock)

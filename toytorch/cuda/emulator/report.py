@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from toytorch.cuda.emulator.counts import LineCounts
+from toytorch.cuda.emulator.counts import LineCounts, short
 from toytorch.cuda.emulator.errors import Source
 from toytorch.cuda.emulator.memory import Finding
 from toytorch.cuda.emulator.races import Race
@@ -155,7 +155,7 @@ class Launch:
     # in a notebook
 
     def _repr_html_(self) -> str:
-        from toytorch.cuda.emulator.report_html import page  # made when asked for
+        from toytorch.cuda.emulator.report_html import page  # only notebooks need it
 
         return page(self)
 
@@ -193,16 +193,3 @@ def cell(counts: LineCounts, name: str) -> str:
     if not counts.branches or not counts.divergent:
         return ""
     return f"{counts.divergent / counts.branches:.0%}"
-
-
-def short(number: int) -> str:
-    """A large number in a few characters.
-
-    >>> short(512), short(20480), short(3_000_000)
-    ('512', '20.5k', '3M')
-    """
-    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if number >= unit:
-            scaled = number / (1e3 if letter == "k" else unit)
-            return f"{scaled:.3g}{letter}"
-    return str(number)

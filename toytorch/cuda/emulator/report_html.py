@@ -6,7 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from toytorch.cuda.emulator.counts import LineCounts
+from toytorch.cuda.emulator.counts import LineCounts, short
 
 if TYPE_CHECKING:
     from toytorch.cuda.emulator.report import Launch
@@ -47,8 +47,6 @@ KEYWORDS = re.compile(
 
 def page(launch: Launch) -> str:
     """Self-contained HTML; the source with its counts, and in words what they add up to."""
-    from toytorch.cuda.emulator.report import short
-
     lines = launch.lines.values()
     most = {name: max((amount(c, name) for c in lines), default=0.0) for name, _, _ in BARS}
     shown = [bar for bar in BARS if most[bar[0]]]
@@ -91,8 +89,6 @@ def amount(counts: LineCounts, name: str) -> float:
 
 def _bar(counts: LineCounts | None, name: str, color: str, most: float) -> str:
     """A number, and under it a bar; what could be saved is dark."""
-    from toytorch.cuda.emulator.report import short
-
     if counts is None or not amount(counts, name):
         return ""
     length = amount(counts, name)

@@ -22,6 +22,7 @@ from toytorch.cuda.emulator.text import printed
 from toytorch.cuda.emulator.threads import Batch, Threads
 from toytorch.cuda.emulator.types import DOUBLE, Pointer, Scalar, Type, Vector, Void
 from toytorch.cuda.emulator.warps import block_barrier, shuffled, voted, warp_barrier
+from toytorch.facts.hints import Array
 
 LOOP_LIMIT = 1_000_000  # turns after which a loop is taken to be endless
 
@@ -109,7 +110,7 @@ class Runner:
         return frame
 
     def write_register(
-        self, frame: Frame, slot: int, value: Any, threads: Threads, part: int | None = None
+        self, frame: Frame, slot: int, value: Array, threads: Threads, part: int | None = None
     ) -> None:
         """Arrays are never changed in place: others may hold them."""
         everybody = threads.count == frame.scopes[slot]
@@ -133,7 +134,7 @@ class Runner:
                 frame.known[slot] = known.copy()
                 frame.known[slot][threads.key] = True
 
-    def merged(self, old: Any, value: Any, threads: Threads, everybody: bool) -> Any:
+    def merged(self, old: Array, value: Array, threads: Threads, everybody: bool) -> Any:
         """A variable's value for all positions after some threads wrote it."""
         if everybody:
             if not isinstance(value, np.ndarray) or threads.all:
@@ -227,7 +228,7 @@ class Runner:
         return self.operation(node.sign, left, right, node.left.type, threads, node.at)
 
     def operation(
-        self, sign: str, left: Any, right: Any, within: Type, threads: Threads, at: At
+        self, sign: str, left: Array, right: Array, within: Type, threads: Threads, at: At
     ) -> Any:
         """An operator on values of the type `within`, counted."""
         if isinstance(within, Scalar) and within.is_float and sign in "+-*/":
@@ -270,7 +271,8 @@ class Runner:
         return self.value(node.second, threads, frame)
 
     def assign(self, node: p.Assign, threads: Threads, frame: Frame) -> Any:
-        place, address = node.place, None
+        place: p.Place = node.place
+        address: Any = None
         if isinstance(place, p.Cell):
             address = self.value(place.pointer, threads, frame)
         value = self.value(node.value, threads, frame)
@@ -293,7 +295,7 @@ class Runner:
             self.write_register(frame, place.slot, value, threads, place.part)
         return old if node.gives_old else value
 
-    def converted(self, value: Any, source: Type, target: Type) -> Any:
+    def converted(self, value: Array, source: Type, target: Type) -> Any:
         if isinstance(source, Scalar) and isinstance(target, Scalar):
             return arithmetic.converted(value, source, target)
         return value
@@ -323,8 +325,10 @@ class Runner:
         return shuffled(node.kind, mask, value, lane, width, threads, self.system, node.at)
 
     def vote(self, node: p.Vote, threads: Threads, frame: Frame) -> Any:
-        mask = self.value(node.mask, threads, frame) if node.mask else None
-        predicate = self.value(node.predicate, threads, frame) if node.predicate else None
+        if node.mask is None or node.predicate is None:  # __activemask()
+            return threads.present[threads.rows]
+        mask = self.value(node.mask, threads, frame)
+        predicate = self.value(node.predicate, threads, frame)
         return voted(node.kind, mask, predicate, threads, self.system, node.at)
 
     def atomic(self, node: p.Atomic, threads: Threads, frame: Frame) -> Any:
@@ -465,7 +469,7 @@ def unknown(type: Type) -> Any:
     return np.full(type.size, 0xFF, np.uint8).view(type.dtype)[0]
 
 
-def chosen(condition: Any, yes: Any, no: Any) -> Any:
+def chosen(condition: Array, yes: Array, no: Array) -> Any:
     """`yes` holds the values where a condition holds, `no` the others."""
     found = np.empty(len(condition), yes.dtype)
     found[condition] = yes

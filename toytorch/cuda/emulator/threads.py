@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
+
 WARP = 32
 Dim = tuple[int, int, int]
 
@@ -129,7 +131,7 @@ class Threads:
     done for the members only, so a thread that is not there divides by nothing and reads nothing.
     """
 
-    def __init__(self, batch: Batch, positions: Any) -> None:
+    def __init__(self, batch: Batch, positions: Array) -> None:
         self.batch, self.positions = batch, positions
         self.count = len(positions)
         self.all = self.count == batch.size
@@ -139,15 +141,15 @@ class Threads:
         else:
             self.key = positions
 
-    def pick(self, whole: Any) -> Any:
+    def pick(self, whole: Array) -> Any:
         """The members' part of an array over all positions; a single number stays one."""
         return whole[self.key] if isinstance(whole, np.ndarray) and not self.all else whole
 
-    def spread(self, value: Any) -> Any:
+    def spread(self, value: Array) -> Any:
         """A value as an array with an element for each member."""
         return value if isinstance(value, np.ndarray) else np.full(self.count, value)
 
-    def split(self, condition: Any) -> tuple[Threads, Threads]:
+    def split(self, condition: Array) -> tuple[Threads, Threads]:
         """Those for which a condition holds, and the others."""
         nobody = self.batch.nobody
         if not isinstance(condition, np.ndarray):
@@ -159,7 +161,7 @@ class Threads:
             return nobody, self
         return self.where(condition), self.where(~condition)
 
-    def where(self, condition: Any) -> Threads:
+    def where(self, condition: Array) -> Threads:
         """Those for which a condition holds, one value a member."""
         return Threads(self.batch, self.positions[condition])
 
@@ -210,7 +212,7 @@ class Threads:
         """The place among the members of the first one of each warp."""
         return np.searchsorted(self.rows, np.arange(self.warps))
 
-    def by_warp(self, values: Any) -> Any:
+    def by_warp(self, values: Array) -> Any:
         """(warps, 32) of one value a member; lanes that are no members repeat their warp's first."""
         if self.full:
             return values.reshape(-1, WARP)
@@ -223,7 +225,7 @@ class Threads:
         """For each warp, the mask of its lanes that are members."""
         return self.ballot(np.ones(self.count, bool))
 
-    def ballot(self, votes: Any) -> Any:
+    def ballot(self, votes: Array) -> Any:
         """For each warp, the mask of the members that say yes."""
         bits = np.zeros(self.warps * WARP, bool)
         bits[self.rows * WARP + (self.slots & 31)] = votes

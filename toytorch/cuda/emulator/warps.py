@@ -10,6 +10,7 @@ from toytorch.cuda.emulator.errors import At
 from toytorch.cuda.emulator.memory import MemorySystem
 from toytorch.cuda.emulator.races import STEP
 from toytorch.cuda.emulator.threads import WARP, Threads
+from toytorch.facts.hints import Array
 
 ALL = 0xFFFFFFFF
 
@@ -49,7 +50,7 @@ def block_barrier(threads: Threads, system: MemorySystem, at: At) -> Any:
     return here != 0
 
 
-def warp_barrier(mask: Any, threads: Threads, system: MemorySystem, at: At) -> None:
+def warp_barrier(mask: Array, threads: Threads, system: MemorySystem, at: At) -> None:
     """`__syncwarp(mask)`."""
     check_mask(mask, threads, system, at, "__syncwarp")
     batch = threads.batch
@@ -59,7 +60,7 @@ def warp_barrier(mask: Any, threads: Threads, system: MemorySystem, at: At) -> N
     batch.clock = clock
 
 
-def check_mask(mask: Any, threads: Threads, system: MemorySystem, at: At, name: str) -> None:
+def check_mask(mask: Array, threads: Threads, system: MemorySystem, at: At, name: str) -> None:
     """Every thread that a mask names must be here, unless it has ended, and so must the caller."""
     if threads.full and not isinstance(mask, np.ndarray) and mask == ALL:
         return
@@ -101,10 +102,10 @@ def listed(lanes: list[int]) -> str:
 
 def shuffled(
     kind: str,
-    mask: Any,
-    value: Any,
-    argument: Any,
-    width: Any,
+    mask: Array,
+    value: Array,
+    argument: Array,
+    width: Array,
     threads: Threads,
     system: MemorySystem,
     at: At,
@@ -147,11 +148,9 @@ def shuffled(
 
 
 def voted(
-    kind: str, mask: Any, predicate: Any, threads: Threads, system: MemorySystem, at: At
+    kind: str, mask: Array, predicate: Array, threads: Threads, system: MemorySystem, at: At
 ) -> Any:
     """What the threads of each warp say together."""
-    if kind == "active":
-        return threads.present[threads.rows]
     check_mask(mask, threads, system, at, f"__{kind}_sync")
     masks = threads.spread(mask).astype(np.uint32)
     yes = threads.ballot(threads.spread(predicate))[threads.rows] & masks

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts import dtype as dtypes
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.codegen_types import constant, work_type
 from toytorch.jit.ir import Node, Value
@@ -324,7 +325,7 @@ class Lower:
         joined = Joined(self, values, kind, along)
         made = ""
         for line in op.fused.split(";"):
-            statement: Any = ast.parse(line.strip()).body[0]
+            statement: Any = parse_python(line.strip()).body[0]
             made = self.value(joined.visit(statement.value), values, kind)
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 values[statement.targets[0].id] = made

@@ -13,6 +13,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.script.classes import known_class
 from toytorch.jit.types import Type
@@ -98,7 +99,7 @@ def named_hints(kind: Any) -> dict[str, Any]:
         if isinstance(hint, typing.ForwardRef):
             hint = hint.__forward_arg__
         found[name] = (
-            read(ast.parse(hint, mode="eval").body, lambda n: space[n])
+            read(parse_python(hint, mode="eval").body, lambda n: space[n])
             if isinstance(hint, str)
             else hint
         )
@@ -114,7 +115,7 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
     """The object behind an annotation: names, attributes, subscripts, `|` and text."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
-            return resolve(ast.parse(node.value, mode="eval").body, names)
+            return resolve(parse_python(node.value, mode="eval").body, names)
         if node.value is None or node.value is Ellipsis:
             return node.value
     elif isinstance(node, ast.Name):

@@ -11,6 +11,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.package import is_ours
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
@@ -252,7 +253,7 @@ def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
         )
         try:
             found = (
-                read(ast.parse(text, mode="eval").body, space.__getitem__)
+                read(parse_python(text, mode="eval").body, space.__getitem__)
                 if text
                 else type_of(hint)
             )

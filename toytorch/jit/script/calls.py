@@ -14,6 +14,7 @@ from toytorch.facts.device import device
 from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.size import Size
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
@@ -383,7 +384,7 @@ class Calls(Pythons, Attributes):
         hint = getattr(function, "__annotations__", {}).get("return", Tensor)
         try:
             if isinstance(hint, str):
-                return read(ast.parse(hint, mode="eval").body, names_of(function))
+                return read(parse_python(hint, mode="eval").body, names_of(function))
             return type_of(hint)
         except (Unreadable, AttributeError):
             return types.TENSOR

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.facts.schema import REQUIRED
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.check import check
 from toytorch.jit.ir import Value
@@ -60,7 +61,7 @@ class Compiler(Modules):
     def comment(self) -> ast.FunctionType:
         """The types of a comment: # type: (int, Tensor) -> Tensor"""
         assert self.program.tree.type_comment is not None
-        return ast.parse(self.program.tree.type_comment, mode="func_type")
+        return parse_python(self.program.tree.type_comment, mode="func_type")
 
     def from_library(self) -> bool:
         """Whether this is a method of one of the framework's modules."""

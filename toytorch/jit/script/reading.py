@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit.ir import Source
 from toytorch.jit.script.errors import NotSupportedError
 
@@ -108,9 +109,9 @@ def literal_defaults(tree: ast.FunctionDef) -> dict[str, Any]:
 def parse(text: str) -> ast.Module:
     """The tree, with comments that are types where they can be read."""
     try:
-        return ast.parse(text, type_comments=True)
+        return parse_python(text, type_comments=True)
     except SyntaxError:
-        return ast.parse(text)
+        return parse_python(text)
 
 
 def names_of(function: Any) -> Callable[[str], Any]:

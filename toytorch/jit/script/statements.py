@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import registry
+from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.builtins import fits
 from toytorch.jit.ir import Value
@@ -81,7 +82,7 @@ class Statements(Branches):
     def on_Assign(self, s: ast.Assign) -> None:
         hint = None
         if s.type_comment is not None:
-            hint = self.annotation(ast.parse(s.type_comment, mode="eval").body)
+            hint = self.annotation(parse_python(s.type_comment, mode="eval").body)
         item = self.expression(s.value, hint)
         if hint is not None:
             item = self.annotated(item, hint, s, ast.unparse(s.targets[0]))

@@ -25,6 +25,16 @@ def polynomial(coefficients: tuple[float, ...], x: Array) -> Any:
     return total
 
 
+def type_of(x: Array | Scalar) -> Any:
+    """The type of an array's elements, or NumPy's of a number."""
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+
+
+def typed(x: Any, type: Any) -> Any:
+    """An array or a number as another type; `asarray` would refuse arrays that are not NumPy's."""
+    return (x if hasattr(x, "dtype") else np.asarray(x)).astype(type, copy=False)
+
+
 def sigmoid(x: Array) -> Any:
     """1 / (1 + e⁻ˣ), without overflow."""
     small = np.exp(-np.abs(x))
@@ -33,29 +43,29 @@ def sigmoid(x: Array) -> Any:
 
 def erfc(x: Array) -> Any:
     """1 - erf(x), with all its digits where it is small."""
-    wide = np.asarray(x, "float64")
+    wide = typed(x, "float64")
     size = np.minimum(np.abs(wide), 28)
-    high = np.asarray(size.astype("float32"), "float64")  # its square is exact
+    high = typed(typed(size, "float32"), "float64")  # its square is exact
     scale = np.exp(-high * high) * np.exp((high - size) * (high + size))
     t = (size - 3.75) / (size + 3.75)
     far = scale * polynomial(ERFCX, t) / (1 + 2 * size)
     far = np.where(wide < 0, 2 - far, far)
     near = 1 - wide * polynomial(ERF_NEAR["float64"], wide * wide)
     made = np.where(size < 0.5, near, far)
-    return np.asarray(np.where(np.isnan(wide), wide, made)).astype(np.asarray(x).dtype)[()]
+    return typed(np.where(np.isnan(wide), wide, made), type_of(x))[()]
 
 
 def erf(x: Array) -> Any:
     """2/√π ∫₀ˣ e^{-t²} dt."""
-    wide = np.asarray(x, "float64")
+    wide = typed(x, "float64")
     near = wide * polynomial(ERF_NEAR["float64"], np.minimum(wide * wide, 1))
     made = np.where(np.abs(wide) < 1, near, np.sign(wide) * (1 - erfc(np.abs(wide))))
-    return np.asarray(np.where(np.isnan(wide), wide, made)).astype(np.asarray(x).dtype)[()]
+    return typed(np.where(np.isnan(wide), wide, made), type_of(x))[()]
 
 
 def kind_of(x: Array | Scalar) -> str:
     """The kind of an array's type, or of a number's: "f", "i", "u", "b" or "c"."""
-    return x.dtype.kind if hasattr(x, "dtype") else np.asarray(x).dtype.kind
+    return type_of(x).kind
 
 
 def check_divisor(x: Array | Scalar, y: Array | Scalar) -> None:
@@ -76,7 +86,7 @@ def truncdiv(x: Array, y: Array) -> Any:
         return np.trunc(x / y)
     check_divisor(x, y)
     q = np.floor_divide(x, y)
-    return q + np.asarray((q < 0) & (q * y != x)).astype(q.dtype)
+    return q + typed((q < 0) & (q * y != x), q.dtype)
 
 
 def remainder(x: Array | Scalar, y: Array | Scalar) -> Any:
@@ -123,7 +133,7 @@ def sign(x: Array) -> Any:
         size = np.abs(x)
         return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
     s = np.sign(x)
-    return np.where(np.isnan(x), np.zeros((), s.dtype), s)[()] if kind == "f" else s
+    return np.where(np.isnan(x), s.dtype.type(0), s)[()] if kind == "f" else s
 
 
 def square(x: Array) -> Any:
@@ -166,7 +176,7 @@ def converter(name: str) -> Callable[[Any], Any]:
     type = np.dtype(TYPES[name].numpy)
     if name == "bool":
         return lambda x: np.not_equal(x, 0)
-    return lambda x: np.asarray(x).astype(type)[()]
+    return lambda x: typed(x, type)[()]
 
 
 FUNCTIONS: dict[str, Any] = {

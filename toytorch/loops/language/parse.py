@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from toytorch.facts import syntax
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES
 from toytorch.loops.language.steps import RESERVED, Argument, Array, Reduce, Scalar, Step
 from toytorch.loops.language.types import TYPES, computed, kind
@@ -130,7 +131,7 @@ class Parser:
         if not found:
             raise SyntaxError(f"expected 'name = expression', got {line.strip()!r}")
         name, self.declared, expression = found.groups()
-        value = self.value(ast.parse(expression, mode="eval").body, self.unused(name))
+        value = self.value(syntax.parse(expression, mode="eval").body, self.unused(name))
         self.current[name] = value
 
     def unused(self, name: str) -> str:
@@ -207,7 +208,7 @@ class Parser:
     def binary(self, op: str, e: ast.BinOp, name: str | None) -> Argument:
         args = [self.value(e.left), self.value(e.right)]
         if not any(isinstance(a, str) for a in args):
-            value = eval(compile(ast.Expression(e), "constant", "eval"), {}, CONSTANTS)
+            value = eval(syntax.compiled(ast.Expression(e), "constant", "eval"), {}, CONSTANTS)
             return float(value) if isinstance(value, float) else int(value)
         if op == "pow" and isinstance(args[1], (int, float)) and args[1] == 2:
             return self.step("square", args[:1], name)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor, beside
 from toytorch.facts.dtype import int64
 from toytorch.ops.define import takes_words
 from toytorch.ops.linalg.matmul_calls import linear
@@ -101,7 +101,7 @@ def embedding_bag(
                 "a mini-batch of fixed length sequences. However, found offsets of "
                 f"type {type(offsets)}"
             )
-        offsets = wrap(np.arange(input.shape[0]) * input.shape[1])
+        offsets = beside(input, np.arange(input.shape[0]) * input.shape[1])
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)

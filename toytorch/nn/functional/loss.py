@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor, beside
 from toytorch.facts.composed import cast_to
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
@@ -502,7 +502,11 @@ def ctc_loss(
     log_probs (T, N, C); targets (N, S), or the texts one after the other.
     """
     steps, lengths = (
-        v if isinstance(v, Tensor) else wrap(np.asarray(v, np.int64).reshape(-1))
+        (
+            v.to(log_probs.device)  # PyTorch lets the lengths stay on the CPU
+            if isinstance(v, Tensor)
+            else beside(log_probs, np.asarray(v, np.int64).reshape(-1))
+        )
         for v in (input_lengths, target_lengths)
     )
     single = log_probs.ndim == 2

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor, beside
 from toytorch.facts.hints import Ints
 from toytorch.nn.functional.pool import (
     adaptive_avg_pool1d,
@@ -280,6 +280,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         for s in size[2:]
     ]
     points = np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(size[2:])], -1)
-    base = wrap(points.reshape(1, -1, n + 1).astype(kind)).expand(theta.shape[0], -1, -1)
+    points = points.reshape(1, -1, n + 1).astype(kind)
+    base = beside(theta, points).expand(theta.shape[0], -1, -1)
     made = bmm.function(base, theta.transpose(1, 2))
     return made.view([theta.shape[0], *size[2:], n])

@@ -50,7 +50,9 @@ class Lstm(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        outputs, h, c, *kept = arrays.lstm_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]  # the list has all that is named
+        outputs, h, c, *kept = base.launched(
+            "lstm", arrays.lstm_forward, xp, *_arrays(inputs), spans
+        )
         results = wrap(outputs), wrap(h), wrap(c)
         ctx.spans, ctx.kept, ctx.xp = spans, kept, xp
         ctx.save_for_backward(*inputs, results[0])
@@ -61,8 +63,14 @@ class Lstm(Function):
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.lstm_steps, inputs, (ctx.spans,), grads), None)
-        made = arrays.lstm_backward(
-            ctx.xp, _arrays(grads), _arrays(inputs), (outputs._array, *ctx.kept), ctx.spans
+        made = base.launched(
+            "lstm_backward",
+            arrays.lstm_backward,
+            ctx.xp,
+            _arrays(grads),
+            _arrays(inputs),
+            (outputs._array, *ctx.kept),
+            ctx.spans,
         )
         return (*_wrapped(made), None)
 
@@ -74,7 +82,7 @@ class Gru(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        outputs, h, *kept = arrays.gru_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]  # the list has all that is named
+        outputs, h, *kept = base.launched("gru", arrays.gru_forward, xp, *_arrays(inputs), spans)
         results = wrap(outputs), wrap(h)
         ctx.spans, ctx.kept, ctx.xp = spans, kept, xp
         ctx.save_for_backward(*inputs, results[0])
@@ -85,8 +93,14 @@ class Gru(Function):
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.gru_steps, inputs, (ctx.spans,), grads), None)
-        made = arrays.gru_backward(
-            ctx.xp, _arrays(grads), _arrays(inputs), (outputs._array, *ctx.kept), ctx.spans
+        made = base.launched(
+            "gru_backward",
+            arrays.gru_backward,
+            ctx.xp,
+            _arrays(grads),
+            _arrays(inputs),
+            (outputs._array, *ctx.kept),
+            ctx.spans,
         )
         return (*_wrapped(made), None)
 
@@ -98,7 +112,7 @@ class Rnn(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, relu, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        made = arrays.rnn_forward(xp, *_arrays(inputs), relu, spans)  # type: ignore[call-arg]  # the list has all that is named
+        made = base.launched("rnn", arrays.rnn_forward, xp, *_arrays(inputs), relu, spans)
         results = tuple(_wrapped(made))
         ctx.relu, ctx.spans, ctx.xp = relu, spans, xp
         ctx.save_for_backward(*inputs, results[0])
@@ -109,8 +123,15 @@ class Rnn(Function):
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.rnn_steps, inputs, (ctx.relu, ctx.spans), grads), None, None)
-        made = arrays.rnn_backward(
-            ctx.xp, _arrays(grads), _arrays(inputs), ctx.relu, outputs._array, ctx.spans
+        made = base.launched(
+            "rnn_backward",
+            arrays.rnn_backward,
+            ctx.xp,
+            _arrays(grads),
+            _arrays(inputs),
+            ctx.relu,
+            outputs._array,
+            ctx.spans,
         )
         return (*_wrapped(made), None, None)
 

@@ -21,22 +21,27 @@ from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Sca
 from toytorch.facts.size import contiguous_strides, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data
-from toytorch.ops.define import creating, general, public, takes_words
+from toytorch.ops.define import creating, define, public, takes_words
 from toytorch.ops.shaping import rearrange, view
 
 
-def _to_device(xp: Any, a: Any, device: Any) -> Any:
+def _to_device(xp: Any, a: Any, device: Any, non_blocking: bool) -> Any:
     source = base.of_array(a)
     target = base.of_device(device)
+    for keeper in (source, target):
+        if hasattr(keeper, "transfer"):  # it keeps the time that a copy takes
+            return keeper.transfer(a, device, non_blocking)
     with target.on(device):
         if source is target:
             return a.copy()
         return target.from_numpy(source.to_numpy(a))
 
 
-move: Op = general(
-    "_to_device(Tensor self, device device, device source) -> Tensor",
-    lambda xp, a, device, source: _to_device(xp, a, device),
+move: Op = define(
+    "_to_device(Tensor self, device device, device source, bool non_blocking=False) -> Tensor",
+    lambda xp, a, device, source, non_blocking: _to_device(xp, a, device, non_blocking),
+    kind="layout",  # general, but its results are of another array module: no fast path
+    across="always",
     function=False,
     method=False,
     out=False,
@@ -85,7 +90,7 @@ def to(
         here = self.device
         if target.type != here.type or (target.index is not None and target.index != here.index):
             base.of_device(target)
-            result = move.function(result, target, here)
+            result = move.function(result, target, here, non_blocking)
     if dtype is not None:
         wanted = as_dtype(dtype)
         if result.dtype is not wanted:
@@ -156,7 +161,7 @@ def cuda(
     """The tensor on a GPU; RuntimeError where there is none."""
     target = device_class("cuda" if device is None else device)
     base.of_device(target)
-    return to(self, device=target)
+    return to(self, device=target, non_blocking=non_blocking)
 
 
 def is_contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> bool:
@@ -325,8 +330,10 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         raise TypeError(
             f"copy_(): argument 'src' (position 1) must be Tensor, not {type(src).__name__}"
         )
-    if src.device != self.device:
-        src = to(src, device=self.device)
+    if src.device != self.device and not (base.queued and not src._requires_grad):
+        src = to(src, device=self.device, non_blocking=non_blocking)
+    if base.queued:
+        return _copy_inplace(self, src, non_blocking)
     return _copy_inplace(self, src)  # the op's in-place form
 
 

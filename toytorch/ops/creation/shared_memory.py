@@ -49,15 +49,31 @@ def share_memory_(self: Tensor) -> Tensor:
 
 def is_pinned(self: Tensor, device: Device = None) -> bool:
     """Whether a GPU may copy from this memory while Python goes on: never, without one."""
-    return False
+    backend: Any = base.of_kind("cuda")
+    return bool(backend.is_available() and backend.is_pinned(self._array))
 
 
 def pin_memory(self: Tensor, device: Device = None) -> Tensor:
     """A copy from which a GPU may copy while Python goes on; raises RuntimeError without a GPU."""
     if not base.of_kind("cuda").is_available():
         raise RuntimeError("Cannot access accelerator device when none is available.")
-    return self
+    if not isinstance(self._array, np.ndarray):
+        raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
+    backend: Any = base.of_kind("cuda")
+    if backend.is_pinned(self._array):
+        return self
+    return wrap(backend.pinned_copy(self._array), self.dtype)
 
 
-for _f in (is_shared, share_memory_, is_pinned, pin_memory):
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Keeps the memory from being used again before a stream is done with it: for tensors that were
+    made on one stream and are used on another. Like `torch.Tensor.record_stream`."""
+    if not self.is_cuda:
+        raise NotImplementedError(
+            "Could not run 'aten::record_stream' with arguments from the 'CPU' backend."
+        )
+    base.of_device(self.device).runtime.record_stream(self._array, stream._handle)  # type: ignore[attr-defined]  # of devices that have streams
+
+
+for _f in (is_shared, share_memory_, is_pinned, pin_memory, record_stream):
     setattr(Tensor, _f.__name__, _f)

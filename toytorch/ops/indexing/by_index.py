@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar
@@ -24,7 +25,7 @@ def add_at(
     xp: ArrayModule, target: Array, places: Array | tuple[Array | slice, ...], values: Array
 ) -> None:
     """target[places] += values, counting every place as often as it comes."""
-    xp.add.at(target, places, values)
+    base.at(xp, "add", target, places, values)
 
 
 # -- x[...] ---------------------------------------------------------------------------------------
@@ -71,6 +72,7 @@ def raise_index(error: BaseException | str, arrays: Sequence[Array | None]) -> N
 index = general(
     "index(Tensor self, Indices indices) -> Tensor",
     _index,
+    host_indices=True,
     method=False,
     out=False,
     upcast=False,
@@ -122,6 +124,7 @@ def _index_put(
 index_put: Op = define(
     "index_put(Tensor self, Indices indices, Tensor values, bool accumulate=False) -> Tensor",
     _index_put,
+    host_indices=True,
     kind="general",
     inplace=True,
     out=False,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -38,8 +39,8 @@ def reduce_at(
     if how in ("sum", "mean"):
         add_at(xp, flat, at, values)
     else:
-        ufunc = {"prod": xp.multiply, "amax": xp.maximum, "amin": xp.minimum}[how]
-        ufunc.at(flat, at, values)
+        name = {"prod": "multiply", "amax": "maximum", "amin": "minimum"}[how]
+        base.at(xp, name, flat, at, values)
     if how == "mean":
         counts = xp.bincount(at, minlength=flat.size)[touched] + include
         sums = flat[touched]

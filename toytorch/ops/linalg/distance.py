@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor, beside
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import public
 
@@ -44,6 +44,6 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    first, second = (wrap(i) for i in np.triu_indices(input.shape[0], 1))
+    first, second = (beside(input, i) for i in np.triu_indices(input.shape[0], 1))
     apart: Any = input.index_select(0, first) - input.index_select(0, second)
     return apart.norm(p, -1)

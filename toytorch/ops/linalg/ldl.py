@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import on_host
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
@@ -93,19 +94,19 @@ def _ldl_factor(xp: ArrayModule, a: Array, hermitian: bool) -> Any:
     need_float(name, a, "ldl_factor_kernel_cpu")
     need_square(name, a)
     n, batch = a.shape[-1], a.shape[:-2]
-    matrices = np.tril(np.asarray(a)).reshape(math.prod(batch), n, n)
+    matrices = np.tril(a).reshape(math.prod(batch), n, n)
     both = hermitian and a.dtype.kind == "c"
     made = [factor(m.copy(), both) for m in matrices]
     ld = np.array([m[0] for m in made], a.dtype).reshape(a.shape)
     pivots = np.array([m[1] for m in made], np.int32).reshape(a.shape[:-1])
     info = np.array([m[2] for m in made], np.int32).reshape(batch)
-    return tuple(xp.asarray(x) for x in (ld, pivots, info))
+    return ld, pivots, info
 
 
 ldl_factor_op = general(
     "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False) "
     "-> (Tensor LD, Tensor pivots, Tensor info)",
-    _ldl_factor,
+    on_host(_ldl_factor, "one column after the other, each of which decides on the next"),
     upcast=False,
     function=False,
     method=False,
@@ -189,18 +190,18 @@ def _ldl_solve(xp: ArrayModule, ld: Array, pivots: Array, b: Array, hermitian: b
     batch = np.broadcast_shapes(ld.shape[:-2], b.shape[:-2])
     both = hermitian and ld.dtype.kind == "c"
     count = math.prod(batch)
-    left = np.broadcast_to(np.asarray(ld), (*batch, n, n)).reshape(count, n, n)
-    order = np.broadcast_to(np.asarray(pivots), (*batch, n)).reshape(count, n)
-    right = np.broadcast_to(np.asarray(b), (*batch, n, columns)).reshape(count, n, columns)
+    left = np.broadcast_to(ld, (*batch, n, n)).reshape(count, n, n)
+    order = np.broadcast_to(pivots, (*batch, n)).reshape(count, n)
+    right = np.broadcast_to(b, (*batch, n, columns)).reshape(count, n, columns)
     made = np.array(
         [solve_one(m, p, x.copy(), both) for m, p, x in zip(left, order, right)], b.dtype
     )
-    return xp.asarray(made.reshape(*batch, n, columns))
+    return made.reshape(*batch, n, columns)
 
 
 ldl_solve = general(
     "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
-    _ldl_solve,
+    on_host(_ldl_solve, "one pivot after the other, of one or two columns"),
     upcast=False,
     method=False,
     doc="X of AX = B from A = LDLᵀ.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor, beside
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public, reduction, tensor_first
@@ -127,7 +127,7 @@ def scaled_dot_product_attention(
     scores = (query * scale) @ key.transpose(-2, -1)
     if is_causal:
         seen = np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
-        attn_mask = wrap(seen)
+        attn_mask = beside(scores, seen)
     if attn_mask is not None:
         scores = scores + additive_mask(attn_mask, scores)
     weights = safe_softmax.function(scores, -1)

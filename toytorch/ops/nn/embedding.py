@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
@@ -158,9 +159,10 @@ def bag_numbers(offsets: Tensor, count: int, include_last_offset: bool) -> tuple
             "offsets[-1] can not be greater than input's length, but got offsets[-1]"
             f" of {int(starts[-1])}, and input's length of {count}"
         )
-    ends = np.concatenate([starts[:bags], [count]])
-    ends[-1] = int(starts[-1]) if include_last_offset and len(starts) else count
-    return np.repeat(np.arange(bags), np.diff(ends)), bags
+    xp = base.of_array(starts).xp
+    last = int(starts[-1]) if include_last_offset and len(starts) else count
+    ends = xp.concatenate([starts[:bags], xp.asarray([last], starts.dtype)])
+    return xp.repeat(xp.arange(bags), xp.diff(ends)), bags
 
 
 @public("embedding_bag")
@@ -195,7 +197,7 @@ def embedding_bag(
     rows = embedding_record.function(weight, used, padding, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[: len(numbers)].unsqueeze(-1)
-    which, sizes = wrap(numbers), np.bincount(numbers, minlength=bags)
+    which, sizes = wrap(numbers), base.of_array(numbers).xp.bincount(numbers, minlength=bags)
     empty = rows.new_zeros([bags, weight.shape[1]])
     if mode == 2:
         index = which.unsqueeze(-1).expand(rows.shape)
@@ -212,13 +214,15 @@ def _bag_max(rows: Tensor, index: Tensor, empty: Tensor) -> Any:
     values, numbers = rows._array, index._array
     if not len(values):
         return empty + rows.sum(0) * 0
-    order = np.argsort(numbers[:, 0], kind="stable")
-    starts = np.flatnonzero(np.diff(numbers[order, 0], prepend=-1))
-    tops = np.full(empty._array.shape, -np.inf)
-    tops[numbers[order[starts], 0]] = np.maximum.reduceat(values[order], starts, 0)
-    hits = values == tops[numbers[:, 0]]
-    place = np.where(hits, np.arange(len(values))[:, None], len(values))
-    firsts = np.zeros(empty._array.shape, np.int64)
-    firsts[numbers[order[starts], 0]] = np.minimum.reduceat(place[order], starts, 0)
+    xp, bag = base.of_array(values).xp, numbers[:, 0]
+    order = xp.argsort(bag, kind="stable")
+    starts = xp.flatnonzero(xp.diff(bag[order], prepend=-1))
+    bags = bag[order[starts]]
+    tops = xp.full(empty._array.shape, -np.inf)
+    tops[bags] = base.reduceat(xp, "maximum", values[order], starts)
+    hits = values == tops[bag]
+    place = xp.where(hits, xp.arange(len(values))[:, None], len(values))
+    firsts = xp.zeros(empty._array.shape, np.int64)
+    firsts[bags] = base.reduceat(xp, "minimum", place[order], starts)
     made = rows.gather(0, wrap(firsts))
-    return made.masked_fill(wrap(np.isinf(tops) & (tops < 0)), 0)
+    return made.masked_fill(wrap(xp.isinf(tops) & (tops < 0)), 0)

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
 
 
-def _texts(targets: Array, lengths: Array, blank: int) -> Any:
-    """The texts with blanks: (N, 2·longest + 1)."""
+def _texts(xp: ArrayModule, targets: Array, lengths: Array, blank: int) -> Any:
+    """The texts with blanks: (N, 2·longest + 1). They are short: the host lays them out."""
+    targets, lengths = (base.of_array(a).to_numpy(a) for a in (targets, lengths))
     longest = int(lengths.max(initial=0))
     padded = np.full((len(lengths), longest), blank, np.int64)
     if targets.ndim == 2:
@@ -29,22 +31,24 @@ def _texts(targets: Array, lengths: Array, blank: int) -> Any:
             row[:n] = targets[end - n : end]
     texts = np.full((len(lengths), 2 * longest + 1), blank, np.int64)
     texts[:, 1::2] = padded
-    return texts
+    return xp.asarray(texts)
 
 
 def _log_add(*values: Array) -> Any:
     most = functools.reduce(np.maximum, values)
-    most = np.where(np.isfinite(most), most, np.zeros((), most.dtype))
+    most = np.where(np.isfinite(most), most, most.dtype.type(0))
     return np.log(sum(np.exp(v - most) for v in values)) + most
 
 
-def _forward(logs: Array, texts: Array, places: Array, steps: Array, blank: int) -> Any:
+def _forward(
+    xp: ArrayModule, logs: Array, texts: Array, places: Array, steps: Array, blank: int
+) -> Any:
     """alpha (T, N, S), frozen after each sample's last step."""
     n, s = texts.shape
     emitted = np.take_along_axis(logs, np.broadcast_to(texts, (len(logs), n, s)), 2)
-    skip = np.zeros((n, s), bool)  # a letter may follow another letter without a blank between
+    skip = xp.zeros((n, s), bool)  # a letter may follow another letter without a blank between
     skip[:, 2:] = (texts[:, 2:] != blank) & (texts[:, 2:] != texts[:, :-2])
-    alpha = np.full((len(logs), n, s), -np.inf, logs.dtype)
+    alpha = xp.full((len(logs), n, s), -np.inf, logs.dtype)
     if not len(logs):
         return alpha, emitted, skip
     alpha[0, :, 0] = emitted[0, :, 0]
@@ -60,9 +64,9 @@ def _forward(logs: Array, texts: Array, places: Array, steps: Array, blank: int)
     return alpha, emitted, skip
 
 
-def _ends(alpha: Array, steps: Array, places: Array) -> Any:
+def _ends(xp: ArrayModule, alpha: Array, steps: Array, places: Array) -> Any:
     """-log of the probability to be at the last blank or the last letter after the last step."""
-    rows = np.arange(len(steps))
+    rows = xp.arange(len(steps))
     last = alpha[np.maximum(steps - 1, 0), rows]
     at_blank = last[rows, places - 1]
     at_letter = np.where(places > 1, last[rows, np.maximum(places - 2, 0)], -np.inf)
@@ -91,9 +95,9 @@ def _ctc(
             f"Expected input_lengths to have value at most {logs.shape[0]}, but got "
             f"value {int(steps.max())}"
         )
-    texts, places = _texts(targets, lengths, blank), 2 * lengths + 1
-    alpha, _, _ = _forward(logs, texts, places, steps, blank)
-    return _ends(alpha, steps, places)
+    texts, places = _texts(xp, targets, lengths, blank), 2 * lengths + 1
+    alpha, _, _ = _forward(xp, logs, texts, places, steps, blank)
+    return _ends(xp, alpha, steps, places)
 
 
 def _ctc_backward(
@@ -106,13 +110,13 @@ def _ctc_backward(
     blank: int,
     zero_infinity: bool,
 ) -> Any:
-    texts, places = _texts(targets, lengths, blank), 2 * lengths + 1
-    alpha, emitted, skip = _forward(logs, texts, places, steps, blank)
-    loss = _ends(alpha, steps, places)
+    texts, places = _texts(xp, targets, lengths, blank), 2 * lengths + 1
+    alpha, emitted, skip = _forward(xp, logs, texts, places, steps, blank)
+    loss = _ends(xp, alpha, steps, places)
     count, n, _ = logs.shape
     s = texts.shape[1]
-    rows, column = np.arange(n), np.arange(s)
-    beta = np.full((n, s), -np.inf, logs.dtype)
+    rows, column = xp.arange(n), xp.arange(s)
+    beta = xp.full((n, s), -np.inf, logs.dtype)
     grad = np.zeros_like(logs)
     good = np.where(np.isfinite(loss), loss, 0)
     for t in range(count - 1, -1, -1):
@@ -127,8 +131,8 @@ def _ctc_backward(
         beta = np.where((steps - 1 >= t)[:, None] & (column < places[:, None]), beta, -np.inf)
         through = np.exp(alpha[t] + beta - emitted[t] + good[:, None])
         through = np.where(np.isfinite(emitted[t]), through, 0)
-        share = np.zeros((n, logs.shape[2]), logs.dtype)
-        np.add.at(share, (rows[:, None], texts), through)
+        share = xp.zeros((n, logs.shape[2]), logs.dtype)
+        base.at(xp, "add", share, (rows[:, None], texts), through)
         inside = (t < steps)[:, None]
         grad[t] = np.where(inside, np.exp(logs[t]) - share, 0)
     bad = ~np.isfinite(loss)

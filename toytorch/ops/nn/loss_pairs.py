@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.op import Op
-from toytorch.core.tensor import wrap
+from toytorch.core.tensor import beside, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
@@ -238,8 +239,8 @@ def margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | N
     z = z if p == 1 else z * z
     if weight is not None:
         z = z * weight[y]
-    rest = np.arange(x.shape[-1]) != y._array
-    return where.function(wrap(rest), z, z.new_zeros(())).sum(-1) / x.shape[-1]
+    rest = beside(x, np.arange(x.shape[-1])) != y
+    return where.function(rest, z, z.new_zeros(())).sum(-1) / x.shape[-1]
 
 
 @watched
@@ -249,11 +250,13 @@ def label_margins(x: Tensor, target: Tensor) -> tuple[Any, Any]:
     The classes of a row are listed in `target` up to the first -1.
     """
     classes = target._array
-    listed = np.cumsum(classes < 0, -1) == 0
-    safe = np.where(listed, classes, 0)
-    inside = np.zeros(classes.shape, bool)
-    rows = np.indices(classes.shape)[:-1]
-    np.logical_or.at(inside, (*rows, safe), listed)
+    xp = base.of_array(classes).xp
+    listed = xp.cumsum(classes < 0, -1) == 0
+    safe = xp.where(listed, classes, 0)
+    # Those that are not listed name a class further, which is cut off.
+    count = classes.shape[-1]
+    named = xp.where(listed, classes, count)[..., None] == xp.arange(count)
+    inside = named.any(-2)
     z = (1 - x.gather(-1, wrap(safe)).unsqueeze(-1) + x.unsqueeze(-2)).clamp_min(0)
     counted = wrap(listed[..., :, None] & ~inside[..., None, :])
     loss = where.function(counted, z, z.new_zeros(())).sum([-2, -1]) / x.shape[-1]

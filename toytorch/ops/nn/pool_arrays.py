@@ -201,14 +201,14 @@ def average_maps(
     return maps, counts
 
 
-def fractional_starts(samples: Array, size: int, out: int, kernel: int) -> Any:
+def fractional_starts(xp: ArrayModule, samples: Array, size: int, out: int, kernel: int) -> Any:
     """Where windows of pseudo-random steps start (Graham 2014), for samples (…): (…, out)."""
     if out == 1:
-        return np.full((*samples.shape, 1), size - kernel, np.int64)
+        return xp.full((*samples.shape, 1), size - kernel, np.int64)
     kind = samples.dtype.type
     alpha = kind(size - kernel) / kind(out - 1)
-    i = np.arange(out, dtype=samples.dtype)
-    starts = np.trunc((i + samples[..., None]) * alpha) - np.trunc(samples[..., None] * alpha)
+    i = xp.arange(out, dtype=samples.dtype)
+    starts = xp.trunc((i + samples[..., None]) * alpha) - xp.trunc(samples[..., None] * alpha)
     starts[..., -1] = size - kernel
     return starts.astype(np.int64)
 
@@ -222,7 +222,8 @@ def fractional_max_arrays(
     strides = [math.prod(sizes[d + 1 :]) for d in range(n)]
     corner: Any = 0
     for d in range(n):
-        starts = fractional_starts(samples[..., order[d]], sizes[d], out[d], kernel[d]) * strides[d]
+        starts = fractional_starts(xp, samples[..., order[d]], sizes[d], out[d], kernel[d])
+        starts = starts * strides[d]
         corner = corner + starts.reshape(*starts.shape[:-1], *(1,) * d, out[d], *(1,) * (n - 1 - d))
     lead = a.shape[:-n]
     corner = xp.broadcast_to(corner.reshape(*lead, *corner.shape[-n:]), (*lead, *out))

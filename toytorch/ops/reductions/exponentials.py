@@ -72,7 +72,7 @@ def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> An
         y = attempt(xp, "log_softmax", a, dim)
         if y is not None:
             return y
-        z = a - xp.maximum.reduce(a, axis=dim, keepdims=True)
+        z = a - a.max(axis=dim, keepdims=True)
         z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
         return z
     wrap_dim(dim, a.ndim)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.hints import Array
 from toytorch.ops.creation import create
@@ -35,15 +36,16 @@ def _limits(name: str, values: Any, low: Any, high: Any, widen: float) -> tuple[
 
 def _counts(columns: list[Any], edges: list[Any], weight: Array | None, kind: np.dtype[Any]) -> Any:
     """The weight in each cell of a grid of bins; the last edge of a row of bins belongs to it."""
-    inside = np.ones(len(columns[0]), bool)
-    places = np.zeros(len(columns[0]), np.int64)
+    xp = base.of_array(columns[0]).xp
+    inside = xp.ones(len(columns[0]), bool)
+    places = xp.zeros(len(columns[0]), np.int64)
     for values, e in zip(columns, edges):
-        place = np.searchsorted(e, values, "right") - 1
-        place[values == e[-1]] = len(e) - 2
+        place = xp.searchsorted(e, values, "right") - 1
+        place = xp.where(values == e[-1], len(e) - 2, place)
         inside &= (place >= 0) & (place < len(e) - 1)
         places = places * (len(e) - 1) + place
     size = [len(e) - 1 for e in edges]
-    sums = np.bincount(
+    sums = xp.bincount(
         places[inside], None if weight is None else weight[inside], minlength=int(np.prod(size))
     )
     return sums.reshape(size).astype(kind)
@@ -51,7 +53,7 @@ def _counts(columns: list[Any], edges: list[Any], weight: Array | None, kind: np
 
 def _as_density(hist: Array, edges: list[Any]) -> Any:
     """Counts as a density, whose integral is 1."""
-    volume = np.ones((), hist.dtype)
+    volume: Any = 1
     for k, e in enumerate(edges):
         shape = [-1 if k == j else 1 for j in range(len(edges))]
         volume = volume * np.diff(e).reshape(shape)
@@ -116,7 +118,8 @@ def _edges(
             (None, None) if range is None else (float(range[2 * k]), float(range[2 * k + 1]))
         )
         low, high = _limits(name, values, low, high, 0.5)
-        edges.append(np.linspace(low, high, n + 1).astype(kind))
+        xp = base.of_array(values).xp
+        edges.append(xp.linspace(low, high, n + 1).astype(kind))
     return edges
 
 
@@ -202,7 +205,7 @@ def histogramdd(
             f"{2 * n} elements, but got {len(range)}"
         )
     rows = input._array.reshape(-1, n)
-    columns = [np.ascontiguousarray(rows[:, k]) for k in np.arange(n)]
+    columns = [rows[:, k].copy() for k in np.arange(n)]
     edges = _edges("torch.histogramdd", columns, bins, range, kind)
     hist = _counts(
         columns, edges, _weights("torch.histogramdd", input, weight, input.shape[:-1]), kind

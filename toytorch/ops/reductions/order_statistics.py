@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import accumulate
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule
@@ -97,7 +98,7 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
         [xp.ones((*rows.shape[:-1], 1), bool), rows[..., 1:] != rows[..., :-1]], axis=-1
     )
     at = xp.arange(n)
-    length = at - xp.maximum.accumulate(xp.where(starts, at, 0), axis=-1)
+    length = at - accumulate(xp, "maximum", xp.where(starts, at, 0), -1)
     end = xp.argmax(length, axis=-1)[..., None]
     values = xp.take_along_axis(rows, end, -1)
     index = xp.take_along_axis(places, end, -1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends.base import accumulate
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
@@ -82,10 +83,10 @@ def _running_extreme(name: str) -> Any:
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
             return a.copy(), xp.zeros((), np.int64)
-        values = getattr(xp, name).accumulate(a, axis=d)
+        values = accumulate(xp, name, a, d)
         places = xp.arange(a.shape[d]).reshape([-1 if i == d else 1 for i in range(a.ndim)])
         new = (a == values) | (xp.isnan(a) if a.dtype.kind == "f" else False)
-        return values, xp.maximum.accumulate(xp.where(new, places, 0), axis=d)
+        return values, accumulate(xp, "maximum", xp.where(new, places, 0), d)
 
     return kernel
 
@@ -126,7 +127,7 @@ def _logcumsumexp(xp: ArrayModule, a: Array, dim: int) -> Any:
     if a.ndim == 0 or not a.size:
         return a.copy()
     if a.dtype.kind != "c":
-        return xp.logaddexp.accumulate(a, axis=d)
+        return accumulate(xp, "logaddexp", a, d)
     rows = xp.moveaxis(a, d, 0)
     total = xp.empty_like(rows)
     total[0] = rows[0]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.compute import NUMBERS
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.compute import NUMBERS, wrap_result
+from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -61,15 +61,15 @@ def unique_consecutive(
 
 def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = 0 if dim is None else wrap_dim(dim, a.ndim)
-    rows = a.reshape(-1) if dim is None else np.moveaxis(a, d, 0)
+    rows = a.reshape(-1) if dim is None else xp.moveaxis(a, d, 0)
     n = len(rows)
     changed = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
-    starts = np.flatnonzero(np.concatenate([np.ones(min(n, 1), bool), changed]))
-    values = rows[starts] if dim is None else np.moveaxis(rows[starts], 0, d)
-    counts = np.diff(np.append(starts, n))
-    inverse = np.repeat(np.arange(len(starts)), counts)
+    starts = xp.flatnonzero(xp.concatenate([xp.ones(min(n, 1), bool), changed]))
+    values = rows[starts] if dim is None else xp.moveaxis(rows[starts], 0, d)
+    counts = xp.diff(xp.append(starts, xp.asarray([n])))
+    inverse = xp.repeat(xp.arange(len(starts)), counts)
     inverse = inverse.reshape(a.shape) if dim is None else inverse
-    return np.ascontiguousarray(values), inverse, counts
+    return xp.ascontiguousarray(values), inverse, counts
 
 
 def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
@@ -126,9 +126,12 @@ def isin(
     for v in operands:
         if isinstance(v, Tensor) and (v.dtype.is_complex or v.dtype.kind == "b"):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {v.dtype.legacy}")
-    a, b = (v._array if isinstance(v, Tensor) else np.asarray(v) for v in operands)
+    like = elements if isinstance(elements, Tensor) else test_elements
+    a, b = (
+        v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array for v in operands
+    )
     found = np.isin(a, b, assume_unique=assume_unique, invert=invert)
-    return create.put_out(wrap(np.asarray(found)), out)
+    return create.put_out(wrap(found), out)
 
 
 # -- places ---------------------------------------------------------------------------------------
@@ -183,7 +186,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     places, rest = [], indices._array.astype(np.int64)
     for n in reversed(shape):
         rest, place = rest // max(n, 1), rest % max(n, 1)
-        places.append(wrap(np.asarray(place)))
+        places.append(wrap_result(place))
     return tuple(reversed(places))
 
 
@@ -214,7 +217,8 @@ def searchsorted(
         )
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    values = input if isinstance(input, Tensor) else from_data.tensor(input)
+    where = sorted_sequence.device
+    values = input if isinstance(input, Tensor) else from_data.tensor(input, device=where)
     return sort.searchsorted.function(
         sorted_sequence, values, right=right or side == "right", out_int32=out_int32, out=out
     )

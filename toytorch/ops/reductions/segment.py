@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.define import public, watched
 
@@ -41,7 +42,8 @@ def segment_reduce(
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     axis = axis + data.ndim if axis < 0 else axis
     bounds: Any = lengths if offsets is None else offsets
-    sizes = bounds._array if offsets is None else np.diff(bounds._array, axis=-1)
+    xp = base.of_array(bounds._array).xp
+    sizes = bounds._array if offsets is None else xp.diff(bounds._array, axis=-1)
     if not unsafe and sizes.size:
         if int(sizes.min()) < 0:
             raise RuntimeError("lengths contains negative value!")
@@ -51,11 +53,11 @@ def segment_reduce(
                 "to data.size(lengths.dim()-1) when !unsafe."
             )
     lead, count = data.shape[:axis], sizes.shape[-1]
-    starts = np.cumsum(sizes, -1) - sizes if offsets is None else offsets._array[..., :-1]
+    starts = xp.cumsum(sizes, -1) - sizes if offsets is None else offsets._array[..., :-1]
     flat = sizes.reshape(-1)
-    numbers = np.repeat(np.arange(flat.size), flat)
-    within = np.arange(len(numbers)) - np.repeat(np.cumsum(flat) - flat, flat)
-    images = np.arange(math.prod(lead)).repeat(count)[: flat.size]
+    numbers = xp.repeat(xp.arange(flat.size), flat)
+    within = xp.arange(len(numbers)) - xp.repeat(xp.cumsum(flat) - flat, flat)
+    images = xp.arange(math.prod(lead)).repeat(count)[: flat.size]
     rows = data.reshape([math.prod(lead) * data.shape[axis], *data.shape[axis + 1 :]])
     taken = within + (starts.reshape(-1) + images * data.shape[axis])[numbers]
     if len(taken) != rows.shape[0]:
@@ -67,6 +69,6 @@ def segment_reduce(
     made = into.scatter_reduce(0, index, rows, SCATTER[reduce], include_self=True)
     if reduce == "mean":
         divisor = sizes.reshape(-1, *ones)
-        kept = divisor if initial is None else np.maximum(divisor, 1)
+        kept = divisor if initial is None else xp.maximum(divisor, 1)
         made = made / wrap(kept.astype(np.float64)).to(made.dtype)
     return made.reshape([*lead, count, *data.shape[axis + 1 :]])

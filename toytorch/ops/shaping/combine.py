@@ -108,9 +108,9 @@ def repeat_interleave(
     if input is None:
         input, repeats = repeats, None
     if repeats is None:
-        repeats, input, dim = input, arange(len(input)), 0
+        repeats, input, dim = input, arange(len(input), device=input.device), 0
     if not isinstance(repeats, Tensor):
-        repeats = from_data.tensor(repeats)
+        repeats = from_data.tensor(repeats, device=input.device)
     if dim is not None and not input.ndim:
         wrap_dim(dim + 1 if dim >= 0 else dim + 2, 0)  # PyTorch looks one dimension further
     return rearrange.repeat_interleave.function(input, repeats, dim)

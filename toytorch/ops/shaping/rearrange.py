@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
@@ -368,11 +369,22 @@ cast = general(
 def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
     if src.dtype.kind == "c" and a.dtype.kind != "c":
         src = src.real
+    if a.__class__ is not src.__class__ and base.queued:
+        return _copy_across(a, src, non_blocking)
     if src.shape == a.shape:
         return src
     if broadcast_pair(a.shape, src.shape) != a.shape:
         return _expand(xp, src, a.shape)  # raises PyTorch's error
     return xp.broadcast_to(src, a.shape)
+
+
+def _copy_across(a: Array, src: Array, non_blocking: bool) -> Any:
+    """Writes elements of one device to another's memory; the array written to."""
+    if src.shape != a.shape and broadcast_pair(a.shape, src.shape) != a.shape:
+        raise RuntimeError(f"output with shape {list(a.shape)} cannot hold {list(src.shape)}")
+    backend: Any = base.of_kind("cuda")
+    backend.copy_across(a, src, non_blocking)
+    return a
 
 
 def _nothing(g: Tensor) -> Any:
@@ -389,6 +401,7 @@ copy = define(
     method=False,
     out=False,
     upcast=False,
+    across="between",
     node="CopyBackwards",
     d_self=_nothing,
     d_src=lambda g: g,

@@ -376,7 +376,7 @@ for _method in METHODS:
     setattr(Tensor, _method.__name__, _method)
 Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]  # ops attach methods to the class
 kernel("_to_device")(
-    lambda a, device, source: SparseArray(
+    lambda a, device, source, non_blocking: SparseArray(
         moved(a.indices, device), moved(a.values, device), a.shape, a.coalesced
     )
 )

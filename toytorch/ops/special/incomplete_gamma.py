@@ -183,7 +183,8 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
         x, z = xp.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
         total = xp.zeros_like(z)
         whole = z == xp.floor(z)
-        steps = int(xp.clip(12 - xp.where(xp.isfinite(z), z, 12).min(initial=12), 0, 4096))
+        lowest = float(xp.where(xp.isfinite(z), z, 12).min()) if z.size else 12
+        steps = int(min(max(12 - lowest, 0), 4096))
         shifted = z
         for _ in range(steps):
             low = shifted < 12

@@ -13,6 +13,7 @@ from typing import Any
 
 import toytorch
 from toytorch.core.tensor import Tensor
+from toytorch.facts import syntax
 from toytorch.facts.node import Node
 from toytorch.viz.backward.steps_record import brief, is_leaf
 from toytorch.viz.graph.graph_read import shape_text
@@ -85,14 +86,14 @@ def record(source: str, given: dict[str, Any]) -> Record:
     It ends at the first error, which is the last frame's. Raises SyntaxError for what is no Python,
     ValueError for a program without statements.
     """
-    statements = ast.parse(source).body
+    statements = syntax.parse(source).body
     if not statements:
         raise ValueError("there is nothing to step through: the program has no statements")
     space: dict[str, Any] = {"torch": toytorch, **given}
     made = Record(source.splitlines(), [], [look(space)])
     for statement in statements:
         made.spans.append((statement.lineno - 1, (statement.end_lineno or statement.lineno) - 1))
-        code = compile(ast.Module(body=[statement], type_ignores=[]), "<program>", "exec")
+        code = syntax.compiled(ast.Module(body=[statement], type_ignores=[]), "<program>")
         error = ""
         try:
             exec(code, space)  # the program is the caller's own text

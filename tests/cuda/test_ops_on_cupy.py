@@ -1,0 +1,156 @@
+"""Every op on CuPy's arrays: forward, derivatives, in place and out=, against PyTorch.
+
+Without a GPU the arrays are the stand-in's, which refuses what CuPy refuses; with one they are
+CuPy's own (`python3 -m course test --gpu`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.ops.records import BY_WRITING, COVERED_BY, REGISTRY, TESTED, has_inplace, report
+from tests.ops.samples.base import Sample, supported
+from tests.ops.test_forms import _inplace, _out, accepts_out, overlaps, takes_tensor
+from tests.ops.test_gradients import SLACK, differentiable, first, second
+from tests.oracle import ORACLE, SELFTEST, Side, attempt, differences, error_difference, told, tt
+from toytorch.backends import base
+
+pytestmark = [
+    pytest.mark.usefixtures("device"),
+    pytest.mark.skipif(SELFTEST, reason="PyTorch has its own CUDA"),
+]
+CUDA = Side(tt, "cuda")
+STAY = {
+    "from_numpy",
+    "frombuffer",
+    "asarray",
+    "as_tensor",
+    "tensor",
+}  # they take no device, or data
+
+
+def run(side: Side, f: Any, sample: Sample) -> Any:
+    """The result of a sample; ops that make tensors of nothing are told where."""
+    args, kwargs = side.carry((sample.args, sample.kwargs))
+    if side is CUDA and not side.tensors([args, kwargs]):
+        made, refused = attempt(f, *args, **kwargs, device="cuda")
+        if not isinstance(refused, TypeError):
+            if refused:
+                raise refused
+            return made
+    return f(*args, **kwargs)
+
+
+def failed(want: Any, got: Any, **how: Any) -> list[str]:
+    bad = differences(want, got, CUDA, **how)
+    return bad
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_forward(name: str) -> None:
+    entry, failures = TESTED[name], []
+    samples = supported(entry)
+    for sample in samples:
+        want = run(ORACLE, entry.function(ORACLE), sample)
+        got, failure = attempt(run, CUDA, entry.function(CUDA), sample)
+        if failure:
+            failures.append(f"{sample}: {told(failure)}")
+            continue
+        bad = differences(
+            want, got, CUDA, exact=entry.exact, values=entry.values, slack=entry.slack
+        )
+        inputs = CUDA.tensors(CUDA.carry([sample.args, sample.kwargs]))
+        if inputs or name not in STAY:
+            here = {t.device.type for t in CUDA.tensors(got)}
+            bad += ["a result is not on the device"] * (here > {"cuda"} or here == {"cpu"})
+        failures += [f"{sample}: {'; '.join(bad)}"] if bad else []
+    report(failures, len(samples))
+
+
+@pytest.mark.parametrize("name", [n for n, e in TESTED.items() if e.values and differentiable(n)])
+def test_derivatives(name: str) -> None:
+    """First and second derivatives."""
+    entry, failures = TESTED[name], []
+    samples = differentiable(name)
+    for sample in samples:
+        want, refused = attempt(first, ORACLE, entry.function(ORACLE), sample)
+        if refused:
+            continue
+        got, failure = attempt(first, CUDA, entry.function(CUDA), sample)
+        if failure:
+            failures.append(f"{sample}: {told(failure)}")
+            continue
+        bad = differences(want[2], got[2], CUDA, slack=SLACK * entry.slack)
+        if sample.second and not bad:
+            theirs, refused = attempt(second, ORACLE, want[0], want[2])
+            if not refused:
+                ours, failure = attempt(second, CUDA, got[0], got[2])
+                bad = (
+                    [f"second: {told(failure)}"]
+                    if failure
+                    else [
+                        f"second: {b}"
+                        for b in differences(theirs, ours, CUDA, slack=SLACK * entry.slack)
+                    ]
+                )
+        failures += [f"{sample}: {'; '.join(bad)}"] if bad else []
+    report(failures, len(samples))
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in TESTED if TESTED[n].forms and has_inplace(n) and takes_tensor(n)]
+)
+def test_in_place(name: str) -> None:
+    entry, failures = TESTED[name], []
+    samples = [s for s in takes_tensor(name) if not overlaps(s.args[0])]
+    for sample in samples:
+        want, refused = attempt(_inplace, ORACLE, name, sample)
+        got, failure = attempt(_inplace, CUDA, name, sample)
+        if refused or failure:
+            told_apart = error_difference(refused, failure)
+            bad = [told_apart] if told_apart else []
+        else:
+            how = {"values": entry.values, "exact": entry.exact, "slack": entry.slack}
+            bad = differences(want[0], got[0], CUDA, strides=True, **how)
+            bad += ["did not return x itself"] * (got[1] is not got[0])
+        failures += [f"{sample}: {'; '.join(bad)}"] if bad else []
+    report(failures, len(samples))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in TESTED if TESTED[n].forms and TESTED[n].call is None and accepts_out(n)],
+)
+def test_out(name: str) -> None:
+    entry, failures = TESTED[name], []
+    samples = accepts_out(name)
+    for sample in samples:
+        for fitted in (False, True):
+            want, refused = attempt(_out, ORACLE, entry, sample, fitted)
+            got, failure = attempt(_out, CUDA, entry, sample, fitted)
+            if refused:
+                continue
+            if failure:
+                failures.append(f"{sample}: {told(failure)}")
+                break
+            bad = differences(want[0], got[0], CUDA, values=entry.values, exact=entry.exact)
+            bad += ["did not return out itself"] * (got[1] is not got[0])
+            failures += [f"{sample}: {'; '.join(bad)}"] if bad else []
+    report(failures, 2 * len(samples))
+
+
+def test_every_record_is_among_them() -> None:
+    """A record is run under its own name, or by the samples of the op that it is a part of."""
+    run_by = set(TESTED) | {r for r, e in COVERED_BY.items() if e in TESTED} | BY_WRITING
+    missing = {n for n in REGISTRY if n not in run_by and n.split(".")[0] not in run_by}
+    assert not missing - {n for n in missing if "linalg_" in n or "special_" in n}, missing
+
+
+def test_few_kernels_compute_on_the_host() -> None:
+    """Those that do are listed with their reasons; none is added without raising this bound."""
+    for name, reason in base.HOST.items():
+        print(f"{name}: {reason} ({base.copied[name]} calls)")
+    assert len(base.HOST) <= 2
+    assert all(reason for reason in base.HOST.values())

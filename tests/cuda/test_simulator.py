@@ -1,0 +1,208 @@
+"""Simulated devices: real results, virtual time, streams, copies, late errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toytorch as torch
+
+
+@pytest.fixture
+def sim() -> Iterator[Any]:
+    with torch.cuda.simulate(devices=2, model="V100") as made:
+        yield made
+
+
+def train(device: str) -> tuple[list[float], float]:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+    x, y = torch.randn(32, 8), torch.randn(32, 1)
+    model, x, y = model.to(device), x.to(device), y.to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    losses = []
+    for _ in range(5):
+        loss = (model(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    now = torch.cuda.current_stream().device if device != "cpu" else None
+    return losses, 0.0 if now is None else 1.0
+
+
+def test_results_are_those_of_the_cpu(sim: Any) -> None:
+    assert train("cuda")[0] == train("cpu")[0]
+
+
+def test_the_same_program_takes_the_same_time() -> None:
+    times = []
+    for _ in range(2):
+        with torch.cuda.simulate(model="H100") as sim:
+            train("cuda")
+            times.append((sim.now, [(s.name, s.start, s.end) for s in sim.timeline.spans]))
+    assert times[0] == times[1]
+
+
+def test_work_is_asynchronous(sim: Any) -> None:
+    x = torch.ones(4000, 4000, device="cuda")
+    torch.cuda.synchronize()
+    before = sim.now
+    y = x @ x
+    assert sim.now - before < 150  # of which 100 are for new memory
+    y[0, 0].item()
+    assert sim.now - before > 5000  # 128 GFLOP at 11 TFLOP/s
+
+
+def test_the_host_may_not_look(sim: Any) -> None:
+    x = torch.ones(3, device="cuda")
+    with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
+        np.asarray(x)
+    with pytest.raises(TypeError, match="host cannot read"):
+        np.asarray(x._array)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda a, b: a + b,
+        lambda a, b: a @ b,
+        lambda a, b: torch.cat([a, b]),
+        lambda a, b: a.add_(b),
+        lambda a, b: torch.where(a > 0, a, b),
+        lambda a, b: torch.nn.functional.linear(a, b),
+    ],
+)
+def test_devices_do_not_mix(sim: Any, wrong: Any) -> None:
+    here = torch.ones(2, 2, device="cuda")
+    for there in (torch.ones(2, 2), torch.ones(2, 2, device="cuda:1")):
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            wrong(here, there)
+    assert (here * torch.tensor(2.0)).sum().item() == 8  # a number in a tensor may be anywhere
+
+
+def test_an_index_out_of_range_is_reported_later(
+    sim: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = torch.randn(3, 2, device="cuda")
+    rows = table[torch.tensor([0, 7], device="cuda")]
+    assert rows.shape == (2, 2)
+    assert "Assertion" in capsys.readouterr().err
+    for _ in range(2):  # it stays
+        with pytest.raises(torch.AcceleratorError, match="device-side assert triggered"):
+            torch.cuda.synchronize()
+
+
+def test_or_at_once_where_launches_block(sim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    table = torch.nn.Embedding(3, 2).cuda()
+    with pytest.raises(torch.AcceleratorError):
+        table(torch.tensor([7], device="cuda"))
+
+
+def test_wrong_arguments_are_reported_at_once(sim: Any) -> None:
+    x = torch.ones(2, 3, device="cuda")
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        x.sum(5)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        x @ x
+    torch.cuda.synchronize()
+
+
+def test_copies_overlap_with_kernels(sim: Any) -> None:
+    def run(overlapped: bool) -> float:
+        torch.cuda.synchronize()
+        start = sim.now
+        copies = torch.cuda.Stream() if overlapped else torch.cuda.current_stream()
+        batches = [torch.ones(1000, 1000).pin_memory() for _ in range(6)]
+        weight = torch.ones(1000, 1000, device="cuda")
+        total = torch.zeros((), device="cuda")
+        for batch in batches:
+            with torch.cuda.stream(copies):
+                x = batch.to("cuda", non_blocking=True)
+                ready = copies.record_event()
+            torch.cuda.current_stream().wait_event(ready)
+            x.record_stream(torch.cuda.current_stream())
+            for _ in range(2):
+                total += (x @ weight).sum()
+        torch.cuda.synchronize()
+        return sim.now - start
+
+    assert run(False) / run(True) > 1.4
+
+
+def test_events_measure_kernels(sim: Any) -> None:
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    x = torch.ones(25_000_000, device="cuda")
+    first.record()
+    for _ in range(10):
+        x = x * 2
+    last.record()
+    with pytest.raises(RuntimeError, match="device not ready"):
+        first.elapsed_time(last)
+    last.synchronize()
+    # 200 MB at 85 % of 900 GB/s, 3 µs around each
+    assert first.elapsed_time(last) == pytest.approx(10 * (200e6 / 765e9 + 3e-6) * 1e3, rel=0.02)
+
+
+def test_backward_follows_the_streams_of_forward(sim: Any) -> None:
+    side = torch.cuda.Stream()
+    w = torch.ones(100, device="cuda", requires_grad=True)
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        loss = (w * w).sum()
+    loss.backward()  # the engine makes streams wait for each other
+    assert w.grad is not None and w.grad.sum().item() == 200
+
+
+def test_graphs_replay_with_new_inputs(sim: Any) -> None:
+    x = torch.zeros(4, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = (x * 2 + 1).sum()
+    assert not torch.cuda.is_current_stream_capturing()
+    for n in range(3):
+        x.copy_(torch.full((4,), float(n)))
+        graph.replay()
+        assert y.item() == 4 * (2 * n + 1)
+    before = sim.now
+    graph.replay()
+    assert sim.now - before < 15  # one launch for three kernels
+    with pytest.raises(torch.AcceleratorError, match="legacy stream"):
+        torch.cuda.CUDAGraph().capture_begin() or x * 2
+    torch.cuda.simulate()
+
+
+def test_graphed_modules_train(sim: Any) -> None:
+    torch.manual_seed(0)
+    plain = torch.nn.Linear(3, 2).cuda()
+    graphed = torch.nn.Linear(3, 2).cuda()
+    graphed.load_state_dict(plain.state_dict())
+    sample = torch.randn(4, 3, device="cuda")
+    graphed = torch.cuda.make_graphed_callables(graphed, (sample,))
+    for _ in range(2):
+        x = torch.randn(4, 3, device="cuda")
+        for model in (plain, graphed):
+            model.zero_grad()
+            model(x).pow(2).sum().backward()
+        assert torch.allclose(plain.weight.grad, graphed.weight.grad)
+
+
+def test_what_is_asked_without_a_device() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a card here")
+    assert torch.cuda.max_memory_allocated() == torch.cuda.device_count() == 0
+    assert torch.cuda.memory_stats() == {}
+    torch.cuda.empty_cache()
+    torch.cuda.manual_seed_all(3)
+    for asked in (
+        torch.cuda.current_stream, torch.cuda.synchronize, torch.cuda.Stream, torch.cuda.Event,
+        torch.cuda.mem_get_info, torch.cuda.current_device, torch.cuda.CUDAGraph,
+        lambda: torch.ones(2).cuda(), lambda: torch.ones(2, device="cuda"),
+        lambda: torch.nn.Linear(1, 1).to("cuda"), torch.cuda.get_device_properties,
+    ):  # fmt: skip
+        with pytest.raises(AssertionError, match="simulate it"):
+            asked()

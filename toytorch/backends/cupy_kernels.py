@@ -1,0 +1,98 @@
+"""What CuPy's functions lack, in those that it has: what ops `attempt` where arrays are CuPy's.
+
+CuPy's ufuncs have `accumulate` and `reduceat` for sums and products only, and `at` where CUDA has
+an atomic operation of the type: not for products, not for narrow integers or complex numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+ATOMIC = {  # the types for which CuPy's `ufunc.at` exists
+    "add": ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64"),
+    "maximum": ("int32", "int64", "uint32", "uint64", "float32", "float64"),
+    "minimum": ("int32", "int64", "uint32", "uint64", "float32", "float64"),
+}
+WIDE = {"b": "int32", "i": "int64", "u": "int64"}  # types that hold the narrow ones' values
+
+
+def accumulate(xp: Any, name: str, a: Any, axis: int) -> Any:
+    """The running total along a dimension, in log₂(n) passes (Hillis and Steele, 1986)."""
+    if name == "add" or name == "multiply":
+        return None
+    ufunc, rows = getattr(xp, name), xp.moveaxis(a, axis, 0)
+    step = 1
+    while step < len(rows):
+        rows = xp.concatenate([rows[:step], ufunc(rows[:-step], rows[step:])])
+        step *= 2
+    return xp.moveaxis(rows, 0, axis) if step > 1 else a.copy()
+
+
+def at(xp: Any, name: str, target: Any, places: Any, values: Any) -> Any:
+    """target[places] joined with values, every place as often as it comes."""
+    if target.dtype.name in ATOMIC.get(name, ()):
+        if hasattr(values, "dtype"):
+            values = values.astype(target.dtype, copy=False)
+        getattr(xp, name).at(target, places, values)
+    elif name == "add" and target.dtype.kind == "c":
+        values = xp.asarray(values)
+        at(xp, name, target.real, places, values.real)
+        at(xp, name, target.imag, places, values.imag)
+    elif name != "multiply" and target.dtype.kind in WIDE:
+        wide = target.astype(WIDE[target.dtype.kind])
+        at(xp, name, wide, places, xp.asarray(values).astype(wide.dtype))
+        target[...] = wide  # integers wrap; any number but 0 is True
+    else:
+        one_by_one(xp, name, target, places, values)
+    return target
+
+
+def one_by_one(xp: Any, name: str, target: Any, places: Any, values: Any) -> None:
+    """The same without atomic operations: the first value of every place, then the second, …"""
+    if not isinstance(places, tuple):
+        places = (places,)
+    shape = xp.broadcast_arrays(*places)[0].shape
+    flat, number = xp.zeros(shape, "int64"), 1
+    for place, n in zip(reversed(places), reversed(target.shape[: len(places)])):
+        flat, number = flat + (place % n) * number, number * n
+    flat = flat.reshape(-1)
+    rest = target.shape[len(places) :]
+    rows = target.reshape(number, *rest)
+    given = xp.broadcast_to(values, (*shape, *rest)).reshape(-1, *rest)
+    order = xp.argsort(flat)  # CuPy's sorts are stable
+    flat, given = flat[order], given[order]
+    first = xp.searchsorted(flat, flat)  # where the run of each place starts
+    turn = xp.arange(flat.size) - first
+    ufunc = getattr(xp, name)
+    for k in range(int(turn.max()) + 1 if turn.size else 0):
+        now = turn == k
+        rows[flat[now]] = ufunc(rows[flat[now]], given[now])
+    target[...] = rows.reshape(target.shape)  # rows may be a copy
+
+
+def reduceat(xp: Any, name: str, rows: Any, starts: Any) -> Any:
+    """Runs of rows joined, given where each run starts."""
+    which = xp.searchsorted(starts, xp.arange(len(rows)), "right") - 1
+    made = rows[starts].copy()
+    at(xp, name, made, which, rows)  # of extremes, for which the first may count twice
+    return made
+
+
+def table(backend: Any) -> dict[str, Callable[..., Any]]:
+    """The kernels, by the names under which ops `attempt` them."""
+    functions: dict[str, Callable[..., Any]] = {
+        "accumulate": accumulate,
+        "at": at,
+        "reduceat": reduceat,
+    }
+    return {name: bound(backend, function) for name, function in functions.items()}
+
+
+def bound(backend: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that is given the backend's array module when it is called."""
+
+    def kernel(*args: Any) -> Any:
+        return function(backend.xp, *args)
+
+    return kernel

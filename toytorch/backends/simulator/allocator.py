@@ -1,0 +1,435 @@
+"""A caching allocator with the rules of PyTorch's (`c10/cuda/CUDACachingAllocator.cpp`).
+
+Asking a driver for memory waits for the whole device, so freed blocks are kept for the next request.
+
+    rounding   sizes are multiples of 512 bytes
+    pools      up to 1 MiB: "small", taken from segments of 2 MiB; above: "large", from segments of
+               20 MiB, or of their own size (in steps of 2 MiB) from 10 MiB on
+    choice     the smallest free block that is large enough, of the same stream and pool; among
+               equals the one at the lowest address
+    splitting  what is left becomes a free block: in the small pool from 512 bytes on, in the large
+               one if it is more than 1 MiB
+    merging    a freed block joins the free blocks beside it in its segment
+    shortage   where the driver has no more memory, all segments that are free are given back, and
+               the driver is asked once more
+
+Addresses and times are simulated; nothing here holds real memory.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+MIB = 1 << 20
+SMALLEST = 512  # bytes that every size is a multiple of
+SMALL = 1 * MIB  # the largest request that the small pool serves
+SMALL_SEGMENT = 2 * MIB
+LARGE_SEGMENT = 20 * MIB
+LARGE = 10 * MIB  # from here on, a segment has the size of the request
+STEP = 2 * MIB  # what segments' sizes are multiples of
+FIRST_ADDRESS = 0x7F0000000000  # where PyTorch's addresses usually lie
+POOLS = ("small", "large")
+
+
+def rounded(size: int) -> int:
+    """The size of a block for a request, in bytes.
+
+    >>> rounded(1), rounded(512), rounded(513)
+    (512, 512, 1024)
+    """
+    return max(SMALLEST, -(-size // SMALLEST) * SMALLEST)
+
+
+def segment_size(size: int) -> int:
+    """How much the driver is asked for, for a block of that size.
+
+    >>> segment_size(512) // MIB, segment_size(3 * MIB) // MIB, segment_size(11 * MIB) // MIB
+    (2, 20, 12)
+    """
+    if size <= SMALL:
+        return SMALL_SEGMENT
+    if size < LARGE:
+        return LARGE_SEGMENT
+    return -(-size // STEP) * STEP
+
+
+class Block:
+    """Part of a segment: in use, waiting for streams that still use it, or free."""
+
+    __slots__ = (
+        "address",
+        "after",
+        "before",
+        "events",
+        "frames",
+        "requested",
+        "segment",
+        "size",
+        "used",
+        "users",
+    )
+    before: Block | None  # its neighbours in the segment
+    after: Block | None
+    frames: list[dict[str, Any]]  # where it was asked for
+    events: list[Any]  # what has to happen before it is free
+
+    def __init__(self, segment: Segment, address: int, size: int) -> None:
+        self.segment, self.address, self.size = segment, address, size
+        self.before = self.after = None
+        self.used, self.requested, self.frames = False, 0, []
+        self.users: set[Any] = set()  # further streams that use it (`record_stream`)
+        self.events = []
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The order of free blocks: by size, then by address."""
+        return self.size, self.address
+
+    def __repr__(self) -> str:
+        return f"<block of {self.size} bytes at {self.address:#x}>"
+
+
+@dataclass(eq=False, slots=True)
+class Segment:
+    """What one request to the driver gave."""
+
+    address: int
+    size: int
+    stream: int
+    pool: str
+    private: int = 0  # the number of a graph's pool; 0 for everybody's
+    first: Block | None = None
+
+    def blocks(self) -> Iterator[Block]:
+        """Its blocks, by address."""
+        block = self.first
+        while block is not None:
+            yield block
+            block = block.after
+
+
+@dataclass(slots=True)
+class Figure:
+    """One figure of the statistics: what it is now, its peak, and all that came and went."""
+
+    current: int = 0
+    peak: int = 0
+    allocated: int = 0
+    freed: int = 0
+
+    def add(self, amount: int) -> None:
+        """Counts what came (or, if negative, went)."""
+        self.current += amount
+        self.peak = max(self.peak, self.current)
+        if amount >= 0:
+            self.allocated += amount
+        else:
+            self.freed -= amount
+
+
+FIGURES = ("allocation", "segment", "active", "inactive_split")
+BYTES = (
+    "allocated_bytes",
+    "reserved_bytes",
+    "active_bytes",
+    "inactive_split_bytes",
+    "requested_bytes",
+)
+
+
+@dataclass(slots=True)
+class Statistics:
+    """The figures of `memory_stats`, for both pools and all together."""
+
+    figures: dict[tuple[str, str], Figure] = field(
+        default_factory=lambda: {
+            (name, pool): Figure()
+            for name in (*FIGURES, *BYTES)
+            for pool in ("all", "small_pool", "large_pool")
+        }
+    )
+    retries: int = 0
+    shortages: int = 0  # times that memory ran out
+    driver_calls: int = 0
+    driver_frees: int = 0
+
+    def add(self, name: str, pool: str, amount: int) -> None:
+        """Counts something of a pool, and of all."""
+        self.figures[name, f"{pool}_pool"].add(amount)
+        self.figures[name, "all"].add(amount)
+
+    def __getitem__(self, name: str) -> Figure:
+        return self.figures[name, "all"]
+
+
+class Shortage(Exception):
+    """The driver has no more memory. `size` is what was asked for."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
+class CachingAllocator:
+    """The memory of one device.
+
+    `capacity` is what the driver has, in bytes; `now()` gives the time in microseconds for the
+    trace; `finished(event)` whether a stream has come that far.
+
+    >>> memory = CachingAllocator(80 * MIB)
+    >>> block = memory.allocate(3 * MIB)
+    >>> memory.statistics["allocated_bytes"].current // MIB
+    3
+    >>> memory.reserved // MIB
+    20
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        now: Callable[[], float] = lambda: 0.0,
+        finished: Callable[[Any], bool] = lambda event: True,
+        first_address: int = FIRST_ADDRESS,
+    ) -> None:
+        self.capacity, self.now, self.finished = capacity, now, finished
+        self.limit = capacity  # less where `set_per_process_memory_fraction` says so
+        self.segments: list[Segment] = []
+        self.free: dict[tuple[int, str, int], list[tuple[int, int, Block]]] = {}
+        self.waiting: list[Block] = []
+        self.statistics = Statistics()
+        self.trace: list[dict[str, Any]] | None = []
+        self.reserved = 0
+        self._next = first_address
+        self._gaps: list[tuple[int, int]] = []  # addresses given back: (size, address)
+
+    # -- requests -----------------------------------------------------------------------------
+
+    def allocate(
+        self, size: int, stream: int = 0, frames: list[dict[str, Any]] | None = None, pool: int = 0
+    ) -> Block:
+        """A block of at least `size` bytes for work on a stream; Shortage where there is none."""
+        self.look_at_waiting()
+        wanted = rounded(size)
+        kind = "small" if wanted <= SMALL else "large"
+        block = self._take(wanted, stream, kind, pool) or self._from_driver(
+            wanted, stream, kind, pool, size
+        )
+        if self._splits(block.size - wanted, kind):
+            self._split(block, wanted)
+        block.used, block.requested, block.frames = True, size, frames or []
+        count = self.statistics.add
+        count("allocation", kind, 1)
+        count("active", kind, 1)
+        count("allocated_bytes", kind, block.size)
+        count("active_bytes", kind, block.size)
+        count("requested_bytes", kind, size)
+        self.note("alloc", block.address, size, stream, block.frames)
+        return block
+
+    def release(self, block: Block, record: Callable[[Any], Any] | None = None) -> None:
+        """Takes a block back; `record(stream)` makes the events that its other users have to reach
+        before it is given out again."""
+        kind, stream = block.segment.pool, block.segment.stream
+        self.note("free_requested", block.address, block.requested, stream, block.frames)
+        count = self.statistics.add
+        count("allocation", kind, -1)
+        count("allocated_bytes", kind, -block.size)
+        count("requested_bytes", kind, -block.requested)
+        if block.users and record is not None:
+            block.events = [record(user) for user in block.users]
+            block.users = set()
+            self.waiting.append(block)
+        else:
+            self._make_free(block)
+
+    def look_at_waiting(self) -> None:
+        """Frees the blocks whose other users are done."""
+        if not self.waiting:
+            return
+        still = []
+        for block in self.waiting:
+            block.events = [event for event in block.events if not self.finished(event)]
+            if block.events:
+                still.append(block)
+            else:
+                self._make_free(block)
+        self.waiting = still
+
+    def give_back(self, only: Callable[[Segment], bool] = lambda segment: True) -> int:
+        """Gives segments that are free as a whole back to the driver; how many bytes that was."""
+        self.look_at_waiting()
+        freed = 0
+        for segment in list(self.segments):
+            block = segment.first
+            if block is None or block.used or block.after or block.events or not only(segment):
+                continue
+            self._forget(block)
+            self.segments.remove(segment)
+            self._gaps.append((segment.size, segment.address))
+            self.reserved -= segment.size
+            freed += segment.size
+            self.statistics.add("segment", segment.pool, -1)
+            self.statistics.add("reserved_bytes", segment.pool, -segment.size)
+            self.statistics.driver_frees += 1
+            self.note("segment_free", segment.address, segment.size, segment.stream, [])
+        return freed
+
+    # -- the parts ----------------------------------------------------------------------------
+
+    def _list(self, segment: Segment) -> list[tuple[int, int, Block]]:
+        return self.free.setdefault((segment.stream, segment.pool, segment.private), [])
+
+    def _take(self, wanted: int, stream: int, kind: str, pool: int) -> Block | None:
+        """The best free block, which is free no longer."""
+        blocks = self.free.get((stream, kind, pool))
+        at = 0 if blocks is None else bisect.bisect_left(blocks, (wanted, 0))
+        if blocks is None or at == len(blocks):
+            return None
+        block = blocks.pop(at)[2]
+        if block.before or block.after:
+            self._count_split(block, -1)
+        return block
+
+    def _from_driver(self, wanted: int, stream: int, kind: str, pool: int, size: int) -> Block:
+        """A segment for a block of that size, after all caches were given back if need be."""
+        total = segment_size(wanted)
+        if self.reserved + total > self.limit:
+            self.statistics.retries += 1
+            self.give_back()
+            if self.reserved + total > self.limit:
+                self.statistics.shortages += 1
+                self.note("oom", 0, size, stream, [])
+                raise Shortage(size)
+        segment = Segment(self._address(total), total, stream, kind, pool)
+        segment.first = Block(segment, segment.address, total)
+        self.segments.append(segment)
+        self.reserved += total
+        self.statistics.driver_calls += 1
+        self.statistics.add("segment", kind, 1)
+        self.statistics.add("reserved_bytes", kind, total)
+        self.note("segment_alloc", segment.address, total, stream, [])
+        return segment.first
+
+    def _address(self, size: int) -> int:
+        """An address range: one given back that is large enough, or a new one."""
+        fitting = [gap for gap in self._gaps if gap[0] >= size]
+        if fitting:
+            gap = min(fitting)
+            self._gaps.remove(gap)
+            if gap[0] > size:
+                self._gaps.append((gap[0] - size, gap[1] + size))
+            return gap[1]
+        address = self._next
+        self._next += size
+        return address
+
+    @staticmethod
+    def _splits(left: int, kind: str) -> bool:
+        return left >= SMALLEST if kind == "small" else left > SMALL
+
+    def _split(self, block: Block, size: int) -> None:
+        """Cuts a block; the rest is free."""
+        rest = Block(block.segment, block.address + size, block.size - size)
+        rest.before, rest.after = block, block.after
+        if rest.after is not None:
+            rest.after.before = rest
+        block.after, block.size = rest, size
+        self._keep(rest)
+
+    def _make_free(self, block: Block) -> None:
+        kind = block.segment.pool
+        self.statistics.add("active", kind, -1)
+        self.statistics.add("active_bytes", kind, -block.size)
+        self.note(
+            "free_completed", block.address, block.requested, block.segment.stream, block.frames
+        )
+        block.used, block.requested, block.frames = False, 0, []
+        before, after = block.before, block.after
+        if before is not None and not before.used:
+            self._forget(before)
+            block.address, block.size = before.address, block.size + before.size
+            block.before = before.before
+            if block.before is not None:
+                block.before.after = block
+            else:
+                block.segment.first = block
+        if after is not None and not after.used:
+            self._forget(after)
+            block.size += after.size
+            block.after = after.after
+            if block.after is not None:
+                block.after.before = block
+        self._keep(block)
+
+    def _keep(self, block: Block) -> None:
+        """Puts a free block where requests look."""
+        bisect.insort(self._list(block.segment), (*block.key, block))
+        if block.before or block.after:
+            self._count_split(block, 1)
+
+    def _forget(self, block: Block) -> None:
+        """Takes a free block from where requests look."""
+        self._list(block.segment).remove((*block.key, block))
+        if block.before or block.after:
+            self._count_split(block, -1)
+
+    def _count_split(self, block: Block, sign: int) -> None:
+        self.statistics.add("inactive_split", block.segment.pool, sign)
+        self.statistics.add("inactive_split_bytes", block.segment.pool, sign * block.size)
+
+    # -- what others look at ------------------------------------------------------------------
+
+    def note(
+        self, action: str, address: int, size: int, stream: int, frames: list[dict[str, Any]]
+    ) -> None:
+        """One line of the trace, while one is kept."""
+        if self.trace is not None:
+            self.trace.append(
+                {
+                    "action": action,
+                    "addr": address,
+                    "size": size,
+                    "stream": stream,
+                    "time_us": self.now(),
+                    "frames": frames,
+                }
+            )
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """The segments with their blocks, in the form of `torch.cuda.memory_snapshot()`."""
+        made = []
+        for segment in sorted(self.segments, key=lambda s: s.address):
+            blocks = list(segment.blocks())
+            used = [b for b in blocks if b.used]
+            made.append(
+                {
+                    "address": segment.address,
+                    "total_size": segment.size,
+                    "allocated_size": sum(b.size for b in used if not b.events),
+                    "active_size": sum(b.size for b in used),
+                    "requested_size": sum(b.requested for b in used),
+                    "stream": segment.stream,
+                    "segment_type": segment.pool,
+                    "segment_pool_id": (0, segment.private),
+                    "is_expandable": False,
+                    "frames": [],
+                    "blocks": [
+                        {
+                            "address": b.address,
+                            "size": b.size,
+                            "requested_size": b.requested,
+                            "state": "inactive"
+                            if not b.used
+                            else "active_awaiting_free"
+                            if b.events
+                            else "active_allocated",
+                            "frames": b.frames,
+                        }
+                        for b in blocks
+                    ],
+                }
+            )
+        return made

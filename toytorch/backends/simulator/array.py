@@ -1,0 +1,360 @@
+"""Arrays in a simulated device's memory.
+
+A `DeviceArray` knows its shape and its address; its elements can be had through the device only.
+Reading them from Python without a copy to the host raises TypeError, as it would be a read of
+memory that the host cannot address. Whatever computes goes through `Launcher`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends.simulator.allocator import Block, Shortage
+from toytorch.backends.simulator.machine import Event, Machine, SimulatedDevice, Stream, users_line
+from toytorch.backends.simulator.races import Access, History, Race
+from toytorch.facts.trace import OutOfMemoryError
+
+ndarray = np.ndarray
+GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
+
+
+class Buffer:
+    """Memory of a device: a block of its allocator, and the NumPy memory that stands for it."""
+
+    __slots__ = ("__weakref__", "block", "device", "history", "root", "start", "stream")
+
+    def __init__(
+        self, device: SimulatedDevice, stream: Stream, root: Any, source: tuple[str, int] | None
+    ) -> None:
+        self.block: Block | None = None
+        self.device, self.stream, self.root = device, stream, root
+        self.start = root.__array_interface__["data"][0]
+        self.history = History(root.nbytes)
+        if root.nbytes:
+            self.block = obtain(device, stream, root.nbytes, source)
+            self._inherit(self.block)
+
+    def _inherit(self, block: Block) -> None:
+        """Takes over what other streams still do in this place, for whoever had it before."""
+        ghosts = self.device.ghosts
+        if not ghosts:
+            return
+        low, high = block.address, block.address + block.size
+        left = []
+        for access in ghosts:
+            if access.before(self.stream.clock):
+                continue
+            if access.low < high and low < access.high:
+                moved = Access(
+                    access.actor,
+                    access.tick,
+                    access.writes,
+                    max(access.low - low, 0),
+                    access.high - low,
+                    access.what,
+                    access.where,
+                    access.source,
+                )
+                key = moved.writes, moved.low, moved.high, None
+                self.history.accesses.setdefault(moved.actor, {})[key] = moved
+            left.append(access)
+        ghosts[:] = left
+
+    @property
+    def address(self) -> int:
+        """Where it begins on the device; 0 where it has no bytes."""
+        return 0 if self.block is None else self.block.address
+
+    def __del__(self) -> None:
+        block = getattr(self, "block", None)
+        if block is None:
+            return
+        device, stream = self.device, self.stream
+        machine = device.machine
+        if not block.users:
+            # The next user of the stream is in order with this one; other streams are not.
+            for access in self.history.open_for(stream.clock):
+                if access.actor != stream.actor:
+                    access.low += block.address
+                    access.high += block.address
+                    access.view = None
+                    device.ghosts.append(access)
+
+        def record(user: Stream) -> Event:
+            mark = Event()
+            machine.record(mark, user)
+            return mark
+
+        device.memory.release(block, record)
+        machine.memory_point(device)
+
+
+def obtain(
+    device: SimulatedDevice, stream: Stream, size: int, source: tuple[str, int] | None
+) -> Block:
+    """A block of the device's memory; OutOfMemoryError, with PyTorch's words, where none is left."""
+    memory, machine = device.memory, device.machine
+    calls = memory.statistics.driver_calls
+    frames = (
+        [] if source is None else [{"filename": source[0], "line": source[1], "name": "<program>"}]
+    )
+    try:
+        pool = 0 if machine.capture is None else machine.capture.pool
+        block = memory.allocate(size, stream.handle, frames, pool)
+    except Shortage as short:
+        raise OutOfMemoryError(out_of_memory(device, short.size)) from None
+    if memory.statistics.driver_calls > calls and machine.capture is None:
+        machine.spend(machine.host.allocate, "cudaMalloc", source)
+    machine.memory_point(device)
+    return block
+
+
+def out_of_memory(device: SimulatedDevice, size: int) -> str:
+    """PyTorch's words for a request that cannot be met."""
+    memory = device.memory
+    used = memory.statistics["allocated_bytes"].current
+    limited = ""
+    if memory.limit < memory.capacity:
+        limited = f"{in_words(memory.limit)} allowed; "
+    return (
+        f"CUDA out of memory. Tried to allocate {in_words(size)}. GPU {device.index} has a total "
+        f"capacity of {in_words(memory.capacity)} of which "
+        f"{in_words(memory.capacity - memory.reserved)} is free. {limited}Of the allocated memory "
+        f"{in_words(used)} is allocated by PyTorch, and {in_words(memory.reserved - used)} is "
+        "reserved by PyTorch but unallocated. If reserved but unallocated memory is large try "
+        "setting PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See "
+        "documentation for Memory Management  (https://docs.pytorch.org/docs/stable/notes/cuda.html"
+        "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)"
+    )
+
+
+def in_words(size: int) -> str:
+    """A number of bytes as PyTorch's messages have it.
+
+    >>> in_words(512), in_words(20 << 20), in_words(3 << 29)
+    ('512 bytes', '20.00 MiB', '1.50 GiB')
+    """
+    if size <= 1024:
+        return f"{size} bytes"
+    if size <= MIB:
+        return f"{size / KIB:.2f} KiB"
+    if size <= GIB:
+        return f"{size / MIB:.2f} MiB"
+    return f"{size / GIB:.2f} GiB"
+
+
+class DeviceArray:
+    """An array on a simulated device, with the part of NumPy's interface that describes it."""
+
+    __slots__ = ("__weakref__", "buffer", "held")
+
+    def __init__(self, held: Any, buffer: Buffer) -> None:
+        self.held, self.buffer = held, buffer
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of its dimensions."""
+        return self.held.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps in bytes."""
+        return self.held.strides
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its elements."""
+        return self.held.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.held.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.held.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.held.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.held.nbytes
+
+    @property
+    def flags(self) -> Any:
+        """How it lies in memory."""
+        return self.held.flags
+
+    @property
+    def base(self) -> Any:
+        """None where it is all of its memory, as NumPy has it."""
+        return None if self.held.nbytes == self.buffer.root.nbytes else self.buffer
+
+    @property
+    def device(self) -> SimulatedDevice:
+        """Where it is."""
+        return self.buffer.device
+
+    @property
+    def address(self) -> int:
+        """The address of its first element on the device."""
+        here = self.held.__array_interface__["data"][0]
+        return int(self.buffer.address + here - self.buffer.start)
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        raise RuntimeError(
+            "a simulated device has no memory that another library could read; use tensor.cpu()"
+        )
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __repr__(self) -> str:
+        kind = np.dtype(self.dtype).name
+        return f"<array {self.shape} of {kind} on simulated cuda:{self.device.index}>"
+
+    # -- views, which cost nothing ------------------------------------------------------------
+
+    def seen(self, held: Any) -> DeviceArray:
+        """The same memory in another way."""
+        return DeviceArray(held, self.buffer)
+
+    @property
+    def T(self) -> DeviceArray:
+        """The dimensions in reverse order."""
+        return self.seen(self.held.T)
+
+    @property
+    def real(self) -> DeviceArray:
+        """The real parts."""
+        return self.seen(self.held.real)
+
+    @property
+    def imag(self) -> DeviceArray:
+        """The imaginary parts."""
+        return self.seen(self.held.imag)
+
+    def view(self, kind: Any = None) -> DeviceArray:
+        """The same memory, read as another type."""
+        return self.seen(self.held.view() if kind is None else self.held.view(kind))
+
+    def transpose(self, *axes: Any) -> DeviceArray:
+        """The dimensions in another order."""
+        return self.seen(self.held.transpose(*axes))
+
+    def swapaxes(self, a: int, b: int) -> DeviceArray:
+        """Two dimensions in each other's place."""
+        return self.seen(self.held.swapaxes(a, b))
+
+    def squeeze(self, axis: Any = None) -> DeviceArray:
+        """Without dimensions of size 1."""
+        return self.seen(self.held.squeeze(axis))
+
+    def __iter__(self) -> Iterator[DeviceArray]:
+        return (self.seen(part) for part in self.held)
+
+    # -- the host may not look, but at one element, for which it waits (see `functions`) ---------
+
+    def _refuse(self, *args: object, **kwargs: object) -> Any:
+        raise TypeError(
+            "the host cannot read a device's memory: copy it first, as Tensor.cpu() does. (A "
+            "simulated device refuses what a card would.)"
+        )
+
+    __array__ = tolist = tobytes = _refuse
+    __hash__ = object.__hash__
+
+
+def arrays_in(value: Any) -> Any:
+    """The device arrays in an argument, which may be a list of them."""
+    if value.__class__ is DeviceArray:
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from arrays_in(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from arrays_in(part)
+
+
+def root_of(array: Any) -> Any:
+    """The NumPy array that owns the memory."""
+    below = array.base
+    while below is not None:
+        if below.__class__.__name__ == "DummyArray":  # as_strided's keeper of the real base
+            below = below.base
+        if not isinstance(below, ndarray):
+            break
+        array, below = below, below.base
+    return array
+
+
+def note_access(
+    machine: Machine,
+    stream: Stream,
+    array: DeviceArray,
+    writes: bool,
+    what: str,
+    source: tuple[str, int] | None,
+) -> None:
+    """Takes one access into the history of its memory, and reports a race."""
+    buffer, held = array.buffer, array.held
+    if not held.size:
+        return
+    if held.nbytes == buffer.root.nbytes:
+        low, high = 0, held.nbytes
+    else:
+        low, high = bounds(held)
+        low, high = low - buffer.start, high - buffer.start
+    access = Access(
+        stream.actor, stream.clock[stream.actor], writes, low, high, what, stream.name, source, held
+    )
+    raced = buffer.history.add(access, stream.clock)
+    if raced is not None:
+        machine.races.report(Race(words_for(buffer, raced), raced, access, advice(raced, access)))
+
+
+def bounds(held: Any) -> tuple[int, int]:
+    """The addresses of an array's first byte and of the one behind its last."""
+    low = high = held.__array_interface__["data"][0]
+    for n, step in zip(held.shape, held.strides):
+        if step < 0:
+            low += (n - 1) * step
+        else:
+            high += (n - 1) * step
+    return low, high + held.itemsize
+
+
+def words_for(buffer: Buffer, raced: Access) -> str:
+    """What memory it is, in words."""
+    where = f"{in_words(buffer.root.nbytes)} at {buffer.address:#x} of cuda:{buffer.device.index}"
+    if raced.view is None:
+        where += ", which a tensor had before that was freed"
+    return where
+
+
+def advice(first: Access, second: Access) -> str:
+    """What would put the two in order."""
+    if first.view is None:
+        return "Call tensor.record_stream(stream) before a tensor used by another stream is freed."
+    return (
+        "Let the second stream wait: second.wait_stream(first), or an event that the first records "
+        "and the second waits for."
+    )
+
+
+def host_line() -> tuple[str, int] | None:
+    """The user's line that is being run."""
+    return users_line()

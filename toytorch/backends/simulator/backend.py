@@ -1,0 +1,316 @@
+"""The backend of simulated devices, behind the same names as CuPy's."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.backends.philox import PhiloxGenerator
+from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_access
+from toytorch.backends.simulator.functions import Functions, give_operators
+from toytorch.backends.simulator.launch import Launcher
+from toytorch.backends.simulator.machine import (
+    Event,
+    Machine,
+    SimulatedDevice,
+    users_line,
+)
+from toytorch.backends.simulator.pinned import PinnedArray, PinnedBackend, note, pinned_like
+from toytorch.backends.simulator.races import Races
+from toytorch.backends.simulator.roofline import Host, copy_time
+from toytorch.backends.simulator.runtime import SimulatorRuntime
+from toytorch.facts import state
+from toytorch.facts.cards import Card, card_of
+from toytorch.facts.device import cpu
+from toytorch.facts.device import device as device_class
+
+
+class SimulatorBackend:
+    """Devices that compute on the CPU and keep time of their own."""
+
+    name = "cuda"
+    module = "simulator"
+    array_type = DeviceArray
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.launcher = Launcher(machine)
+        self.xp = Functions(lambda: self.launcher)
+        self.kernels: dict[str, Any] = {}
+        self.runtime = SimulatorRuntime(machine)
+        self.pinned = PinnedBackend(lambda: self.machine)
+        machine.local.in_backward = lambda: state.local.backward > 0
+
+    # -- the protocol -------------------------------------------------------------------------
+
+    def is_available(self) -> bool:
+        return True
+
+    def device_count(self) -> int:
+        return len(self.machine.devices)
+
+    def device(self, array: Any) -> device_class:
+        return device_class("cuda", array.buffer.device.index)
+
+    def simulated(self, where: device_class) -> SimulatedDevice:
+        """The device of that number; RuntimeError where there is none."""
+        devices = self.machine.devices
+        index = self.machine.local.device if where.index is None else where.index
+        if not 0 <= index < len(devices):
+            raise RuntimeError(
+                "CUDA error: invalid device ordinal\nCUDA kernel errors might be asynchronously "
+                "reported at some other API call, so the stacktrace below might be incorrect.\n"
+                "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with "
+                "`TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+            )
+        return devices[index]
+
+    @contextmanager
+    def on(self, where: device_class) -> Any:
+        """Makes a device the place of new arrays for a while."""
+        local = self.machine.local
+        before, local.device = local.device, self.simulated(where).index
+        try:
+            yield
+        finally:
+            local.device = before
+
+    def to_numpy(self, array: Any) -> Any:
+        return self.transfer(array, cpu, False)
+
+    def from_numpy(self, array: Any) -> Any:
+        return self.transfer(array, device_class("cuda", self.machine.local.device), False)
+
+    def flat(self, array: Any) -> Any:
+        return array.seen(base.of_kind("cpu").flat(array.held))
+
+    def data_ptr(self, array: Any) -> int:
+        return int(array.address) if array.size else 0
+
+    def as_strided(self, flat: Any, shape: Sequence[int], strides: Any, offset: int) -> Any:
+        return flat.seen(base.of_kind("cpu").as_strided(flat.held, shape, strides, offset))
+
+    def generator(self, seed: int) -> Any:
+        card = self.machine.devices[0].card
+        return DeviceGenerator(self, PhiloxGenerator(np, seed, card.multiprocessors * card.threads))
+
+    def synchronize(self) -> None:
+        self.machine.synchronise_device(self.machine.device, users_line())
+
+    def is_pinned(self, array: Any) -> bool:
+        """Whether the memory of a host array is pinned."""
+        return isinstance(array, PinnedArray)
+
+    def pinned_copy(self, array: Any) -> Any:
+        """The elements in pinned memory."""
+        made = pinned_like(array)
+        np.copyto(made, array)
+        return made
+
+    # -- launches and copies ------------------------------------------------------------------
+
+    def launch(self, name: str, function: Any, args: tuple[Any, ...], **more: Any) -> Any:
+        """Runs `function(*args)` as one kernel; its arguments arrive as host arrays."""
+        return self.launcher.run(name, function, args, **more)
+
+    def transfer(self, array: Any, where: device_class, non_blocking: bool) -> Any:
+        """The elements on another device, or on the host."""
+        if array.__class__ is not DeviceArray:
+            made = self._new(array, self.simulated(where))
+            self.copy_across(made, array, non_blocking)
+            return made
+        if where.type == "cpu":
+            target = pinned_like(array.held) if non_blocking else np.empty_like(array.held)
+            self.copy_across(target, array, non_blocking)
+            return target
+        device = self.simulated(where)
+        if device is array.buffer.device:
+            return self.launch("copy", lambda a: a.copy(), (array,))
+        made = self._new(array.held, device)
+        self.copy_across(made, array, non_blocking)
+        return made
+
+    def copy_across(self, target: Any, source: Any, non_blocking: bool) -> None:
+        """Copies elements from host to device, back, or from device to device."""
+        if target.__class__ is not DeviceArray:
+            self._to_host(target, source, non_blocking)
+        elif source.__class__ is not DeviceArray:
+            self._to_device(target, source, non_blocking)
+        else:
+            self._to_peer(target, source)
+
+    def _new(self, like: Any, device: SimulatedDevice) -> DeviceArray:
+        stream = self.machine.stream_of(device)
+        held = np.empty_like(like, subok=False)
+        return DeviceArray(held, Buffer(device, stream, held, users_line()))
+
+    def _to_device(self, target: DeviceArray, source: Any, non_blocking: bool) -> None:
+        machine, line = self.machine, users_line()
+        device = target.buffer.device
+        stream = machine.stream_of(device)
+        pinned = isinstance(source, PinnedArray)
+        plain = source.view(ndarray) if pinned else source
+        if self._captured("copy to the device", target, plain, device):
+            return
+        machine.queue(
+            stream,
+            "copy to the device",
+            copy_time(device.card, target.nbytes, pinned),
+            kind="copy",
+            engine="to device",
+            source=line,
+            bytes=target.nbytes,
+        )
+        if pinned:
+            note(machine, source, False, "copy to the device", line, stream)
+        note_access(machine, stream, target, True, "copy to the device", line)
+        np.copyto(target.held, plain, casting="unsafe")
+        if not (pinned and non_blocking):
+            machine.synchronise(stream, "copy to the device", line)
+
+    def _to_host(self, target: Any, source: DeviceArray, non_blocking: bool) -> None:
+        machine, line = self.machine, users_line()
+        device = source.buffer.device
+        stream = self.launcher.stream_for(device, [source])
+        pinned = isinstance(target, PinnedArray)
+        plain = target.view(ndarray) if pinned else target
+        if self._captured("copy to the host", plain, source, device):
+            return
+        machine.queue(
+            stream,
+            "copy to the host",
+            copy_time(device.card, source.nbytes, pinned),
+            kind="copy",
+            engine="to host",
+            source=line,
+            bytes=source.nbytes,
+        )
+        note_access(machine, stream, source, False, "copy to the host", line)
+        if pinned:
+            note(machine, target, True, "copy to the host", line, stream)
+        np.copyto(plain, source.held, casting="unsafe")
+        if not (pinned and non_blocking):
+            machine.synchronise(stream, "copy to the host", line)
+
+    def _to_peer(self, target: DeviceArray, source: DeviceArray) -> None:
+        machine, line = self.machine, users_line()
+        here, there = source.buffer.device, target.buffer.device
+        if here is there:
+            self.launch("copy", _copy_into, (target, source), target=target)
+            return
+        sends, receives = machine.stream_of(here), machine.stream_of(there)
+        ready, done = Event(), Event()
+        machine.record(ready, receives)
+        machine.wait(sends, ready)
+        machine.queue(
+            sends,
+            f"copy to cuda:{there.index}",
+            copy_time(here.card, source.nbytes, True, there.card),
+            kind="copy",
+            engine="peer",
+            source=line,
+            bytes=source.nbytes,
+        )
+        note_access(machine, sends, source, False, "copy to a peer", line)
+        note_access(machine, sends, target, True, "copy to a peer", line)
+        np.copyto(target.held, source.held, casting="unsafe")
+        machine.record(done, sends)
+        machine.wait(receives, done)
+
+    def _captured(self, name: str, target: Any, source: Any, device: SimulatedDevice) -> bool:
+        """Adds a copy to the graph that is being captured; False if there is none."""
+        capture = self.machine.capture
+        if capture is None:
+            return False
+        to = target.held if target.__class__ is DeviceArray else target
+        of = source.held if source.__class__ is DeviceArray else source
+        reads = [a for a in (source,) if a.__class__ is DeviceArray]
+        writes = [a for a in (target,) if a.__class__ is DeviceArray]
+        length = copy_time(device.card, to.nbytes, True)
+        again = functools.partial(_copy_into, to, of)
+        capture.add(name, length, again, to, reads, writes, "memory")
+        return True
+
+
+def _copy_into(target: Any, source: Any) -> Any:
+    np.copyto(target, source, casting="unsafe")
+    return target
+
+
+class DeviceGenerator:
+    """A generator whose draws are arrays of the device; inside of a kernel, those of the host that
+    stand for them."""
+
+    def __init__(self, backend: SimulatorBackend, rng: Any) -> None:
+        self._backend, self._rng = backend, rng
+
+    def __getattr__(self, name: str) -> Any:
+        draw = getattr(self._rng, name)
+        if name in ("seed", "get_state", "set_state"):
+            return draw
+
+        def drawn(*args: Any, **kwargs: Any) -> Any:
+            if state.local.place is not None:
+                return draw(*args, **kwargs)
+            return self._backend.launch(name, draw, args, kwargs=kwargs)
+
+        return drawn
+
+
+current: SimulatorBackend | None = None  # the one in force
+
+
+def simulate(
+    devices: int = 1,
+    model: str | Card | Sequence[str | Card] = "H100",
+    *,
+    memory: int | None = None,
+    races: str = "error",
+    host: Host | None = None,
+    realtime: bool = False,
+) -> SimulatorBackend:
+    """Makes simulated devices the ones that `cuda` means."""
+    if isinstance(devices, bool) or not isinstance(devices, int) or devices < 1:
+        raise ValueError(f"devices must be a positive number of devices, not {devices!r}")
+    models = [model] * devices if isinstance(model, (str, Card)) else list(model)
+    if len(models) != devices:
+        raise ValueError(f"{devices} devices need as many models, not {len(models)}")
+    cards = [card_of(m) for m in models]
+    if memory is not None and memory < 1:
+        raise ValueError(f"memory must be a positive number of bytes, not {memory!r}")
+    global current
+    current = made = SimulatorBackend(Machine(cards, memory, Races(races), host, realtime))
+    base.register("cuda", made)
+    base.queue(DeviceArray, made)
+    base.queue(PinnedArray, made.pinned)
+    give_operators(lambda: made.launcher, made.to_numpy)
+    return made
+
+
+def leave() -> None:
+    """Ends the simulation: `cuda` means the cards of this machine again."""
+    from toytorch.backends.cupy import backend as cards  # the other one, which needs no import here
+
+    global current
+    current = None
+    base.register("cuda", cards)
+    base.unqueue()
+
+
+def from_environment(asked: str) -> None:
+    """Does what TOYTORCH_CUDA asks for: "simulate", "simulate:2" or "simulate:2:V100"."""
+    word, *more = asked.split(":")
+    if word != "simulate" or len(more) > 2 or (more and not more[0].isdigit()):
+        raise ValueError(
+            f"TOYTORCH_CUDA={asked!r} is not understood; it may be simulate, simulate:2 (devices) "
+            "or simulate:2:V100 (devices and card)"
+        )
+    simulate(int(more[0]) if more else 1, more[1] if len(more) > 1 else "H100")
+
+
+__all__ = ["DeviceGenerator", "SimulatorBackend", "from_environment", "leave", "simulate"]

@@ -1,0 +1,223 @@
+"""What ops see as the array module of simulated devices.
+
+A record's kernel runs over NumPy on the memory that stands for the device's; `kernel_of` gives it
+in that form. NumPy's own functions, by their names, are for what happens outside of ops.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends.simulator.array import DeviceArray
+from toytorch.backends.simulator.launch import Launcher
+
+OPERATORS = {
+    "__add__": np.add,
+    "__sub__": np.subtract,
+    "__mul__": np.multiply,
+    "__truediv__": np.true_divide,
+    "__floordiv__": np.floor_divide,
+    "__mod__": np.remainder,
+    "__pow__": np.power,
+    "__matmul__": np.matmul,
+    "__and__": np.bitwise_and,
+    "__or__": np.bitwise_or,
+    "__xor__": np.bitwise_xor,
+    "__lt__": np.less,
+    "__le__": np.less_equal,
+    "__gt__": np.greater,
+    "__ge__": np.greater_equal,
+    "__eq__": np.equal,
+    "__ne__": np.not_equal,
+}
+REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
+IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+UNARY = {"__neg__": np.negative, "__invert__": np.invert, "__abs__": np.absolute}
+METHODS = (
+    "all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot max mean min "
+    "nonzero prod ravel repeat reshape round searchsorted sort std sum take trace var "
+)
+
+
+class Functions:
+    """NumPy, or one of its submodules, for device arrays."""
+
+    is_array_module = True
+
+    def __init__(
+        self, launcher: Callable[[], Launcher], module: Any = np, name: str = "simulator"
+    ) -> None:
+        self._launcher, self._module, self.__name__ = launcher, module, name
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        if isinstance(found, ModuleType):
+            made: Any = Functions(self._launcher, found, f"{self.__name__}.{name}")
+        elif not callable(found) or (isinstance(found, type) and name != "ndarray"):
+            return found  # a constant, or a type
+        else:
+            made = self._launching(name, found)
+        self.__dict__[name] = made
+        return made
+
+    def _launching(self, name: str, function: Any) -> Any:
+        return Launching(self._launcher, name, function)
+
+    def kernel_of(self, op: Any) -> Callable[..., Any]:
+        """The kernel of an op whose arguments are device arrays."""
+        kernel = op.kernel if op.kind == "create" else op.kernel_on(np)
+        if op.kind == "view":
+            return functools.partial(_view, kernel)
+        launcher = self._launcher
+
+        def launched(*args: Any) -> Any:
+            return launcher().run(op.name, kernel, args)
+
+        return launched
+
+
+class Launching:
+    """A function of NumPy's as a launch; `xp.add.at` and its kin are launches of their own."""
+
+    def __init__(self, launcher: Callable[[], Launcher], name: str, function: Any) -> None:
+        self._launcher, self.__name__, self._function = launcher, name, function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        target = kwargs.get("out")
+        target = target[0] if isinstance(target, tuple) else target
+        return self._launcher().run(self.__name__, self._function, args, kwargs, target=target)
+
+    def at(self, array: DeviceArray, *args: Any) -> None:
+        """As `numpy.ufunc.at`: writes into its first argument."""
+        self._launcher().run(
+            self.__name__, self._function.at, (array, *args), writes=[array], device=array.device
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return Launching(self._launcher, f"{self.__name__}.{name}", getattr(self._function, name))
+
+
+def _view(kernel: Callable[..., Any], array: DeviceArray, *args: Any) -> Any:
+    """A view, or a list of them: nothing is launched."""
+    made = kernel(array.held, *args)
+    if isinstance(made, (list, tuple)):
+        return made.__class__(array.seen(m) for m in made)
+    return array.seen(made)
+
+
+def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], Any]) -> None:
+    """Lets device arrays be added, cast, and written to, each as one launch."""
+
+    def binary(name: str, function: Any, swapped: bool = False) -> Any:
+        def operate(self: DeviceArray, other: Any) -> Any:
+            if not isinstance(other, (DeviceArray, int, float, complex, np.generic, np.ndarray)):
+                return NotImplemented
+            pair = (other, self) if swapped else (self, other)
+            return launcher().run(name.strip("_"), function, pair)
+
+        return operate
+
+    def in_place(name: str, function: Any) -> Any:
+        def operate(self: DeviceArray, other: Any) -> Any:
+            def write(a: Any, b: Any) -> Any:
+                return function(a, b, out=a, casting="unsafe")
+
+            launcher().run(name, write, (self, other), target=self)
+            return self
+
+        return operate
+
+    def unary(name: str, function: Any) -> Any:
+        return lambda self: launcher().run(name.strip("_"), function, (self,))
+
+    def method(name: str) -> Any:
+        def call(self: DeviceArray, *args: Any, **kwargs: Any) -> Any:
+            def run(array: Any, *rest: Any, **words: Any) -> Any:
+                return getattr(array, name)(*rest, **words)
+
+            return launcher().run(name, run, (self, *args), kwargs)
+
+        return call
+
+    for name, ufunc in OPERATORS.items():
+        setattr(DeviceArray, name, binary(name, ufunc))
+    for name in REFLECTED:
+        ufunc = OPERATORS[f"__{name}__"]
+        setattr(DeviceArray, f"__r{name}__", binary(name, ufunc, swapped=True))
+    for name in IN_PLACE:
+        setattr(DeviceArray, f"__i{name}__", in_place(name, OPERATORS[f"__{name}__"]))
+    for name, ufunc in UNARY.items():
+        setattr(DeviceArray, name, unary(name, ufunc))
+    for name in METHODS.split():
+        setattr(DeviceArray, name, method(name))
+
+    def ufunc_of_numpy(
+        self: DeviceArray, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        """NumPy's functions reach the device, as CuPy has it, but not with arrays of the host."""
+        if any(isinstance(a, np.ndarray) and a.ndim for a in inputs):
+            raise TypeError(f"Unsupported type {np.ndarray} beside an array of a device")
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return Launching(launcher, ufunc.__name__, function)(*inputs, **kwargs)
+
+    def function_of_numpy(
+        self: DeviceArray, function: Any, types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        return Launching(launcher, function.__name__, function)(*args, **kwargs)
+
+    def get(self: DeviceArray, where: Any) -> Any:
+        if _basic(where):
+            return self.seen(self.held[_as_array(where)])
+        return launcher().run("index", lambda a, w: a[w], (self, where))
+
+    def put(self: DeviceArray, where: Any, value: Any) -> None:
+        def write(array: Any, place: Any, new: Any) -> Any:
+            array[place] = new
+            return array
+
+        if _basic(where):
+            part = self.seen(self.held[_as_array(where)])
+            launcher().run("copy", write, (part, Ellipsis, value), target=part)
+        else:
+            launcher().run("index_put", write, (self, where, value), target=self)
+
+    def fill(self: DeviceArray, value: Any) -> None:
+        put(self, Ellipsis, value)
+
+    def number(kind: Callable[[Any], Any]) -> Any:
+        return lambda self: kind(to_host(self)[()])
+
+    def item(self: DeviceArray, *where: Any) -> Any:
+        return to_host(self).item(*where)
+
+    others: dict[str, Any] = {
+        **{f"__{kind.__name__}__": number(kind) for kind in (bool, int, float, complex)},
+        "__index__": number(operator.index),
+        "item": item,
+        "__array_ufunc__": ufunc_of_numpy,
+        "__array_function__": function_of_numpy,
+        "__getitem__": get,
+        "__setitem__": put,
+        "fill": fill,
+        "__hash__": object.__hash__,  # which __eq__ took away
+    }
+    for name, function in others.items():
+        setattr(DeviceArray, name, function)
+
+
+def _basic(where: Any) -> bool:
+    """Whether an index makes a view."""
+    parts = where if isinstance(where, tuple) else (where,)
+    return all(p is None or p is Ellipsis or isinstance(p, (int, slice, np.integer)) for p in parts)
+
+
+def _as_array(where: Any) -> Any:
+    """The index that gives a 0-d array, where NumPy would give a scalar."""
+    parts = where if isinstance(where, tuple) else (where,)
+    return where if Ellipsis in parts else (*parts, Ellipsis)

@@ -1,0 +1,100 @@
+"""CUDA graphs on a simulated device: launches are written down once and replayed in one call.
+
+While a graph is captured nothing is charged: no time passes for the host, and what is launched goes
+into the graph. (On a card nothing would be computed either; here results exist, as shapes have to be
+known.) A replay computes every piece again, into the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends.simulator.array import DeviceArray, note_access
+from toytorch.backends.simulator.machine import Machine, Stream, users_line
+from toytorch.facts.trace import AcceleratorError
+
+
+@dataclass(slots=True)
+class Piece:
+    """One launch of a graph: how to do it again, and what it reads and writes."""
+
+    name: str
+    length: float
+    limit: str
+    compute: Callable[[], Any]
+    made: Any  # the results, or the host arrays, that are written again
+    reads: list[DeviceArray]
+    writes: list[DeviceArray]
+
+
+@dataclass(slots=True)
+class Replayable:
+    """A graph that was captured. It holds the memory that it works in."""
+
+    pieces: list[Piece]
+    pool: int
+
+
+class Capture:
+    """A graph in the making, on one stream and those that join it."""
+
+    def __init__(self, stream: Stream, pool: int) -> None:
+        self.stream, self.pool = stream, pool
+        self.pieces: list[Piece] = []
+
+    def enter(self, stream: Stream) -> None:
+        """Refuses work on the legacy default stream, as CUDA does."""
+        if stream.handle == 0:
+            raise AcceleratorError(
+                "CUDA error: operation would make the legacy stream depend on a capturing blocking "
+                "stream\nCUDA kernel errors might be asynchronously reported at some other API "
+                "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
+                "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+                "assertions.\n"
+            )
+
+    def add(
+        self,
+        name: str,
+        length: float,
+        compute: Callable[[], Any],
+        made: Any,
+        reads: list[DeviceArray],
+        writes: list[DeviceArray],
+        limit: str,
+    ) -> None:
+        """Takes a launch in."""
+        self.pieces.append(Piece(name, length, limit, compute, made, list(reads), list(writes)))
+
+    def made(self) -> Replayable:
+        """The graph."""
+        return Replayable(self.pieces, self.pool)
+
+
+def replay(machine: Machine, graph: Replayable) -> None:
+    """Launches a whole graph on the current stream: the host pays once."""
+    source = users_line()
+    stream = machine.stream_of(machine.device)
+    machine.spend(machine.host.graph, "launch of a graph", source)
+    for piece in graph.pieces:
+        machine.queue(stream, piece.name, piece.length, source=source, cost=0.0, limit=piece.limit)
+        for array in piece.reads:
+            note_access(machine, stream, array, False, piece.name, source)
+        for array in piece.writes:
+            note_access(machine, stream, array, True, piece.name, source)
+        write_again(piece.made, piece.compute())
+
+
+def write_again(held: Any, new: Any) -> None:
+    """Puts new results where the old ones are."""
+    held = held.held if held.__class__ is DeviceArray else held
+    if isinstance(held, np.ndarray):
+        if new is not held:
+            np.copyto(held, new, casting="unsafe")
+    elif isinstance(held, (list, tuple)):
+        for old, made in zip(held, new):
+            write_again(old, made)

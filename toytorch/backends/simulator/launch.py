@@ -1,0 +1,305 @@
+"""From a call to a launch: what is computed runs on the CPU at once, and is charged to a stream.
+
+A call of an op on device arrays is one kernel, whatever its CPU kernel consists of. What the rest
+of the framework does to arrays outside of ops (a cast, a write into part of one) is one as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends.simulator.array import (
+    Buffer,
+    DeviceArray,
+    ndarray,
+    note_access,
+    root_of,
+)
+from toytorch.backends.simulator.machine import (
+    Machine,
+    SimulatedDevice,
+    Stream,
+    blocking,
+    users_line,
+)
+from toytorch.backends.simulator.roofline import kernel_time
+from toytorch.backends.sparse import SparseArray
+from toytorch.facts import state
+from toytorch.facts.device import device as device_class
+
+ELEMENTS_OF_THREAD = 4
+ASSERTION = (
+    "{where}: block: [0,0,0], thread: [0,0,0] Assertion `index >= -size && index < size` failed."
+)
+
+
+class Launcher:
+    """Runs functions of host arrays as kernels of a machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def run(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any] | None = None,
+        *,
+        device: SimulatedDevice | None = None,
+        target: DeviceArray | None = None,
+        flops: float | None = None,
+        product: bool = False,
+        waits: bool = False,
+        cost: float | None = None,
+        writes: Sequence[Any] = (),
+    ) -> Any:
+        """The results of `function(*args)`, computed on a device.
+
+        `target` is what the function may write into and return; `waits` says that the host needs
+        to know something of the result, such as its shape. `writes` are arguments that are
+        written into besides.
+        """
+        machine, reads = self.machine, _Operands()
+        host_args = [reads.on_host(a) for a in args]
+        host_kwargs = {k: reads.on_host(v) for k, v in (kwargs or {}).items()}
+        device = reads.one_device(name) or device or machine.device
+        stream = self.stream_for(device, reads.arrays)
+        machine.check(device)
+        source = users_line()
+        compute = _Call(function, host_args, host_kwargs, device)
+        if machine.capture is not None:
+            machine.capture.enter(stream)
+        try:
+            made = compute()
+        except (IndexError, RuntimeError) as error:
+            made = self.late(device, stream, name, compute, error)
+        results = _Results(self, device, stream, reads, target, source)
+        wrapped = results.wrap(made)
+        results.written += [a for a in writes if a.__class__ is DeviceArray]
+        if results.written or not results.views:
+            moved = sum(a.nbytes for a in reads.arrays) + sum(a.nbytes for a in results.written)
+            size = max((a.size for a in (*results.written, *reads.arrays)), default=0)
+            kind = results.written[0].dtype if results.written else np.dtype("float32")
+            work = float(size) if flops is None else flops
+            length, limit = kernel_time(device.card, moved, work, kind, product)
+            if machine.capture is not None:  # nothing runs now
+                machine.capture.add(
+                    name, length, compute, wrapped, reads.arrays, results.written, limit
+                )
+                return wrapped
+            machine.queue(
+                stream,
+                name,
+                length,
+                source=source,
+                bytes=moved,
+                flops=int(work),
+                limit=limit,
+                share=share_of(device, size),
+                cost=cost,
+            )
+            for array in reads.arrays:
+                note_access(machine, stream, array, False, name, source)
+            for array in results.written:
+                note_access(machine, stream, array, True, name, source)
+        if waits:
+            machine.synchronise(stream, f"{name} needs a shape", source)
+        return wrapped
+
+    def stream_for(self, device: SimulatedDevice, arrays: list[DeviceArray]) -> Stream:
+        """The stream a kernel goes to: the current one, or in a backward pass that of its operands,
+        which waits for what made them (as PyTorch's engine has it)."""
+        machine = self.machine
+        if not state.local.backward or machine.capture is not None:
+            return machine.stream_of(device)
+        stream = arrays[0].buffer.stream if arrays else machine.stream_of(device)
+        for array in arrays:
+            for access in array.buffer.history.open_for(stream.clock):
+                if access.writes and access.actor != stream.actor:
+                    for other in device.streams:
+                        if other.actor == access.actor:
+                            stream.tail = max(stream.tail, other.tail)
+                            for actor, tick in other.clock.items():
+                                stream.clock[actor] = max(tick, stream.clock.get(actor, 0))
+        machine.backward.add(stream)
+        return stream
+
+    def adopt(self, held: Any, device: SimulatedDevice, stream: Stream, source: Any) -> DeviceArray:
+        """A device array over memory that a kernel has made."""
+        root = root_of(held)
+        if not root.flags.writeable or (root is not held and root.nbytes > 2 * held.nbytes):
+            held = root = np.array(held, order="K", copy=True)
+        return DeviceArray(held, Buffer(device, stream, root, source))
+
+    def late(
+        self, device: SimulatedDevice, stream: Stream, name: str, call: _Call, error: Exception
+    ) -> Any:
+        """The results of a kernel that met an index out of range: they hold something, and the
+        device has an error. Any other error is raised: it was found before a kernel was launched.
+        """
+        if self.machine.capture is not None:
+            raise error
+        try:
+            made = call.with_indices_zero()
+        except Exception:
+            raise error from None
+        self.machine.check(device)
+        length, _ = kernel_time(device.card, 0, 0, np.dtype("float32"))
+        self.machine.queue(stream, name, length, source=users_line(), blocks=False)
+        self.machine.fail(device, stream, ASSERTION.format(where=f"{name}: {error}"))
+        if blocking():
+            self.machine.synchronise(stream)
+        return made
+
+
+class _Operands:
+    """The device arrays among the arguments of a call, and the host arrays that stand for them."""
+
+    def __init__(self) -> None:
+        self.arrays: list[DeviceArray] = []
+
+    def on_host(self, value: Any) -> Any:
+        """An argument with host arrays for device arrays."""
+        kind = value.__class__
+        if kind is DeviceArray:
+            self.arrays.append(value)
+            return value.held
+        if kind is list or kind is tuple:
+            return kind(self.on_host(v) for v in value)
+        if kind is dict:
+            return {k: self.on_host(v) for k, v in value.items()}
+        if getattr(value, "is_array_module", False):
+            return np
+        if kind is SparseArray and value.values.__class__ is DeviceArray:
+            return SparseArray(
+                self.on_host(value.indices),
+                self.on_host(value.values),
+                value.shape,
+                value.coalesced,
+            )
+        return value
+
+    def one_device(self, name: str) -> SimulatedDevice | None:
+        """The device of all operands; RuntimeError where they are on several."""
+        found = None
+        for array in self.arrays:
+            device = array.buffer.device
+            if found is not None and device is not found:
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two devices, "
+                    f"cuda:{found.index} and cuda:{device.index}!"
+                )
+            found = device
+        return found
+
+
+class _Call:
+    """A function with its host arguments, which can be called again."""
+
+    def __init__(
+        self, function: Any, args: list[Any], kwargs: dict[str, Any], device: SimulatedDevice
+    ) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.place = device_class("cuda", device.index)
+
+    def __call__(self) -> Any:
+        with computing_for(self.place):
+            return self.function(*self.args, **self.kwargs)
+
+    def with_indices_zero(self) -> Any:
+        """The results with all indices zero: the shapes are right, which is all that matters.
+        RuntimeError where there are none."""
+        found = False
+
+        def zeroed(value: Any) -> Any:
+            nonlocal found
+            if isinstance(value, ndarray) and value.dtype.kind in "iu":
+                found = True
+                return np.zeros_like(value)
+            if isinstance(value, (list, tuple)):
+                return value.__class__(zeroed(v) for v in value)
+            return value
+
+        args = [zeroed(a) for a in self.args]
+        if not found:
+            raise RuntimeError("there are no indices")
+        with computing_for(self.place):
+            return self.function(*args, **self.kwargs)
+
+
+@contextmanager
+def computing_for(place: device_class | None) -> Any:
+    """While a kernel runs on the host: random numbers are those of the device it stands for."""
+    local = state.local
+    before, local.place = local.place, place
+    modes, local.modes = local.modes, ()
+    try:
+        yield
+    finally:
+        local.place, local.modes = before, modes
+
+
+class _Results:
+    """Host results as device arrays: new memory, views of operands, or what was written into."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        device: SimulatedDevice,
+        stream: Stream,
+        reads: _Operands,
+        target: DeviceArray | None,
+        source: Any,
+    ) -> None:
+        self.launcher, self.device, self.stream = launcher, device, stream
+        self.target, self.source = target, source
+        self.owners = {id(a.buffer.root): a for a in reads.arrays}
+        if target is not None:
+            self.owners.setdefault(id(target.buffer.root), target)
+        self.written: list[DeviceArray] = []
+        self.views = 0
+
+    def wrap(self, made: Any) -> Any:
+        """The results on the device."""
+        kind = made.__class__
+        if kind is ndarray or isinstance(made, ndarray):
+            return self.array(made)
+        if isinstance(made, np.generic):
+            return self.array(np.asarray(made))
+        if kind is list or kind is tuple:
+            return kind(self.wrap(m) for m in made)
+        if isinstance(made, tuple):  # a named result
+            return kind(*(self.wrap(m) for m in made))
+        if kind is SparseArray:
+            return SparseArray(
+                self.wrap(made.indices), self.wrap(made.values), made.shape, made.coalesced
+            )
+        return made
+
+    def array(self, made: Any) -> DeviceArray:
+        """One result."""
+        target = self.target
+        if target is not None and made.shape == target.shape:
+            if made is not target.held:
+                np.copyto(target.held, made, casting="unsafe")
+            self.written.append(target)
+            return target
+        owner = self.owners.get(id(root_of(made)))
+        if owner is not None:
+            self.views += 1
+            return owner if made is owner.held else DeviceArray(made, owner.buffer)
+        array = self.launcher.adopt(made, self.device, self.stream, self.source)
+        self.written.append(array)
+        return array
+
+
+def share_of(device: SimulatedDevice, elements: int) -> float:
+    """The share of a card's multiprocessors that a kernel over so many elements fills."""
+    card = device.card
+    threads = -(-elements // ELEMENTS_OF_THREAD)
+    return min(1.0, max(threads / (card.multiprocessors * card.threads), 1 / card.multiprocessors))

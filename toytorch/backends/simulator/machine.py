@@ -1,0 +1,418 @@
+"""A simulated machine: a host with its clock, devices with streams and engines, in virtual time.
+
+What is computed is computed at once, on the CPU; this file says when it would have been. The host
+pays for each call and goes on; the work waits for its stream, for the engine it needs (the
+multiprocessors, or one of the copy engines), and for the events its stream was told to wait for.
+Times depend on the calls alone, so they are the same in every run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends.simulator.allocator import FIRST_ADDRESS, CachingAllocator
+from toytorch.backends.simulator.races import HOST, Access, Clock, Races
+from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
+from toytorch.facts.cards import Card
+from toytorch.facts.package import is_ours
+from toytorch.facts.trace import AcceleratorError, Arrow, MemoryPoint, Span, Timeline
+
+KEPT = 200_000  # spans that are kept of a long program
+SHARE = 0.999  # of a card: rounding must not keep two halves apart
+
+
+class Stream:
+    """A queue of work: each piece starts when the one before it is done.
+
+    `tail` is when the last one ends; `clock` what is done for sure once it has.
+    """
+
+    def __init__(self, device: SimulatedDevice, handle: int, priority: int, actor: int) -> None:
+        self.device, self.handle, self.priority, self.actor = device, handle, priority, actor
+        self.tail = 0.0
+        self.clock: Clock = {}
+        self.queue: deque[float] = deque()  # when each of its latest pieces ends
+        self.last: int | None = None  # the number of its last span
+        self.waits: list[int] = []  # spans that its next piece waits for
+
+    @property
+    def name(self) -> str:
+        """As timelines and reports call it."""
+        return f"cuda:{self.device.index} stream {self.handle}"
+
+
+class Event:
+    """A mark in a stream: who waits for it waits for all that was queued before it."""
+
+    def __init__(self, timing: bool = False) -> None:
+        self.timing = timing
+        self.time: float | None = None  # not recorded yet
+        self.clock: Clock = {}
+        self.span: int | None = None
+        self.device: SimulatedDevice | None = None
+
+
+@dataclass(slots=True)
+class Busy:
+    """An interval in which part of a card works."""
+
+    start: float
+    end: float
+    share: float
+
+
+class SimulatedDevice:
+    """One card: its streams, its engines and its memory."""
+
+    def __init__(self, machine: Machine, index: int, card: Card, memory: int) -> None:
+        self.machine, self.index, self.card = machine, index, card
+        self.memory = CachingAllocator(
+            memory,
+            lambda: machine.now,
+            machine.reached,
+            FIRST_ADDRESS + (index << 40),
+        )
+        self.streams = [Stream(self, 0, 0, next(machine.actors))]
+        self.engines = {"to device": 0.0, "to host": 0.0, "peer": 0.0}  # when each is free
+        self.busy: list[Busy] = []
+        self.error: str | None = None  # once the host has seen it, every call reports it
+        self.failed = 0.0  # when the kernel that met it ends
+        self.peers: set[int] = set()
+        self.ghosts: list[Access] = []  # of memory that was freed while streams still used it
+
+    @property
+    def default(self) -> Stream:
+        """The stream of whoever chose none."""
+        return self.streams[0]
+
+    def new_stream(self, priority: int) -> Stream:
+        """A further queue; it waits for none of the others."""
+        stream = Stream(self, len(self.streams) * 2 + 1, priority, next(self.machine.actors))
+        stream.clock.update(self.machine.clock)
+        self.streams.append(stream)
+        return stream
+
+    def place(self, ready: float, length: float, share: float) -> float:
+        """When work that needs a share of the multiprocessors can start."""
+        self.busy = [b for b in self.busy if b.end > ready]
+        start = ready
+        for end in [ready, *sorted(b.end for b in self.busy)]:
+            taken = sum(b.share for b in self.busy if b.start <= end < b.end)
+            if taken + share <= SHARE or not taken:
+                start = end
+                break
+        self.busy.append(Busy(start, start + length, share))
+        return start
+
+    @property
+    def tail(self) -> float:
+        """When all that was queued is done."""
+        return max(stream.tail for stream in self.streams)
+
+
+class Machine:
+    """The host and its devices."""
+
+    def __init__(
+        self,
+        cards: list[Card],
+        memory: int | None,
+        races: Races,
+        host: Host | None = None,
+        realtime: bool = False,
+    ) -> None:
+        self.actors = itertools.count(HOST + 1)
+        self.now = 0.0  # the host's clock, in µs
+        self.clock: Clock = {HOST: 1}  # what the host knows to be done
+        self.races = races
+        self.host = host or Host.of(cards[0])
+        self.realtime = realtime
+        self.timeline = Timeline(f"{len(cards)} x {cards[0].name}, simulated")
+        self.started = 0  # the number of spans so far
+        self.recording = True
+        self.devices = [
+            SimulatedDevice(self, i, card, memory or card.memory) for i, card in enumerate(cards)
+        ]
+        self.local = _Chosen()
+        self.lock = threading.RLock()
+        self.capture: Any = None  # the graph that calls are recorded into
+        self.backward: set[Stream] = set()  # streams that a backward pass used, to be waited for
+        self.sync_debug = "default"
+
+    # -- what a thread has chosen -------------------------------------------------------------
+
+    @property
+    def device(self) -> SimulatedDevice:
+        """The one that new tensors go to."""
+        return self.devices[self.local.device]
+
+    def stream_of(self, device: SimulatedDevice) -> Stream:
+        """The stream that work on a device goes to."""
+        return self.local.streams.get(device.index) or device.default
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def span(
+        self, kind: str, name: str, row: str, start: float, end: float, **more: Any
+    ) -> int | None:
+        """Writes a span down; its number."""
+        if not self.recording:
+            return None
+        number = self.started
+        self.started += 1
+        spans = self.timeline.spans
+        spans.append(Span(number, kind, name, row, start, end, **more))
+        if len(spans) > KEPT:
+            del spans[: KEPT // 10]
+        return number
+
+    def arrow(self, before: int | None, after: int | None, kind: str) -> None:
+        """Writes down that one span waited for another."""
+        if before is not None and after is not None:
+            self.timeline.arrows.append(Arrow(before, after, kind))
+
+    def spend(self, microseconds: float, name: str, source: Any = None) -> int | None:
+        """The host works for a while."""
+        start = self.now
+        self.now += microseconds
+        return self.span("host", name, "host", start, self.now, source=source)
+
+    def check(self, device: SimulatedDevice) -> None:
+        """Raises AcceleratorError if a kernel that is over has met an error."""
+        if device.error is not None and device.failed <= self.now:
+            raise AcceleratorError(device.error)
+
+    def fail(self, device: SimulatedDevice, stream: Stream, what: str) -> None:
+        """The last kernel of a stream met an error: the host will see it once that is over, at
+        whatever it calls then, and from then on at every call."""
+        sys.stderr.write(f"{what}\n")
+        if device.error is None:
+            device.error, device.failed = DEVICE_ASSERT, stream.tail
+
+    def queue(
+        self,
+        stream: Stream,
+        name: str,
+        length: float,
+        *,
+        kind: str = "kernel",
+        engine: str | None = None,
+        share: float = 1.0,
+        cost: float | None = None,
+        source: tuple[str, int] | None = None,
+        blocks: bool = True,
+        **more: Any,
+    ) -> None:
+        """The host asks for work on a stream and goes on."""
+        device = stream.device
+        self.check(device)
+        self.leave_backward()
+        asked = None
+        if self.capture is None:
+            asked = self.spend(self.host.op if cost is None else cost, name, source)
+            ends = stream.queue
+            while ends and ends[0] <= self.now:
+                ends.popleft()
+            if len(ends) >= QUEUE:
+                self.wait_until(ends[len(ends) - QUEUE], "queue is full", source)
+        ready = max(stream.tail + GAP if stream.tail > self.now else self.now, self.now)
+        ready = max(ready, stream.tail)
+        if engine is None:
+            start = device.place(ready, length, share)
+            row = stream.name
+        else:
+            start = max(ready, device.engines[engine])
+            device.engines[engine] = start + length
+            row = f"cuda:{device.index} {ENGINES[engine]}"
+        stream.tail = start + length
+        stream.queue.append(stream.tail)
+        number = self.span(
+            kind,
+            name,
+            row,
+            start,
+            stream.tail,
+            device=device.index,
+            stream=stream.handle,
+            source=source,
+            **more,
+        )
+        self.arrow(asked, number, "launch")
+        for before in stream.waits:
+            self.arrow(before, number, "event")
+        stream.waits.clear()
+        stream.last = number
+        stream.clock.update({a: t for a, t in self.clock.items() if t > stream.clock.get(a, 0)})
+        stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
+        if blocks and blocking() and self.capture is None:
+            self.synchronise(stream, source=source)
+
+    def wait_until(self, time: float, why: str, source: Any = None) -> int | None:
+        """The host stands still until a time."""
+        start, self.now = self.now, max(self.now, time)
+        if self.now > start:
+            return self.span("sync", why, "host", start, self.now, source=source)
+        return None
+
+    def learn(self, clock: Clock) -> None:
+        """The host knows now what somebody knew."""
+        for actor, tick in clock.items():
+            if tick > self.clock.get(actor, 0):
+                self.clock[actor] = tick
+
+    def synchronise(self, stream: Stream, why: str = "synchronize", source: Any = None) -> None:
+        """The host waits for all that a stream was given."""
+        if self.capture is not None:
+            raise AcceleratorError(CAPTURING)
+        self.leave_backward()
+        waited = self.wait_until(stream.tail, why, source)
+        if waited is not None:
+            self.arrow(stream.last, waited, "sync")
+        self.now += self.host.synchronise
+        self.learn(stream.clock)
+        self.check(stream.device)
+
+    def synchronise_device(self, device: SimulatedDevice, source: Any = None) -> None:
+        """The host waits for all streams of a device."""
+        for stream in device.streams:
+            if stream.tail > self.now:
+                self.synchronise(stream, source=source)
+            self.learn(stream.clock)
+        self.leave_backward()
+        self.check(device)
+
+    # -- events -------------------------------------------------------------------------------
+
+    def record(self, event: Event, stream: Stream) -> None:
+        """Marks the end of what a stream has been given so far."""
+        self.check(stream.device)
+        self.now += 1.0
+        event.time = max(stream.tail, self.now)
+        event.clock = dict(stream.clock)
+        for actor, tick in self.clock.items():
+            event.clock[actor] = max(tick, event.clock.get(actor, 0))
+        event.span, event.device = stream.last, stream.device
+
+    def wait(self, stream: Stream, event: Event) -> None:
+        """What a stream is given from now on waits for an event."""
+        if event.time is None:
+            return  # as CUDA has it: an event that was never recorded is done
+        self.now += 1.0
+        if event.time > max(stream.tail, self.now):
+            start = max(stream.tail, self.now)
+            self.span(
+                "wait",
+                "wait for an event",
+                stream.name,
+                start,
+                event.time,
+                device=stream.device.index,
+                stream=stream.handle,
+            )
+            stream.tail = event.time
+        if event.span is not None:
+            stream.waits.append(event.span)
+        for actor, tick in event.clock.items():
+            if tick > stream.clock.get(actor, 0):
+                stream.clock[actor] = tick
+
+    def reached(self, event: Event) -> bool:
+        """Whether a mark is in the past; the host learns that it is."""
+        if event.time is None:
+            return True
+        if event.time <= self.now:
+            self.learn(event.clock)
+            return True
+        return False
+
+    # -- backward passes ----------------------------------------------------------------------
+
+    def leave_backward(self) -> None:
+        """After a backward pass, streams in use wait for those it used, as PyTorch's engine does."""
+        if not self.backward or self.local.in_backward():
+            return
+        used, self.backward = self.backward, set()
+        for device in {s.device for s in used}:
+            current = self.stream_of(device)
+            for stream in used:
+                if stream is not current:
+                    mark = Event()
+                    self.record(mark, stream)
+                    self.wait(current, mark)
+
+    def memory_point(self, device: SimulatedDevice) -> None:
+        """Writes down how much memory is in use."""
+        if self.recording:
+            points, memory = self.timeline.memory, device.memory
+            points.append(
+                MemoryPoint(
+                    self.now,
+                    device.index,
+                    memory.statistics["allocated_bytes"].current,
+                    memory.reserved,
+                )
+            )
+            if len(points) > KEPT:
+                del points[: KEPT // 10]
+
+
+class _Chosen(threading.local):
+    """What each thread has chosen: a device, and a stream of each."""
+
+    device = 0
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+        self.in_backward: Callable[[], bool] = lambda: False
+
+
+ENGINES = {"to device": "copies to it", "to host": "copies to the host", "peer": "copies to a peer"}
+DEVICE_ASSERT = (
+    "CUDA error: device-side assert triggered\n"
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
+    "below might be incorrect.\n"
+    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
+CAPTURING = (
+    "CUDA error: operation not permitted when stream is capturing\n"
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
+    "below might be incorrect.\n"
+    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
+
+
+def blocking() -> bool:
+    """Whether the environment asks for the end of each kernel to be waited for."""
+    return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
+
+
+def users_line() -> tuple[str, int] | None:
+    """The file and line outside of this package that is being run."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+__all__ = [
+    "Event",
+    "Machine",
+    "SimulatedDevice",
+    "Stream",
+    "blocking",
+    "copy_time",
+    "kernel_time",
+    "np",
+    "users_line",
+]

@@ -1,0 +1,136 @@
+"""Who read and wrote which memory, and whether anything made one wait for the other.
+
+Each stream is an actor, and so is the host. A vector clock says for every actor how far the others
+have come for sure (Lamport 1978, Mattern 1989): a launch tells the stream what the host knows, an
+event tells the stream that waits what the recording one had done, a synchronisation tells the host.
+Two accesses of one place, one of them a write, with neither before the other are a race, whatever
+the times were in this run.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from toytorch.facts.trace import RaceError
+
+HOST = 0  # the actor that Python is
+EXACT: Any = 10_000  # how hard NumPy may think about whether two views share an element
+
+Clock = dict[int, int]  # actor: how many of its accesses are done
+
+
+class RaceWarning(UserWarning):
+    """A race, where `simulate(races="warn")` asked for warnings."""
+
+
+@dataclass(slots=True)
+class Access:
+    """One read or write of part of a memory; `low` and `high` are bytes from its start."""
+
+    actor: int
+    tick: int
+    writes: bool
+    low: int
+    high: int
+    what: str  # the op, or "copy to the host"
+    where: str  # the stream, in words
+    source: tuple[str, int] | None
+    view: Any = None  # the array, while it is there: views that interleave may share nothing
+
+    def before(self, clock: Clock) -> bool:
+        """Whether it is done for sure for whoever has that clock."""
+        return clock.get(self.actor, 0) >= self.tick
+
+    def meets(self, other: Access) -> bool:
+        """Whether they touch a place in common and one of them writes."""
+        if not (self.writes or other.writes) or self.low >= other.high or other.low >= self.high:
+            return False
+        if self.view is None or other.view is None:
+            return True
+        try:
+            return bool(np.shares_memory(self.view, other.view, max_work=EXACT))
+        except np.exceptions.TooHardError:
+            return True
+
+    def __str__(self) -> str:
+        line = "an unknown line" if self.source is None else f"{self.source[0]}:{self.source[1]}"
+        return f"{self.what} {'writes' if self.writes else 'reads'} it on {self.where} ({line})"
+
+
+@dataclass(slots=True)
+class Race:
+    """Two accesses that nothing puts in order."""
+
+    memory: str  # what they meet in, in words
+    first: Access
+    second: Access
+    advice: str
+
+    def __str__(self) -> str:
+        return (
+            f"race on {self.memory}:\n  {self.first}\n  {self.second}\n"
+            f"Nothing makes one wait for the other. {self.advice}"
+        )
+
+
+MOST = 4096  # accesses of one actor that are remembered for one memory
+
+
+@dataclass(slots=True)
+class History:
+    """The accesses of one memory that later ones may race with, by actor."""
+
+    size: int
+    accesses: dict[int, dict[Any, Access]] = field(default_factory=dict)
+
+    def add(self, access: Access, clock: Clock) -> Access | None:
+        """Takes an access in; what it races with, if anything."""
+        found = None
+        for actor, theirs in self.accesses.items():
+            if actor != access.actor:
+                for old in theirs.values():
+                    if not old.before(clock) and old.meets(access):
+                        found = old
+                        break
+        if access.writes and access.low == 0 and access.high >= self.size and found is None:
+            self.accesses.clear()  # all others are before it
+        own = self.accesses.setdefault(access.actor, {})
+        strides = None if access.view is None else access.view.strides
+        own[access.writes, access.low, access.high, strides] = access
+        if len(own) > MOST:
+            del own[next(iter(own))]
+        return found
+
+    def open_for(self, clock: Clock) -> list[Access]:
+        """What is not done for sure for whoever has that clock."""
+        return [a for own in self.accesses.values() for a in own.values() if not a.before(clock)]
+
+
+class Races:
+    """What to do about races, and those that were found."""
+
+    HOW = ("error", "warn", "list", "ignore")
+
+    def __init__(self, how: str = "error") -> None:
+        if how not in self.HOW:
+            raise ValueError(f"races must be one of {', '.join(self.HOW)}, not {how!r}")
+        self.how = how
+        self.found: list[Race] = []
+        self._known: set[Any] = set()
+
+    def report(self, race: Race) -> None:
+        """Keeps a race once for each pair of lines; raises RaceError or warns where asked to."""
+        pair = (race.first.source, race.first.what, race.second.source, race.second.what)
+        if self.how == "ignore":
+            return
+        if pair not in self._known:
+            self._known.add(pair)
+            self.found.append(race)
+            if self.how == "warn":
+                warnings.warn(str(race), RaceWarning, stacklevel=2)
+        if self.how == "error":
+            raise RaceError(str(race))

@@ -1,0 +1,50 @@
+"""Names for parts of a program, which NVIDIA's profilers show. Like `torch.cuda.nvtx`.
+
+On simulated devices they are spans of the timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from toytorch.backends.simulator import backend as simulator
+
+_open: list[tuple[str, float]] = []
+
+
+def range_push(msg: str) -> int:
+    """Begins a named part; how many are open around it."""
+    machine = None if simulator.current is None else simulator.current.machine
+    _open.append((msg, 0.0 if machine is None else machine.now))
+    return len(_open) - 1
+
+
+def range_pop() -> int:
+    """Ends the innermost named part; how many are still open."""
+    if not _open:
+        return -2
+    name, start = _open.pop()
+    if simulator.current is not None:
+        machine = simulator.current.machine
+        machine.span("host", name, "named parts", start, machine.now)
+    return len(_open)
+
+
+def mark(msg: str) -> None:
+    """A named point in time."""
+    range_push(msg)
+    range_pop()
+
+
+@contextmanager
+def range(msg: str, *args: object, **kwargs: object) -> Iterator[None]:
+    """A context that is a named part; `msg` is a format for the arguments."""
+    range_push(msg.format(*args, **kwargs))
+    try:
+        yield
+    finally:
+        range_pop()
+
+
+__all__ = ["mark", "range", "range_pop", "range_push"]
