@@ -8,17 +8,21 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.backends import base
 from toytorch.backends.simulator.races import RaceWarning
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.cuda.emulator.check import compiled
-from toytorch.cuda.emulator.errors import Source
+from toytorch.cuda.emulator.errors import KernelError, Source
 from toytorch.cuda.emulator.launch import Size, dims, launch, number
 from toytorch.cuda.emulator.program import Program
 from toytorch.cuda.emulator.report import Launch
 from toytorch.cuda.emulator.types import Pointer
 from toytorch.facts.trace import RaceError
+
+HOST = (np.ndarray, np.generic)
 
 
 class Kernel:
@@ -72,19 +76,58 @@ class Kernel:
         """Launches as `cupy.RawKernel` does; the report of an emulation."""
         shared = self.shared_mem if shared_mem is None else shared_mem
         arguments = [arrays_of(argument) for argument in args]
-        if any(is_on_card(argument) for argument in arguments):
-            self.on_card(dims(grid, "grid"), dims(block, "block"), arguments, shared)
-            return None
-        done = launch(self.program, self.source, grid, block, arguments, shared)
-        for argument, (_, type) in zip(args, self.program.kernel.parameters):
-            if isinstance(argument, Tensor) and isinstance(type, Pointer) and not type.const:
-                bump(argument)  # what autograd saved of it is no longer what was saved
+        backend = base.of_kind("cuda")
+        there = [a for a in arguments if hasattr(a, "dtype") and not isinstance(a, HOST)]
+        if any(isinstance(a, backend.array_type) for a in there):
+            if any(isinstance(a, np.ndarray) for a in arguments):
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two devices, "
+                    f"{backend.device(there[0])} and cpu!"
+                )
+            if not hasattr(backend, "launch"):
+                self.on_card(dims(grid, "grid"), dims(block, "block"), arguments, shared)
+                self.wrote(args)
+                return None
+            done = self.simulated(backend, grid, block, arguments, shared)
+        else:
+            done = launch(self.program, self.source, grid, block, arguments, shared)
+        self.wrote(args)
         if done.races and self.races != "list":
             text = "\n".join(str(race) for race in done.races)
             if self.races == "error":
                 raise RaceError(text)
             warnings.warn(text, RaceWarning, stacklevel=2)
         return done
+
+    def wrote(self, args: Sequence[Any]) -> None:
+        """Counts a write for every tensor that the kernel may have written to."""
+        for argument, (_, type) in zip(args, self.program.kernel.parameters):
+            if isinstance(argument, Tensor) and isinstance(type, Pointer) and not type.const:
+                bump(argument)  # what autograd saved of it is no longer what was saved
+
+    def simulated(
+        self, backend: Any, grid: Size, block: Size, arguments: list[Any], shared_mem: int
+    ) -> Launch:
+        """Emulates on a simulated device, whose stream is charged with it. Faults are reported at
+        once, where a card would be silent or say it later."""
+        found: list[Launch | KernelError] = []
+
+        def run(*given: Any) -> None:
+            try:
+                found.append(launch(self.program, self.source, grid, block, given, shared_mem))
+            except KernelError as error:
+                found.append(error)
+
+        parameters = self.program.kernel.parameters
+        writes = [
+            argument
+            for argument, (_, type) in zip(arguments, parameters)
+            if isinstance(type, Pointer) and not type.const and argument is not None
+        ]
+        backend.launch(self.name, run, tuple(arguments), writes=writes)
+        if isinstance(found[0], KernelError):
+            raise found[0]
+        return found[0]
 
     # on a card
 
@@ -115,11 +158,6 @@ def arrays_of(argument: Any) -> Any:
     if not isinstance(argument, Tensor):
         return argument
     return argument._array
-
-
-def is_on_card(argument: Any) -> bool:
-    """Whether an argument is an array of CuPy."""
-    return type(argument).__module__.partition(".")[0] == "cupy"
 
 
 # What NVIDIA's run-time compiler lacks without the host's headers, and the emulator knows.

@@ -98,6 +98,7 @@ class _Launcher:
             grid=self.geometry.grid,
             block=self.geometry.block,
             shared_bytes=self.block_bytes(),
+            begin=self.program.kernel.at[0],
             lines=dict(self.system.counts.lines),
             races=list(self.system.races.found.values()),
             findings=list(self.system.findings.values()),

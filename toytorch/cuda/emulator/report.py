@@ -55,6 +55,7 @@ class Launch:
     grid: Dim
     block: Dim
     shared_bytes: int
+    begin: int  # the line of the kernel's name
     lines: dict[int, LineCounts]
     races: list[Race] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -89,6 +90,10 @@ class Launch:
     def __str__(self) -> str:
         return "\n".join([*self._head(), "", *self._table(), "", *self._foot()])
 
+    def shown_lines(self) -> range:
+        """From the first line that ran, or the kernel's name before it, to the last."""
+        return range(min([self.begin, *self.lines]), max([self.begin, *self.lines]) + 1)
+
     # the text
 
     def _head(self) -> list[str]:
@@ -103,7 +108,7 @@ class Launch:
             return ["(nothing ran)"]
         columns = [name for name in COLUMNS if any(cell(c, name) for c in self.lines.values())]
         rows = []
-        for number in range(min(self.lines), max(self.lines) + 1):
+        for number in self.shown_lines():
             counts = self.lines.get(number)
             cells = [cell(counts, name) if counts else "" for name in columns]
             rows.append([str(number), *cells, self.source.line(number).expandtabs(4)])

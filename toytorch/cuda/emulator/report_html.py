@@ -53,8 +53,7 @@ def page(launch: Launch) -> str:
     wrong = {line for race in launch.races for line in race.lines}
     wrong |= {finding.line for finding in launch.findings}
     rows = []
-    last = max(launch.lines, default=0)
-    for number in range(min(launch.lines, default=1), last + 1):
+    for number in launch.shown_lines():
         counts = launch.lines.get(number)
         cells = "".join(
             f"<td>{_bar(counts, name, color, most[name])}</td>" for name, _, color in shown
