@@ -97,6 +97,11 @@ class CallChecker(ExpressionChecker):
         if name in ("__ldg", "__ldcs", "__ldca", "__ldcg"):
             self.arity(node, 1)
             return self.read(self._pointed(node), node.at)
+        if name == "static_assert":
+            self.arity(node, 1, 2)
+            if not self.whole(node.arguments[0], "what is asserted"):
+                raise CompileError("static assertion failed", node.at)
+            return p.Convert(VOID, node.at, self.constant(INT, 0, node.at))
         if name in ("printf", "assert"):
             return self.text_call(node)
         if name in MAKE:

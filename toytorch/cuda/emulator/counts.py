@@ -93,7 +93,7 @@ class Counts:
             counts.sectors += touched * threads.warps
             counts.least_sectors += touched * threads.warps
             return
-        rows = threads.by_warp(offset // SECTOR)
+        rows = threads.by_warp(offset >> 5)
         sectors = distinct(rows)
         if size > SECTOR:
             sectors = sectors * (size // SECTOR)
@@ -116,7 +116,7 @@ class Counts:
             counts.least_wavefronts += threads.warps
             counts.bank_conflict = max(counts.bank_conflict, 1)
             return
-        rows = threads.by_warp(offset // WORD).reshape(-1, WARP // parts)
+        rows = threads.by_warp(offset >> 2).reshape(-1, WARP // parts)
         if parts > 1:
             rows = (rows[:, :, None] + np.arange(parts)).reshape(len(rows), WARP)
         ways = conflicts(rows)
@@ -131,9 +131,10 @@ def distinct(rows: Array) -> Any:
     >>> distinct(np.array([[1, 1, 2, 1], [4, 4, 4, 4]])).tolist()
     [2, 1]
     """
-    steps = np.diff(rows, axis=1)
+    steps = rows[:, 1:] - rows[:, :-1]
     if (steps < 0).any():
-        steps = np.diff(np.sort(rows, axis=1), axis=1)
+        rows = np.sort(rows, axis=1)
+        steps = rows[:, 1:] - rows[:, :-1]
     return np.count_nonzero(steps, axis=1) + 1
 
 
@@ -143,14 +144,15 @@ def conflicts(rows: Array) -> Any:
     >>> conflicts(np.array([[0, 1, 2], [0, 32, 64], [5, 5, 5]])).tolist()
     [1, 3, 1]
     """
-    steps = np.diff(rows, axis=1)
+    steps = rows[:, 1:] - rows[:, :-1]
     if (steps < 0).any():
         rows = np.sort(rows, axis=1)
-        steps = np.diff(rows, axis=1)
+        steps = rows[:, 1:] - rows[:, :-1]
     elif rows.shape[1] <= BANKS and (steps <= 1).all():
         return np.ones(len(rows), np.int64)  # neighbours, or the same word for many
-    new = np.concatenate([np.ones((len(rows), 1), bool), steps != 0], axis=1)
-    places = np.arange(len(rows))[:, None] * BANKS + rows % BANKS
+    new = np.ones(rows.shape, bool)
+    np.not_equal(steps, 0, out=new[:, 1:])
+    places = np.arange(len(rows))[:, None] * BANKS + (rows & (BANKS - 1))
     counted = np.bincount(places[new], minlength=len(rows) * BANKS)
     return counted.reshape(-1, BANKS).max(axis=1)
 

@@ -71,7 +71,7 @@ class Memory:
 
     def flat(self, offset: Array, threads: Threads, size: int) -> Any:
         """Where in `view` the elements of `size` bytes at these bytes are."""
-        index = offset // size
+        index = offset >> (size.bit_length() - 1)  # sizes are powers of 2, and shifts are fast
         if self.space == "shared":
             return index + threads.blocks * (self.stride // size)
         if self.space == "local":
@@ -275,6 +275,8 @@ class MemorySystem:
         who, count = _first(outside), int(np.sum(outside)) if np.ndim(outside) else threads.count
         index = int(offset[who] if isinstance(offset, np.ndarray) else offset) // memory.item
         others = f" ({count - 1} more threads like it)" if count > 1 else ""
+        if not memory.size and memory.space == "shared":
+            others += ": the launch gives it no bytes, see shared_mem"
         self.fail(
             f"Invalid __{memory.space}__ {verb} of size {type.size} bytes at {{place}}, {{thread}}, "
             f"index {index} of {memory.size // memory.item} elements of `{memory.name}`{others}",

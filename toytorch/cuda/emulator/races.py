@@ -20,7 +20,8 @@ from toytorch.cuda.emulator.errors import At
 from toytorch.cuda.emulator.threads import Dim, Geometry, Threads
 from toytorch.facts.hints import Array
 
-STEP = 1 << 20  # one barrier of a block on its clock
+SHIFT = 20
+STEP = 1 << SHIFT  # one barrier of a block on its clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Race:
     after: Access
     file: str
     count: int = 1
+    same_warp: bool = False
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -56,7 +58,9 @@ class Race:
     def __str__(self) -> str:
         if self.before.block != self.after.block:
             why = "blocks of one launch are not ordered"
-        elif self.space == "shared" or self.before.block == self.after.block:
+        elif self.same_warp:
+            why = "no __syncwarp() or __syncthreads() between them"
+        else:
             why = "no __syncthreads() between them"
         return (
             f"Race on __{self.space}__ memory: {self.before} `{self.memory}[{self.index}]` at "
@@ -113,7 +117,7 @@ class Shadow:
         if marks is None:
             return None
         clock, now = marks.clock[index], threads.pick(threads.batch.clock)
-        recent = clock // STEP >= now // STEP
+        recent = clock >> SHIFT >= now >> SHIFT
         if self.private and not recent.any():
             return None
         numbers = threads.numbers
@@ -138,7 +142,7 @@ class Shadow:
         marks, numbers = self.of(kind), threads.numbers
         now = threads.pick(threads.batch.clock)
         low, high, clock = marks.low[index], marks.high[index], marks.clock[index]
-        stay = clock // STEP >= now // STEP
+        stay = clock >> SHIFT >= now >> SHIFT
         if self.private and not stay.any():  # the first of its kind since the last barrier
             first = last = numbers
             first_site: Any = site
@@ -183,13 +187,17 @@ class RaceLog:
         """Sides are (kind, site, number of the thread)."""
         key = (memory, before[0], line_of(before[1]), after[0], line_of(after[1]))
         old = self.found.get(key)
+        same_warp = before[2] >> 5 == after[2] >> 5
         sides = []
         for kind, site, number in (before, after):
             thread, block = self.geometry.name(number)
             sides.append(Access(kind, line_of(site), thread, block))
         if old is not None:
             index, sides, count = old.index, [old.before, old.after], old.count + count
-        self.found[key] = Race(space, memory, index, sides[0], sides[1], self.file, count)
+            same_warp = old.same_warp
+        self.found[key] = Race(
+            space, memory, index, sides[0], sides[1], self.file, count, same_warp
+        )
 
 
 def site_of(at: At) -> int:

@@ -306,7 +306,12 @@ class Runner:
         arguments = [self.value(argument, threads, frame) for argument in node.arguments]
         inner = self.frame(node.function, arguments, threads)
         assert node.function.body is not None
-        self.block(node.function.body, threads, inner)
+        left = self.block(node.function.body, threads, inner)
+        if left.count and not isinstance(node.type, Void):
+            self.system.note(
+                ("result", node.at), node.at,
+                f"{node.function.name} ends without a result, and one is read", left, 0, left.count,
+            )  # fmt: skip
         value = inner.values[-1]
         if isinstance(value, tuple):
             return tuple(threads.pick(part) for part in value)
