@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toytorch.cuda.emulator.access import RACING, MemorySystem
 from toytorch.cuda.emulator.counts import Counts
 from toytorch.cuda.emulator.errors import Source
-from toytorch.cuda.emulator.memory import RACING, Memory, MemorySystem
+from toytorch.cuda.emulator.memory import Memory
 from toytorch.cuda.emulator.threads import Batch, Geometry, Threads
 from toytorch.cuda.emulator.types import INT
 from toytorch.cuda.emulator.warps import block_barrier, warp_barrier

@@ -14,9 +14,10 @@ from toytorch.backends import base
 from toytorch.backends.simulator.races import RaceWarning
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
+from toytorch.cuda.emulator.arguments import number
 from toytorch.cuda.emulator.check import compiled
 from toytorch.cuda.emulator.errors import KernelError, Source
-from toytorch.cuda.emulator.launch import Size, dims, launch, number
+from toytorch.cuda.emulator.launch import Size, dims, launch
 from toytorch.cuda.emulator.program import Program
 from toytorch.cuda.emulator.report import Launch
 from toytorch.cuda.emulator.types import Pointer

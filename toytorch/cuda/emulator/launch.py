@@ -10,20 +10,18 @@ from typing import Any
 import numpy as np
 
 from toytorch.cuda.emulator import program as p
+from toytorch.cuda.emulator.access import MemorySystem
+from toytorch.cuda.emulator.arguments import bound, dtype_of
 from toytorch.cuda.emulator.counts import Counts
 from toytorch.cuda.emulator.errors import Source
-from toytorch.cuda.emulator.memory import Memory, MemorySystem
+from toytorch.cuda.emulator.memory import Memory
 from toytorch.cuda.emulator.report import Launch, Snapshot
 from toytorch.cuda.emulator.run import Runner
 from toytorch.cuda.emulator.threads import Batch, Dim, Geometry
 from toytorch.cuda.emulator.types import (
-    BOOL,
     Array,
-    Pointer,
-    Scalar,
     Type,
     Vector,
-    Void,
     element_of,
 )
 
@@ -117,7 +115,7 @@ class _Launcher:
         for number, memory in enumerate(self.program.memories):
             if memory.space == "constant":
                 element = element_of(memory.type)
-                data = np.array(memory.values, _dtype(element)).view(np.uint8)
+                data = np.array(memory.values, dtype_of(element)).view(np.uint8)
                 made = Memory(
                     memory.name, "constant", memory.type.size, element.size, 1, data, False
                 )
@@ -157,7 +155,7 @@ class _Launcher:
         declared = [m for m in self.program.memories if m.space == "shared"]
         contents = {}
         for memory, made in zip(declared, self.shared):
-            dtype = _dtype(element_of(memory.type))
+            dtype = dtype_of(element_of(memory.type))
             count = made.size // dtype.itemsize
             values = made.view(dtype)[:count].copy()
             bytes_known = np.repeat(made.known, made.known_size)[: count * dtype.itemsize]
@@ -203,80 +201,6 @@ def check_geometry(geometry: Geometry, program: p.Program, shared_mem: int) -> N
             f"a block may have {SHARED_LIMIT} bytes of shared memory, and {static + shared_mem} "
             "are asked for"
         )
-
-
-# arguments
-
-
-def bound(function: p.Function, arguments: Sequence[Any], system: MemorySystem) -> list[Any]:
-    """Numbers, and addresses of arrays, that the kernel's parameters get."""
-    wanted = function.parameters
-    if len(arguments) != len(wanted):
-        names = ", ".join(f"{type} {name}" for name, type in wanted)
-        raise TypeError(
-            f"{function.name}({names}) takes {len(wanted)} arguments, and got {len(arguments)}"
-        )
-    seen: dict[tuple[int, int], Memory] = {}
-    addresses: dict[tuple[int, int], Any] = {}
-    found = []
-    for (name, type), value in zip(wanted, arguments):
-        if not isinstance(type, Pointer):
-            found.append(number(name, type, value))
-            continue
-        if value is None:
-            found.append(np.int64(0))
-            continue
-        check_array(name, type, value)
-        key = (value.__array_interface__["data"][0], value.nbytes)
-        if key not in addresses:
-            item = value.dtype.itemsize
-            data = value.reshape(-1).view(np.uint8)
-            seen[key] = Memory(name, "global", value.nbytes, item, 1, data, value.flags.writeable)
-            addresses[key] = np.int64(system.add(seen[key]))
-        if not type.const:  # what is only read cannot race
-            system.track(seen[key])
-        found.append(addresses[key])
-    return found
-
-
-def number(name: str, type: Type, value: Any) -> Any:
-    """A number as a parameter's type; TypeError where that would change it."""
-    if not isinstance(type, Scalar):
-        raise TypeError(f"`{name}` is '{type}': only numbers and arrays can be passed")
-    kind = np.asarray(value).dtype.kind if np.ndim(value) == 0 else "array"
-    if kind not in "biuf" or (kind == "f" and not type.is_float):
-        raise TypeError(f"`{name}` is '{type}', and got {value!r}")
-    if not type.is_float and type != BOOL:
-        limits = np.iinfo(type.dtype)
-        if not limits.min <= int(value) <= limits.max:
-            raise OverflowError(f"`{name}` is '{type}', and {value!r} does not fit")
-    return type.dtype.type(value)
-
-
-def check_array(name: str, type: Pointer, value: Any) -> None:
-    """TypeError or ValueError where an array is not what a pointer says."""
-    if not isinstance(value, np.ndarray):
-        raise TypeError(f"`{name}` is '{type}', and got {value!r}: give a tensor or an array")
-    if isinstance(type.target, Void):
-        wanted = None
-    elif isinstance(type.target, Vector):
-        wanted = type.target.element.dtype
-    else:
-        wanted = _dtype(type.target)
-    if wanted is not None and value.dtype != wanted:
-        raise TypeError(
-            f"`{name}` is '{type}', elements of {wanted}, and the array has {value.dtype}"
-        )
-    if not value.flags.c_contiguous:
-        raise ValueError(
-            f"`{name}` is not contiguous: a kernel sees memory, no strides. Call .contiguous()"
-        )
-
-
-def _dtype(type: Type) -> Any:
-    if isinstance(type, Vector):
-        return type.element.dtype
-    return type.dtype if isinstance(type, Scalar) else np.dtype(np.int64)
 
 
 def _item(type: Type) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from toytorch.cuda.emulator.access import Finding
 from toytorch.cuda.emulator.counts import LineCounts, short
 from toytorch.cuda.emulator.errors import Source
-from toytorch.cuda.emulator.memory import Finding
 from toytorch.cuda.emulator.races import Race
 from toytorch.cuda.emulator.threads import Dim
 

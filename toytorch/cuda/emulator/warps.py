@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.cuda.emulator.access import MemorySystem
 from toytorch.cuda.emulator.errors import At
-from toytorch.cuda.emulator.memory import MemorySystem
 from toytorch.cuda.emulator.races import STEP
 from toytorch.cuda.emulator.threads import WARP, Threads
 from toytorch.facts.hints import Array
