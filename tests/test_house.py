@@ -91,6 +91,8 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "profiler/": ("keys of a trace that Chrome reads", "stack cat"),
     "serialization/storages.py": ("a flag in archives", "neg"),
     "vision/transforms/values.py": ("words of `value=`", "random"),
+    "viz/device/chrome_trace.py": ("a field of the trace event format", "cat"),
+    "viz/device/timeline_read.py": ("kinds of spans", "copy"),
     "viz/graph/graph_picture.py": ("the program of Graphviz", "dot"),
 }
 

@@ -8,9 +8,11 @@ What it computes is NumPy's.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -44,7 +46,8 @@ TAKE_NUMPY = frozenset(
 ARRAYS = frozenset(words("a x arr ary m prototype A v"))
 FREE = TAKE_NUMPY | frozenset(
     words(
-        "isscalar tile full_like can_cast min_scalar_type iscomplexobj isrealobj atleast_1d diag ones_like "
+        "tril_indices triu_indices isscalar tile full_like can_cast min_scalar_type iscomplexobj "
+        "isrealobj atleast_1d diag ones_like "
         "zeros_like"
     )
 )
@@ -149,6 +152,16 @@ def quiet_linalg(compute: Callable[..., Any]) -> Callable[..., Any]:
 CONFIG = {"linalg": "ignore"}
 
 
+@contextmanager
+def errstate(*, linalg: str) -> Iterator[None]:
+    """`cupyx.errstate`, as far as decompositions ask for it."""
+    before, CONFIG["linalg"] = CONFIG["linalg"], linalg
+    try:
+        yield
+    finally:
+        CONFIG["linalg"] = before
+
+
 def scatter_add(a: Any, slices: Any, value: Any) -> None:
     scatter(a, slices, value, "add")
 
@@ -191,6 +204,13 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return condition.nonzero()
     return WHERE(condition.astype("?", copy=False), x, y)
+
+
+def as_strided(x: Any, shape: Any = None, strides: Any = None) -> Any:
+    """`cupy.lib.stride_tricks.as_strided`: an array over the same memory, which has no base."""
+    shape = x.shape if shape is None else tuple(shape)
+    strides = x.strides if strides is None else tuple(strides)
+    return ndarray(shape, x.dtype, x.data, strides)
 
 
 class Device:
@@ -267,6 +287,7 @@ class Pool:
         pass
 
 
+@functools.cache
 def made() -> Any:
     """The module."""
     table = json.loads(TABLE.read_text())
@@ -296,6 +317,7 @@ def made() -> Any:
             )  # fmt: skip
     cupy.linalg, cupy.fft = homes["cupy.linalg"], homes["cupy.fft"]
     cupy.lib = SimpleNamespace(stride_tricks=homes["cupy.lib.stride_tricks"])
+    cupy.lib.stride_tricks.as_strided = as_strided
     cupy.special = homes["cupyx.scipy.special"]
     cupy.ndarray = ndarray
     ndarray.module = cupy
@@ -306,6 +328,7 @@ def made() -> Any:
     ):
         setattr(cupy, word, getattr(np, word))
     cupy.where = where
+    cupy.errstate = errstate
     cupy.asnumpy = lambda a, stream=None, order="C", out=None, *, blocking=True: np.array(
         unwrap(a), order=order
     )

@@ -27,7 +27,9 @@ import pytest
 from tests.cuda.stand_in_array import ndarray
 
 HEADER = Path(__file__).parents[1] / "loops" / "cuda_on_cpu.h"
-HEAD = re.compile(r"__global__ void(?: __launch_bounds__\((\d+)[^)]*\))?\s+(\w+)\((.*?)\) \{", re.S)
+HEAD = re.compile(
+    r"__global__ void(?: __launch_bounds__\((\d+)[^)]*\))?\s+(\w+)\((.*?)\)\s*\{", re.S
+)
 TYPES = {  # NumPy's name of a parameter's type in CUDA C
     "float": "float32", "double": "float64", "long long": "int64", "int": "int32",
     "unsigned long long": "uint64", "unsigned int": "uint32", "unsigned": "uint32",

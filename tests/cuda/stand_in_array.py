@@ -90,9 +90,11 @@ class Flags:
 
 def memory_of(array: Any) -> Memory:
     """The memory that an array lies in."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    buffer = getattr(array.base, "obj", array.base)
+    below = array.base
+    while isinstance(below, np.ndarray) or type(below).__name__ == "DummyArray":
+        array = below if isinstance(below, np.ndarray) else array  # the other is as_strided's
+        below = below.base
+    buffer = getattr(below, "obj", below)
     return getattr(buffer, "memory", None) or Memory(array)
 
 
@@ -127,6 +129,13 @@ def has_numpy(given: Any) -> bool:
     return isinstance(given, np.ndarray)
 
 
+def typed(x: Any, kind: Any) -> Any:
+    """An operand in the type of a loop; Python's numbers have to fit into it."""
+    if isinstance(x, ndarray):
+        return x._numpy.astype(kind)
+    return np.asarray(x).astype(kind) if isinstance(x, np.generic) else np.asarray(x, kind)
+
+
 class Ufunc:
     """A ufunc of CuPy: the record is that of the table, `compute` what NumPy has for it."""
 
@@ -159,14 +168,8 @@ class Ufunc:
             if x is not None and not isinstance(x, ndarray):
                 raise TypeError(f"Unsupported type {type(x)}")
         takes, gives = self.loop(given, dtype)
-        arrays = []
-        for x, char in zip(given, takes):
-            kind = type_of(char)
-            arrays.append(
-                x._numpy.astype(kind) if isinstance(x, ndarray) else np.asarray(x).astype(kind)
-                if isinstance(x, np.generic) else np.asarray(x, kind)
-            )  # fmt: skip
         with np.errstate(all="ignore"):
+            arrays = [typed(x, type_of(char)) for x, char in zip(given, takes)]
             made = self.compute(*arrays)
         results = []
         for k, m in enumerate(made if self.nout > 1 else (made,)):

@@ -140,6 +140,17 @@ def attempt(xp: Any, name: str, *args: Any) -> Any:
     return None if kernel is None else kernel(*args)
 
 
+def named(xp: Any, name: str) -> Any:
+    """A function of the module by its name, or the backend's own where the module's lacks types."""
+    return _kernels.get(xp.__name__, {}).get(f"own {name}") or getattr(xp, name)
+
+
+def guarded(xp: Any, kernel: Any) -> Any:
+    """A kernel in the backend's care, which says its errors in PyTorch's words."""
+    guard = _kernels.get(xp.__name__, {}).get("guard")
+    return kernel if guard is None else guard(kernel)
+
+
 def accumulate(xp: Any, name: str, array: Any, axis: int) -> Any:
     """The running total of a ufunc along a dimension, also where the module has none of its own."""
     made = attempt(xp, "accumulate", name, array, axis)

@@ -9,7 +9,6 @@ import numpy as np
 
 from toytorch.backends import cupy_kernels
 from toytorch.backends.cupy_runtime import CupyRuntime
-from toytorch.backends.philox import PhiloxGenerator
 from toytorch.facts.device import device as device_class
 
 
@@ -79,6 +78,14 @@ class CupyBackend:
             )
         return self.xp.cuda.Device(index)
 
+    def strict(self) -> Any:
+        """A context in which CuPy's decompositions raise LinAlgError, as NumPy's do."""
+        if self._given is not None:
+            return self._given.errstate(linalg="raise")
+        import cupyx
+
+        return cupyx.errstate(linalg="raise")
+
     def to_numpy(self, array: Any) -> Any:
         return self.xp.asnumpy(array)
 
@@ -96,7 +103,12 @@ class CupyBackend:
         while isinstance(array.base, self.xp.ndarray):
             array = array.base
         order = sorted(range(array.ndim), key=lambda i: -array.strides[i])
-        return array.transpose(order).reshape(-1)
+        dense = array.transpose(order)
+        if dense.flags.c_contiguous:
+            return dense.reshape(-1)
+        # A view that knows no base, as CuPy's `as_strided` makes them: up to its last element.
+        last = sum((n - 1) * s for n, s in zip(array.shape, array.strides) if n)
+        return self.xp.ndarray((last // array.itemsize + 1,), array.dtype, array.data)
 
     def data_ptr(self, array: Any) -> int:
         return int(array.data.ptr) if array.size else 0
@@ -106,13 +118,15 @@ class CupyBackend:
         memory = flat.data.mem
         if not isinstance(memory, cuda.UnownedMemory):
             # CuPy's own memory is rounded up; this one knows its size, which `flat` asks for.
-            where = flat.device.id
-            memory = cuda.UnownedMemory(flat.data.ptr, flat.nbytes, flat, where)
+            whole = self.flat(flat)
+            memory = cuda.UnownedMemory(whole.data.ptr, whole.nbytes, whole, whole.device.id)
         start = flat.data.ptr - memory.ptr + offset * step
         pointer = cuda.MemoryPointer(memory, start)
         return self.xp.ndarray(tuple(shape), flat.dtype, pointer, [s * step for s in strides])
 
     def generator(self, seed: int) -> Any:
+        from toytorch.backends.philox import PhiloxGenerator  # loaded where there is a card only
+
         card = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
         threads = int(card["multiProcessorCount"]) * int(card["maxThreadsPerMultiProcessor"])
         return PhiloxGenerator(self.xp, seed, threads)

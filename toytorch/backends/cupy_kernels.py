@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from toytorch.facts.trace import AcceleratorError, OutOfMemoryError
+from toytorch.loops.formula import Formula
 
 ATOMIC = {  # the types for which CuPy's `ufunc.at` exists
     "add": ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64"),
     "maximum": ("int32", "int64", "uint32", "uint64", "float32", "float64"),
     "minimum": ("int32", "int64", "uint32", "uint64", "float32", "float64"),
 }
+LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
 WIDE = {"b": "int32", "i": "int64", "u": "int64"}  # types that hold the narrow ones' values
 
 
@@ -79,20 +84,87 @@ def reduceat(xp: Any, name: str, rows: Any, starts: Any) -> Any:
     return made
 
 
+def logical(name: str) -> Callable[..., Any]:
+    """A logical function, also of complex numbers, for which CuPy's has no loop."""
+
+    def function(xp: Any, *operands: Any, out: Any = None) -> Any:
+        truths = [x != 0 if x.dtype.kind == "c" else x for x in operands]
+        return getattr(xp, name)(*truths, out=out)
+
+    return function
+
+
+def formula(xp: Any, text: Formula, params: list[str], args: tuple[Any, ...]) -> Any:
+    """A formula in one kernel; None where CuPy's functions have to do it one by one."""
+    from toytorch.loops.one_kernel import OneKernel  # loaded where there is a card only
+
+    if not OneKernel.serves(text):
+        return None
+    found = _one_kernel.get(text)
+    if found is None:
+        found = _one_kernel[text] = OneKernel(text, params)
+    return found(xp, *args)
+
+
+_one_kernel: WeakKeyDictionary[Formula, Any] = WeakKeyDictionary()
+TABLE: dict[str, Callable[..., Any]] = {
+    "accumulate": accumulate,
+    "at": at,
+    "formula": formula,
+    "reduceat": reduceat,
+    **{f"own {name}": logical(name) for name in LOGICAL},
+}
+
+
 def table(backend: Any) -> dict[str, Callable[..., Any]]:
     """The kernels, by the names under which ops `attempt` them."""
-    functions: dict[str, Callable[..., Any]] = {
-        "accumulate": accumulate,
-        "at": at,
-        "reduceat": reduceat,
-    }
-    return {name: bound(backend, function) for name, function in functions.items()}
+    made = {name: bound(backend, function) for name, function in TABLE.items()}
+    return {**made, "guard": lambda kernel: guard(backend, kernel)}
 
 
 def bound(backend: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that is given the backend's array module when it is called."""
 
-    def kernel(*args: Any) -> Any:
-        return function(backend.xp, *args)
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        return function(backend.xp, *args, **kwargs)
 
     return kernel
+
+
+# -- errors ---------------------------------------------------------------------------------------
+
+
+def guard(backend: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel whose errors have PyTorch's words; CuPy's decompositions raise inside of it.
+
+    By themselves they give unusable numbers for a singular matrix and say nothing.
+    """
+    inner = getattr(kernel, "func", kernel)
+    decomposes = "linalg" in getattr(inner, "__module__", "")
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            if decomposes:
+                with backend.strict():
+                    return kernel(*args, **kwargs)
+            return kernel(*args, **kwargs)
+        except Exception as error:
+            said = translated(backend, error)
+            if said is error:
+                raise
+            raise said from error
+
+    return guarded
+
+
+def translated(backend: Any, error: Exception) -> Exception:
+    """CuPy's error as PyTorch says it; any other as it is."""
+    cuda = backend.xp.cuda
+    if isinstance(error, cuda.memory.OutOfMemoryError):
+        return OutOfMemoryError(f"CUDA out of memory. {error}")
+    if isinstance(error, cuda.runtime.CUDARuntimeError):
+        name, _, words = str(error).partition(": ")  # "cudaErrorNoDevice: no CUDA-capable …"
+        if name == "cudaErrorMemoryAllocation":
+            return OutOfMemoryError(f"CUDA out of memory. {words}")
+        return AcceleratorError(f"CUDA error: {words or name}")
+    return error

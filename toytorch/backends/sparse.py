@@ -166,7 +166,7 @@ def sum_runs(xp: Any, values: Any, first: Any) -> Any:
         return made
     run = xp.cumsum(first) - 1
     made = xp.zeros((int(first.sum()), *values.shape[1:]), values.dtype)
-    xp.add.at(made, run, values)
+    base.at(xp, "add", made, run, values)
     return made
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.facts import syntax
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.schema import REQUIRED, Schema
@@ -82,8 +83,26 @@ class FormulaKernel:
 
             self.of_arrays = chosen
 
+    def on(self, xp: ArrayModule) -> Any:
+        """The function for arrays of a module: NumPy's, or one that tries the backend's kernel."""
+        if xp is np or not self.of_floats:
+            return self.of_arrays
+        params = [a.name for a in self.schema.args]
+        defaults = tuple(a.default for a in self.schema.args)
+
+        def chosen(*args: object) -> Any:
+            made = attempt(xp, "formula", self.formula, params, (*args, *defaults[len(args) :]))
+            return self.of_arrays(*args) if made is None else made
+
+        return chosen
+
+    @property
+    def of_floats(self) -> bool:
+        """Whether it makes floating-point numbers of such, and not a mask."""
+        return self.schema.returns == ("Tensor",)
+
     def __call__(self, xp: ArrayModule, *args: object) -> Any:
-        return self.of_arrays(*args)
+        return self.on(xp)(*args)
 
 
 def typed_numbers(schema: Schema) -> list[str]:

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of
 from toytorch.core.memory_order import ORDERS
 from toytorch.core.node_class import make_node_class
@@ -282,13 +283,12 @@ class Op:
             if hasattr(xp, "kernel_of"):  # sparse arrays: a table instead of an array module
                 return xp.kernel_of(self)
             if isinstance(kernel, str):
-                found = getattr(xp, kernel)
+                found = base.named(xp, kernel)
             elif isinstance(kernel, FormulaKernel):  # any array module answers to its functions
-                found = kernel.of_arrays
+                found = kernel.on(xp)
             else:
                 found = functools.partial(kernel, xp)
-            if xp is np:
-                found = ORDERS[self.memory](found)
+            found = ORDERS[self.memory](found) if xp is np else base.guarded(xp, found)
             self._kernels[id(xp)] = found
         return found
 

@@ -35,9 +35,10 @@ HALF = (dtypes.float16, dtypes.bfloat16)
 
 
 class Writer:
-    """Writes the function of one graph; `names` is what its source refers to."""
+    """Writes the function of one graph over an array module; `names` is what its source refers to."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, xp: Any = np) -> None:
+        self.xp = xp
         self.name, self.outputs = graph.name, graph.outputs
         inputs, outputs = graph.inputs, graph.outputs
         self.inputs = inputs = [v for v in inputs if isinstance(v.type, types.Tensor)]
@@ -46,7 +47,7 @@ class Writer:
             "__name__": "toytorch.jit",
             "asarray": np.asarray,
             "ndarray": np.ndarray,
-            "empty": np.empty,
+            "empty": xp.empty,
             "call": dispatch.call,
             "inplace": write.inplace,
             "wrap": wrap,
@@ -102,7 +103,10 @@ class Writer:
             return self.place(v)
         value = v.node.attributes["value"]
         if isinstance(value, Tensor):
-            return self.given(value._array, identifier("c", v))
+            array = value._array
+            return self.given(
+                array if self.xp is np else self.xp.asarray(array), identifier("c", v)
+            )
         if value is None or value.__class__ in (int, bool, str):
             return repr(value)
         if value.__class__ is tuple and all(i.__class__ is int for i in value):
@@ -181,13 +185,14 @@ class Writer:
                 value = v.node.attributes["value"]
                 if value is not None:
                     number = np.asarray(value) if work is None else np.asarray(value).astype(work)
+                    number = number if self.xp is np else number[()]  # a device takes it along
                     text = self.given(number, identifier("c", v))
             operands.append(text)
         out, result = node.output, ""
         simple = op.plain and len(operands) == 3 and constant(node.inputs[2]) == 1
         if simple:
             operands.pop()
-        kernel = getattr(np, op.plain) if simple else op.on_cpu
+        kernel: Any = getattr(self.xp, op.plain) if simple else self.kernel_of(op)
         if (isinstance(op.kernel, str) or simple) and isinstance(kernel, np.ufunc):
             target = self.reuse.get(out)
             result = f", out={self.place(target)}" if target is not None else ""
@@ -198,7 +203,7 @@ class Writer:
 
     def kernel(self, node: Node, op: Op) -> None:
         """The record's kernel on arrays."""
-        name = self.given(op.on_cpu, plain(op.name))
+        name = self.given(self.kernel_of(op), plain(op.name))
         args = ", ".join(map(self.use, node.inputs))
         targets = ", ".join(self.place(v) for v in node.outputs)
         comma = (
@@ -208,9 +213,13 @@ class Writer:
         for v in node.outputs:
             self.as_array(v)
 
+    def kernel_of(self, op: Op) -> Any:
+        """The record's kernel over the array module."""
+        return op.on_cpu if self.xp is np else op.kernel_on(self.xp)
+
     def as_array(self, v: Value) -> None:
         """NumPy gives a scalar where an array of no dimensions is wanted."""
-        if isinstance(v.type, types.Tensor) and v.type.shape == ():
+        if self.xp is np and isinstance(v.type, types.Tensor) and v.type.shape == ():
             name = self.place(v)
             self.lines.append(f"if {name}.__class__ is not ndarray: {name} = asarray({name})")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.jit import interpreter
@@ -16,7 +17,7 @@ from toytorch.jit.passes import pipeline
 from toytorch.jit.passes.aliases import Aliases
 from toytorch.jit.passes.attributes_to_inputs import Attribute, lift
 from toytorch.jit.plan import Plan, Stepwise
-from toytorch.jit.specialise import Untraceable, specialise
+from toytorch.jit.specialise import Untraceable, module_of, specialise
 from toytorch.jit.tracer import running
 
 if TYPE_CHECKING:
@@ -94,8 +95,11 @@ class Executor:
         try:
             if self.made > MOST:
                 raise Untraceable(f"it was called with more than {MOST} kinds of inputs")
+            if base.queued and len(set(map(place_of, inputs)) - {None}) > 1:
+                raise Untraceable("its inputs are on several devices")
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
+            xp = module_of(inputs)
             joint = specialise(graph, list(inputs), state.local.grad)
             if Aliases(joint.graph).writes_outside:
                 self.note_writes(graph)
@@ -104,7 +108,7 @@ class Executor:
                     raise Untraceable("it writes to its inputs, and two of them share memory")
             first, last = pipeline.stages(switches.chosen(self.passes))
             joint.replace(pipeline.run(joint.graph, first))
-            plan = Plan(graph, joint, last)
+            plan = Plan(graph, joint, last, xp)
         except Untraceable as why:
             plan = Stepwise(graph, str(why))
         while len(self.plans) >= limit():  # the one made first goes first
@@ -138,9 +142,18 @@ def facts_of(inputs: Sequence[Any]) -> list[Any]:
         try:
             array = value._array
             facts += array.shape, array.strides, value.dtype, value._requires_grad
+            if array.__class__ is not np.ndarray:
+                facts.append(value.device)
         except AttributeError:
             facts.append(kind_of(value))
+    if base.queued:
+        facts += map(place_of, inputs)
     return facts
+
+
+def place_of(value: Any) -> Any:
+    """The device of a tensor with dimensions; numbers may be anywhere."""
+    return value.device if isinstance(value, Tensor) and value._array.ndim else None
 
 
 def sharing(inputs: Sequence[Any]) -> bool:

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from toytorch.autograd.api import grad as gradients
+from toytorch.backends import base
 from toytorch.core import random
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
+from toytorch.facts.hints import Array
 from toytorch.facts.pytree import TreeSpec, tree_flatten
 from toytorch.jit import interpreter, types
 from toytorch.jit.ir import Graph, Node, Value
@@ -156,11 +158,40 @@ def joint_graph(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> 
     return made
 
 
+def laid_out(array: Array, strides: tuple[int, ...]) -> Any:
+    """The elements in memory with other strides."""
+    extent = sum((n - 1) * s for n, s in zip(array.shape, strides)) // array.itemsize + 1
+    flat = np.empty(extent if array.size else 0, array.dtype)
+    if not array.size:
+        return array
+    made = np.lib.stride_tricks.as_strided(flat, array.shape, strides)
+    made[...] = array
+    return made
+
+
+def module_of(inputs: Sequence[Any]) -> Any:
+    """The array module of all tensors among the inputs; Untraceable where there are several."""
+    tensors = [v for v in inputs if isinstance(v, Tensor)]
+    found = {id(m): m for m in (base.of_array(t._array).xp for t in tensors if not t.is_sparse)}
+    if len(found) > 1 or len({t.device for t in tensors}) > 1:
+        raise Untraceable("its tensors are on several devices")
+    return next(iter(found.values()), np)
+
+
 def copied(tensor: Tensor) -> Tensor:
     """A tensor of its own with the same contents and strides, a leaf."""
     array = tensor._array
+    if array.__class__ in base.queued:
+        array = base.queued[array.__class__].without_time(array)
     if array.__class__ is not np.ndarray:
-        raise Untraceable(f"{tensor.layout} tensors on {tensor.device} are run node by node")
+        backend = None if tensor.is_sparse else base.of_array(array)
+        if backend is None or not hasattr(backend.xp, "RawModule"):
+            raise Untraceable(f"{tensor.layout} tensors on {tensor.device} are run node by node")
+        # The graph is found with a copy on the CPU, whose strides are the same.
+        where = [s for s in array.strides if s < 0]
+        if where:
+            raise Untraceable("strides below zero")
+        array = laid_out(backend.to_numpy(array), array.strides)
     spread = np.lib.stride_tricks.as_strided
     lowest = sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
     extent = sum((n - 1) * abs(s) for n, s in zip(array.shape, array.strides))

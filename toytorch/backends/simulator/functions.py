@@ -95,9 +95,7 @@ class Launching:
 
     def at(self, array: DeviceArray, *args: Any) -> None:
         """As `numpy.ufunc.at`: writes into its first argument."""
-        self._launcher().run(
-            self.__name__, self._function.at, (array, *args), writes=[array], device=array.device
-        )
+        self._launcher().run(self.__name__, self._function.at, (array, *args), writes=[array])
 
     def __getattr__(self, name: str) -> Any:
         return Launching(self._launcher, f"{self.__name__}.{name}", getattr(self._function, name))

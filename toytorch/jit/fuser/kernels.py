@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from toytorch import loops
 from toytorch.jit.fuser.lower import Lower, Lowered
 from toytorch.jit.ir import Node, Value
 from toytorch.loops import Unsupported
+from toytorch.loops.runtime import cuda
 from toytorch.loops.schedule.build import schedule
 from toytorch.loops.schedule.layout import layout_of
 
@@ -57,10 +59,7 @@ def lines(node: Node, writer: Writer) -> list[str]:
     lowered = group_of(node)
     inner = node.attributes["Subgraph"]
     outer = dict(zip(inner.inputs, node.inputs))
-    kernel = compiled(lowered)
-    number = len([n for n in writer.names if n.startswith("kernel_")])
-    run = writer.given(kernel.function, f"kernel_{number}")
-    again = writer.given(loops.run, "run")
+    number = len([n for n in writer.names if n.startswith("program_")])
     program = writer.given(lowered.program, f"program_{number}")
     made, args = [], []
     for v, result in zip(lowered.outputs, node.outputs):
@@ -76,6 +75,11 @@ def lines(node: Node, writer: Writer) -> list[str]:
     for v in lowered.inputs:
         args.append(squeezed(lowered, v, writer.use(outer[v])))
     call = ", ".join(args)
+    if writer.xp is not np:  # on a card: the kernel is found by the layout when it is launched
+        launch = writer.given(partial(cuda.run, writer.xp), "launch")
+        return [*made, f"{launch}({program}, {call})"]
+    run = writer.given(compiled(lowered).function, f"kernel_{number}")
+    again = writer.given(loops.run, "run")
     return [*made, f"if not {run}({call}):", f"    {again}({program}, {call})"]
 
 

@@ -16,6 +16,7 @@ layout (and one compiled kernel) serves all sizes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,40 @@ import numpy as np
 from toytorch.loops.language.program import Program
 from toytorch.loops.language.steps import Array, Unsupported
 from toytorch.loops.language.types import TYPES
+
+
+@dataclass(frozen=True)
+class Described:
+    """The facts of an array that is not NumPy's, as far as a layout asks for them."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    address: int
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def flags(self) -> Described:
+        return self
+
+    @property
+    def aligned(self) -> bool:
+        return self.address % self.itemsize == 0
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {"data": (self.address, False)}
 
 
 @dataclass(frozen=True)
@@ -64,7 +99,7 @@ def sizes_of(program: Program, arrays: Sequence[Any]) -> dict[str, int]:
     if len(arrays) != len(wanted):
         raise TypeError(f"expected {len(wanted)} arrays, got {len(arrays)}")
     for a, given in zip(wanted, arrays):
-        if type(given) is not np.ndarray:
+        if type(given) not in (np.ndarray, Described):
             raise TypeError(f"{a} expects a numpy.ndarray, got {type(given).__name__}")
         if given.ndim != len(a.dims):
             raise ValueError(f"{a} got an array of shape {given.shape}")
@@ -82,7 +117,7 @@ def sizes_of(program: Program, arrays: Sequence[Any]) -> dict[str, int]:
 def layout_of(program: Program, arrays: Sequence[Any]) -> Layout:
     """The layout of these arrays (outputs, then inputs), or an error that says what is wrong."""
     sizes = sizes_of(program, arrays)
-    strides = [_strides(a, given, sizes) for a, given in zip(arrays_of(program), arrays)]
+    strides = [steps_of(a, given, sizes) for a, given in zip(arrays_of(program), arrays)]
     over = set(program.over)
     for s in program.steps:
         if hasattr(s, "over") and set(s.over) != over:
@@ -113,7 +148,7 @@ def layout_of(program: Program, arrays: Sequence[Any]) -> Layout:
     return Layout(mode, tuple(axes), tuple(reduced), inner, _aliases(program, arrays), names)
 
 
-def _strides(a: Array, given: Any, sizes: dict[str, int]) -> dict[str, int]:
+def steps_of(a: Array, given: Any, sizes: dict[str, int]) -> dict[str, int]:
     """The stride along each dimension in elements; 0 where the array is broadcast."""
     step = given.itemsize
     if not given.flags.aligned or any(s % step for s in given.strides):

@@ -169,6 +169,8 @@ def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) 
         )
     shape = broadcast_pair(a.shape, mask.shape)
     filled = xp.where(mask, as_element(xp, value, a.dtype), a).reshape(shape)
+    if filled.dtype != a.dtype:  # CuPy chooses between numbers of bfloat16 in float32
+        return filled.astype(a.dtype)
     return filled if filled.flags.c_contiguous else filled.copy()
 
 

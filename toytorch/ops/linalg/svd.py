@@ -61,7 +61,8 @@ def need_free_phase(product: Tensor, name: str, what: str) -> None:
     if not product.dtype.is_complex:
         return
     turn = abs(product._array.imag)
-    size = max(float(abs(product._array).max(initial=0.0)), 1.0)
+    array = abs(product._array)
+    size = max(float(array.max()) if array.size else 0.0, 1.0)
     if turn.size and float(turn.max()) > 1e-2 * size:
         raise RuntimeError(
             f"{name}: The {what} in the complex case are specified up to "

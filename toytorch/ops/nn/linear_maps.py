@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.backends.base import attempt
 from toytorch.facts.hints import ArrayModule
 
@@ -73,7 +74,7 @@ def apply_transposed(xp: ArrayModule, g: Any, axis: int, m: Map) -> Any:
         if sums is not None:
             made[(*where, inputs[starts])] = sums
         else:
-            xp.add.at(made, (*where, xp.asarray(inputs)), parts)
+            base.at(xp, "add", made, (*where, xp.asarray(inputs)), parts)
     return made
 
 

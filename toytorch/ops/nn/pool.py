@@ -252,7 +252,7 @@ def _average_pool(n: int) -> Op:
         out = out_sizes(name, a, n, window, steps, pad, ones, ceil_mode)
         if a.dtype.kind == "i":
             maps, counts = average_maps(a.shape[-n:], window, steps, pad, out, include)
-            shared = math.prod(np.ix_(*counts)) if divisor is None else divisor
+            shared = xp.asarray(math.prod(np.ix_(*counts))) if divisor is None else divisor
             return xp.trunc(apply_all(xp, a, maps) / shared).astype(a.dtype)
         found = (
             attempt(

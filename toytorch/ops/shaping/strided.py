@@ -124,7 +124,7 @@ def _scatter_strided(
     memory = base.of_array(places).flat(places)
     memory[...] = xp.arange(memory.size)
     total = xp.zeros(memory.size, g.dtype)
-    np.add.at(total, part.reshape(-1), g.reshape(-1))
+    base.at(xp, "add", total, part.reshape(-1), g.reshape(-1))
     counts = xp.bincount(places.reshape(-1), minlength=memory.size)
     result = total[places.reshape(-1)]
     shared = counts[places.reshape(-1)]

@@ -150,7 +150,7 @@ def _mul(a: Any, b: Any) -> SparseArray:
     if not is_sparse(a):
         a, b = b, a
     if b.ndim == 0:
-        scaled: SparseArray = a.with_values(a.values * b)
+        scaled: SparseArray = a.with_values(a.values * b[()])
         return scaled
     shape = broadcast_pair(a.shape, b.shape)
     wide = spread(a, shape)
