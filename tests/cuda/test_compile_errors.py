@@ -48,6 +48,7 @@ WRONG = {
     "SQ(1, 2);": ("2:1", "macro 'SQ' takes 1 arguments, and got 2"),
     "int i = 0; i();": ("2:12", "'i' is a variable: it cannot be called"),
     "loop(n);": ("2:1", "recursion is not supported"),
+    'static_assert(sizeof(int) == 8, "");': ("2:1", "static assertion failed"),
     "printf(n);": ("2:1", "printf needs its format as a string"),
     "void v;": ("2:6", "'v' cannot be void"),
     "#if 1": ("2:1", "#if is not supported"),

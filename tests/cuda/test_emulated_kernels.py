@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -66,6 +67,24 @@ def test_many_blocks_are_emulated_in_several_batches() -> None:
     done = kernel((FOLDER / "add.cu").read_text())[-(-n // 256), 256](x, x, out, n)
     np.testing.assert_array_equal(out, 2 * x)
     assert done.totals.flops == n and done.totals.written == 4 * n
+
+
+def test_the_figures_of_the_readme() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    totals = {name: launched()[0].totals for name, launched in EXAMPLES.items()}
+    for how in ("interleaved", "sequential", "shuffle"):
+        t = totals[f"reduce_{how}"]
+        row = rf"\| `reduce_{how}`.*\| {t.divergent} of {t.branches} \| {t.wavefronts} \|"
+        assert re.search(row, text)
+    for how in ("naive", "tiled", "padded"):
+        t = totals[f"transpose_{how}"]
+        assert re.search(rf"\| `transpose_{how}`.*\| {t.sectors} \| {t.wavefronts or ''}", text)
+        assert f"least: {t.least_sectors}" in text
+    for how in ("naive", "tiled"):
+        done = EXAMPLES[f"matmul_{how}"]()[0]
+        row = rf"\| `matmul_{how}` \| {done.intensity:.3g} \| {done.totals.sectors} \|"
+        assert re.search(row, text)
+    assert [totals[f"softmax_{how}"].read for how in ("three_passes", "online")] == [12000, 8000]
 
 
 # counts
@@ -149,6 +168,66 @@ def test_the_report_shows_the_source_with_its_counts() -> None:
     assert "Registers are not known here" in text
     page = done._repr_html_()
     assert "32-way" in page and "<script" not in page and "http" not in page
+
+
+def test_a_function_without_a_result_is_noted() -> None:
+    source = """__device__ int sign(int v) { if (v > 0) return 1; }
+    extern "C" __global__ void f(int* x) {
+        x[threadIdx.x] = sign(x[threadIdx.x]);
+    }"""
+    done = kernel(source)[1, 4](np.int32([1, 2, 0, 3]))
+    assert [finding.line for finding in done.findings] == [3]
+    assert "sign ends without a result" in done.findings[0].message
+
+
+def test_shared_memory_that_the_launch_gives() -> None:
+    source = """extern "C" __global__ void f(float* x) {
+        extern __shared__ char raw[];
+        float* a = (float*)raw;
+        double* b = (double*)(a + 32);
+        a[threadIdx.x] = x[threadIdx.x];
+        b[threadIdx.x] = 0.5;
+        __syncthreads();
+        x[threadIdx.x] = a[31 - threadIdx.x] + b[threadIdx.x ^ 1];
+    }"""
+    x = np.arange(32, dtype=np.float32)
+    with pytest.raises(KernelError, match="the launch gives it no bytes, see shared_mem"):
+        kernel(source)[1, 32](x)
+    kernel(source)[1, 32, 32 * 4 + 32 * 8](x)
+    assert x.tolist() == [31.5 - i for i in range(32)]
+    with pytest.raises(KernelError, match=r"Invalid __shared__ write of size 8 bytes"):
+        kernel(source)[1, 32, 32 * 4 + 31 * 8](x)
+
+
+def test_bytes_of_neighbours_are_no_race() -> None:
+    source = """extern "C" __global__ void f(int* x) {
+        __shared__ int s[16];
+        unsigned char* bytes = (unsigned char*)s;
+        bytes[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        x[threadIdx.x] = bytes[63 - threadIdx.x];
+    }"""
+    x = np.zeros(64, np.int32)
+    kernel(source)[1, 64](x)
+    assert x.tolist() == list(range(63, -1, -1))
+
+
+def test_pointers_to_different_arrays_in_one_warp() -> None:
+    source = """extern "C" __global__ void f(const float* x, const float* y, float* out) {
+        const float* mine = threadIdx.x % 2 ? y : x;
+        out[threadIdx.x] = mine[threadIdx.x];
+    }"""
+    x, y, out = (
+        np.arange(32, dtype=np.float32),
+        np.full(32, 7, np.float32),
+        np.zeros(32, np.float32),
+    )
+    kernel(source)[1, 32](x, y, out)
+    np.testing.assert_array_equal(out, np.where(np.arange(32) % 2, y, x))
+    with pytest.raises(KernelError, match="index 20 of 20 elements of `x`"):
+        kernel(source)[1, 32](x[:20], y, out)
+    with pytest.raises(KernelError, match="a null pointer"):
+        kernel(source)[1, 32](x, None, out)
 
 
 def test_printf_writes_in_the_order_of_threads(capsys: pytest.CaptureFixture[str]) -> None:

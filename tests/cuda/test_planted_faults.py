@@ -143,7 +143,7 @@ FAULTS = {
             // BARRIER
             out[threadIdx.x] = s[threadIdx.x ^ 1];  // FAULT
         }""",
-        (("// BARRIER", "__syncwarp();"),), RaceError, ("`s[",), arrays=(32, 32), block=32,
+        (("// BARRIER", "__syncwarp();"),), RaceError, ("`s[", "no __syncwarp() or"), arrays=(32, 32), block=32,
     ),
     "wrong warp mask": Fault(
         """extern "C" __global__ void f(const float* x, float* out) {

@@ -26,7 +26,7 @@ from toytorch.cuda.emulator.types import (
 )
 
 BATCH = 1 << 16  # threads that are emulated at once: their values fit into the cache
-SHARED_AT_ONCE = 1 << 26  # bytes of shared memory of a batch
+BYTES = 1 << 27  # of shared and local memory of a batch
 SHARED_LIMIT = 227 * 1024  # bytes of a block's shared memory, as on an H100
 SNAPSHOTS, SNAPSHOT_BYTES = (
     200,
@@ -78,8 +78,9 @@ class _Launcher:
         self.batch = Batch(geometry, 0, 0)
 
     def run(self, values: list[Any]) -> Launch:
-        per_block = max(self.block_bytes(), 1)
-        at_once = max(1, min(BATCH // self.geometry.threads, SHARED_AT_ONCE // per_block))
+        local = sum(m.type.size for m in self.program.memories if m.space == "local")
+        per_block = self.block_bytes() + local * self.geometry.threads
+        at_once = max(1, min(BATCH // self.geometry.threads, BYTES // max(per_block, 1)))
         constants = self.constants()
         kept = len(self.system.memories)
         for first in range(0, self.geometry.blocks, at_once):

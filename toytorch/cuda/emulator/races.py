@@ -4,6 +4,7 @@ Every thread has a clock. `__syncthreads()` sets the clocks of a block to its ne
 `__syncwarp()` those of a warp to a small step more. An access is before another one if it is one of
 the same thread, of the same block at an earlier big step, or of the same warp at an earlier time.
 Nothing orders threads of different blocks within one launch. Atomics do not race with each other.
+A flag that one thread sets and another waits for is not understood as order, nor is `__threadfence`.
 
 Of the accesses to an element it is enough to remember the lowest and the highest thread that nothing
 has ordered yet: if any other thread than t is among them, one of these two is another than t.
