@@ -165,6 +165,10 @@ CASES = {
         "float s; float c = 0.0f; both(x[i], &s, c); out[i] = s * s + c * c;", X, lambda: np.ones(N),
         before="__device__ void both(float v, float* s, float& c) { *s = sinf(v); c = cosf(v); }",
     ),
+    "local references": elementwise(
+        """float a = 1.0f; float& r = a; r += x[i]; auto& slot = out[i]; slot = a;
+        assert(n > 0 && "there are elements");""", X, lambda: X + 1,
+    ),
     "template of a type": elementwise(
         "out[i] = square(x[i]) + square<int>((int)x[i]);", X, lambda: X * X + np.trunc(X) ** 2,
         before="template <typename T> __device__ T square(T v) { return v * v; }",

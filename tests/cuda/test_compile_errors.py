@@ -16,7 +16,7 @@ WRONG = {
     "float v = n % 2.0f;": ("2:13", "'%' is not defined for 'float': use fmodf"),
     "goto end;": ("2:1", "goto is not supported"),
     "struct P { int a; };": ("2:1", "structs are not supported"),
-    "int n = 1; int n = 2;": ("2:16", "'n' is declared twice"),
+    "int m = 1; int m = 2;": ("2:16", "'m' is declared twice"),
     "break;": ("2:1", "'break' stands outside of a loop"),
     "float* p = c;": ("2:12", "'const float*' points to constants"),
     "int* p = x;": ("2:10", "cannot convert 'float*' to 'int*' without a cast"),
@@ -51,10 +51,17 @@ WRONG = {
     'static_assert(sizeof(int) == 8, "");': ("2:1", "static assertion failed"),
     "printf(n);": ("2:1", "printf needs its format as a string"),
     "void v;": ("2:6", "'v' cannot be void"),
-    "#if 1": ("2:1", "#if is not supported"),
+    "#if 1.5\n#endif": ("2:5", "a condition of #if is made of whole numbers"),
+    "#if 1": ("2:1", "this has no #endif"),
+    "float* const p = x; p++;": ("2:21", "this is const"),
+    "int x = 1;": ("2:5", "'x' is declared twice"),
+    "bool b = true; b++;": ("2:17", "a bool cannot be counted"),
+    "float& r = 1.0f;": ("2:8", "a reference needs a variable"),
+    "put(x, 1);": ("2:1", "T would be 'float' and 'int'"),
     "#include \"mine.h\"": ("2:1", "cannot include 'mine.h'"),
 }  # fmt: skip
 BEFORE = {
+    "put(x, 1);": "template <typename T> __device__ void put(T* p, T v) { *p = v; }",
     "twice(n);": "void twice(int n) {}",
     "SQ(1, 2);": "#define SQ(x) ((x) * (x))",
     "loop(n);": "__device__ int loop(int n) { return n ? loop(n - 1) : 0; }",
@@ -98,5 +105,17 @@ def test_directives_choose() -> None:
     __global__ void f(int* x) { x[0] = 1; }
     #endif"""
     assert repr(kernel(source)) == "<kernel f(int* x)>"
+    chosen = """#define TILE 16
+    #if TILE == 8 || defined(NOTHING)
+    nonsense(
+    #elif TILE > 8 && !defined NOTHING
+    #if UNKNOWN
+    nonsense(
+    #endif
+    __global__ void f(int* x) { x[0] = TILE; }
+    #else
+    nonsense(
+    #endif"""
+    assert repr(kernel(chosen)) == "<kernel f(int* x)>"
     with pytest.raises(CompileError, match="this has no #endif"):
         kernel("#ifdef A\n__global__ void f() {}")

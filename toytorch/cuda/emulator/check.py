@@ -56,7 +56,10 @@ class Checker(StatementChecker):
         for function in file.functions:
             before = self.sources.get(function.name)
             if before is not None and before.body and function.body:
-                raise CompileError(f"{function.name!r} is defined twice", function.at)
+                raise CompileError(
+                    f"{function.name!r} is defined twice: overloads are not supported, templates are",
+                    function.at,
+                )
             if function.body or before is None:
                 self.sources[function.name] = function
         self.made: dict[tuple[Any, ...], p.Function] = {}
@@ -185,6 +188,7 @@ class Checker(StatementChecker):
         if len(explicit) > len(source.template):
             raise CompileError(f"{source.name!r} has no such template arguments", at)
         found: dict[str, Any] = dict(zip((t.name for t in source.template), explicit))
+        stated = set(found)
         for parameter, type in zip(source.parameters, types):
             name = parameter.type.name
             if any(t.name == name and t.type is None for t in source.template):
@@ -192,7 +196,8 @@ class Checker(StatementChecker):
                     if not isinstance(type, Pointer):
                         raise CompileError(f"'{type}' is no pointer to a {name}", at)
                     type = type.target
-                found.setdefault(name, type)
+                if found.setdefault(name, type) != type and name not in stated:
+                    raise CompileError(f"{name} would be '{found[name]}' and '{type}'", at)
         for template in source.template:
             if template.name not in found and template.default is not None:
                 default = template.default
@@ -233,7 +238,8 @@ class Checker(StatementChecker):
         self.under_way.append(source.name)
         for parameter in source.parameters:
             self.parameter(parameter)
-        made.body = self.block(source.body)
+        # the body is in the scope of the parameters: it cannot declare their names again
+        made.body = p.Block(source.body.at, [self.statement(item) for item in source.body.items])
         self.under_way.pop()
         self.scopes, self.function, self.addressed, self.loops, self.switches = outer
         self.made[key] = made
@@ -241,7 +247,7 @@ class Checker(StatementChecker):
 
     def parameter(self, node: s.Parameter) -> None:
         type = self.type_of(node.type)
-        const = node.type.const and not node.type.stars
+        const = node.type.unchanging
         slot = self.new_slot()
         symbol = Symbol(type, const, slot=slot)
         if node.type.reference:
@@ -263,6 +269,12 @@ class Checker(StatementChecker):
                 inner = inner.base
             if isinstance(inner, s.Name):
                 yield inner.name
+        if (
+            isinstance(node, s.Declaration)
+            and node.type.reference
+            and isinstance(node.value, s.Name)
+        ):
+            yield node.value.name
         if isinstance(node, s.Call) and node.function.name in self.sources:
             parameters = self.sources[node.function.name].parameters
             for parameter, argument in zip(parameters, node.arguments):

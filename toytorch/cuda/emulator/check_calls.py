@@ -169,7 +169,10 @@ class CallChecker(ExpressionChecker):
         """`printf("…", values)` and `assert(condition)`."""
         if node.function.name == "assert":
             self.arity(node, 1)
-            condition = self.truth(self.value(node.arguments[0]))
+            asserted = node.arguments[0]
+            if isinstance(asserted, s.Binary) and isinstance(asserted.right, s.Text):
+                asserted = asserted.left  # assert(n > 0 && "n is a size")
+            condition = self.truth(self.value(asserted))
             return p.Assertion(VOID, node.at, condition)
         first = node.arguments[0] if node.arguments else None
         if not isinstance(first, s.Text):

@@ -128,6 +128,9 @@ class ExpressionChecker(PlaceChecker):
             assert place is not None
             return self.read(place, node.at)
         if node.sign.endswith(("++", "--")):
+            place = self.place(node.operand)
+            if place is not None and place.type == BOOL:
+                raise CompileError("a bool cannot be counted up or down", node.at)
             one = s.Number(node.at, "1")
             assign = s.Assign(node.at, node.sign[-1], node.operand, one)
             return self.of_assign(assign, gives_old=node.sign[0] == "p")

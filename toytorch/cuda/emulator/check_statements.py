@@ -102,12 +102,12 @@ class StatementChecker(CallChecker):
         return found[0] if len(found) == 1 else p.Block(node.at, found)
 
     def declaration(self, node: s.Declaration) -> p.Stmt:
+        if node.type.reference:
+            return self.bound(node)
         if node.type.name == "auto":
             return self.auto(node)
-        if node.type.reference:
-            raise CompileError("references are for parameters only", node.at)
         type = self.declared_type(node)
-        const = node.type.const and not node.type.stars
+        const = node.type.unchanging
         if node.space == "shared":
             return self.shared(node, type)
         if isinstance(type, Array) or node.name in self.addressed:
@@ -130,6 +130,22 @@ class StatementChecker(CallChecker):
         value, slot = self.value(node.value), self.new_slot()
         self.declare(node.name, Symbol(value.type, node.type.const, slot=slot), node.at)
         return p.Declare(node.at, slot, value.type, value)
+
+    def bound(self, node: s.Declaration) -> p.Stmt:
+        """`float& r = x[i]`: a register holds the address."""
+        place = self.place(node.value) if node.value is not None else None
+        if not isinstance(place, p.Cell):
+            raise CompileError("a reference needs a variable or an element of an array", node.at)
+        type = place.type if node.type.name == "auto" else self.type_of(node.type)
+        const = node.type.const or place.const
+        if type != place.type or (place.const and not node.type.const and node.type.name != "auto"):
+            raise CompileError(
+                f"a reference to '{type}' cannot be bound to '{place.type}'", node.at
+            )
+        slot = self.new_slot()
+        self.declare(node.name, Symbol(type, const, slot=slot, by_address=True), node.at)
+        pointer = Pointer(type, const)
+        return p.Declare(node.at, slot, pointer, p.Convert(pointer, node.at, place.pointer))
 
     def shared(self, node: s.Declaration, type: Type) -> p.Stmt:
         if node.value is not None:

@@ -1,12 +1,15 @@
-"""The preprocessor: `#define`, `#ifdef`, and what may be passed over."""
+"""The preprocessor: `#define`, `#if`, and what may be passed over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from toytorch.cuda.emulator import syntax as s
 from toytorch.cuda.emulator.errors import At, CompileError
 from toytorch.cuda.emulator.lexer import Token, tokens_of
+from toytorch.cuda.emulator.parse_expressions import ExpressionParser
 
 # What these declare is built in here.
 HEADERS = {
@@ -25,6 +28,12 @@ HEADERS = {
     "math_constants.h",
     "limits.h",
 }
+
+SIGNS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "&": operator.and_,
+    "|": operator.or_, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,8 @@ class _Preprocessor:
         self.macros = {
             name: Macro(name, None, tuple(tokens_of(value))[:-1]) for name, value in defines.items()
         }
-        self.open: list[tuple[bool, At]] = []  # whether each `#if` around is taken, and where it is
+        # for each `#if` around: whether it is taken, whether any part of it was, and where it is
+        self.open: list[tuple[bool, bool, At]] = []
 
     def run(self, tokens: list[Token]) -> Iterator[Token]:
         at, row, pending = 0, 0, list[Token]()
@@ -67,7 +77,7 @@ class _Preprocessor:
                 continue
             row = token.row
             if token.kind == "end" and self.open:
-                raise CompileError("this has no #endif", self.open[-1][1])
+                raise CompileError("this has no #endif", self.open[-1][2])
             if self.live:
                 pending.append(token)
             at += 1
@@ -76,7 +86,7 @@ class _Preprocessor:
     @property
     def live(self) -> bool:
         """Whether what comes now is compiled."""
-        return all(taken for taken, _ in self.open)
+        return all(taken for taken, _, _ in self.open)
 
     # directives
 
@@ -84,18 +94,23 @@ class _Preprocessor:
         if not words:
             return
         what, rest = words[0].text, words[1:]
-        if what in ("ifdef", "ifndef"):
-            name = self.name_in(words[0], rest)
-            self.open.append(((name in self.macros) == (what == "ifdef"), sign.at))
-        elif what in ("else", "endif"):
+        if what in ("if", "ifdef", "ifndef"):
+            if what == "if":
+                taken = self.live and self.holds(words[0], rest)
+            else:
+                taken = (self.name_in(words[0], rest) in self.macros) == (what == "ifdef")
+            self.open.append((taken, taken, sign.at))
+        elif what in ("elif", "else", "endif"):
             if not self.open:
-                raise CompileError(f"#{what} without #ifdef", sign.at)
-            taken, at = self.open.pop()
+                raise CompileError(f"#{what} without #if", sign.at)
+            _, before, at = self.open.pop()
             if what == "else":
-                self.open.append((not taken, at))
+                self.open.append((not before, True, at))
+            elif what == "elif":
+                taken = not before and self.live and self.holds(words[0], rest)
+                self.open.append((taken, before or taken, at))
         elif not self.live:
-            if what in ("if", "elif"):
-                raise CompileError(f"#{what} is not supported, #ifdef is", sign.at)
+            return
         elif what == "define":
             self.define(words[0], rest)
         elif what == "undef":
@@ -106,6 +121,26 @@ class _Preprocessor:
                 raise CompileError(f"cannot include {header!r}: there are no files here", sign.at)
         elif what != "pragma":  # `#pragma unroll` changes speed, not results
             raise CompileError(f"#{what} is not supported", sign.at)
+
+    def holds(self, what: Token, words: list[Token]) -> bool:
+        """Whether the condition of an `#if` is other than 0."""
+        known: list[Token] = []
+        at = 0
+        while at < len(words):  # `defined(NAME)` is asked before macros are replaced
+            word = words[at]
+            at += 1
+            if word.text == "defined":
+                behind = [w for w in words[at : at + 3] if w.text not in "()"][:1]
+                at += 3 if words[at : at + 1] and words[at].text == "(" else 1
+                truth = bool(behind) and behind[0].text in self.macros
+                word = replace(word, kind="number", text=str(int(truth)))
+            known.append(word)
+        tokens = [*self.expand(known), Token("end", "", what.at, 0)]
+        parser = ExpressionParser(tokens)
+        tree = parser.conditional()
+        if parser.token.kind != "end":
+            raise CompileError("this is no condition", parser.token.at)
+        return constant(tree) != 0
 
     def name_in(self, what: Token, rest: list[Token]) -> str:
         if not rest or rest[0].kind != "name":
@@ -160,6 +195,20 @@ class _Preprocessor:
                 body = [w for word in macro.body for w in values.get(word.text, [word])]
             placed = [replace(word, at=token.at, row=token.row) for word in body]
             yield from self.expand(placed, inside | {macro.name})
+
+
+def constant(node: s.Expression) -> int:
+    """The value of a condition; names that are no macros are 0."""
+    if isinstance(node, s.Number) and node.text.rstrip("uUlL").isdigit():
+        return int(node.text.rstrip("uUlL"))
+    if isinstance(node, s.Name):
+        return 0
+    if isinstance(node, s.Unary) and node.sign in "!-+~":
+        value = constant(node.operand)
+        return {"!": int(not value), "-": -value, "+": value, "~": ~value}[node.sign]
+    if isinstance(node, s.Binary) and node.sign in SIGNS:
+        return int(SIGNS[node.sign](constant(node.left), constant(node.right)))
+    raise CompileError("a condition of #if is made of whole numbers", node.at)
 
 
 def arguments(tokens: list[Token], at: int) -> tuple[list[list[Token]], int]:

@@ -177,7 +177,7 @@ class Parser(ExpressionParser):
     ) -> list[s.Declaration]:
         """`a = 1, b[4], *c;` from behind the first name."""
         space = next((SPACES[word] for word in words if word in SPACES), "")
-        base = replace(type, stars=(), reference=False)
+        base = replace(type, stars=(), reference=False, fixed=False)
         found: list[s.Declaration] = []
         while True:
             lengths: list[s.Expression | None] = []

@@ -154,7 +154,8 @@ class ExpressionParser:
         reference = self.accept("&")
         while self.token.text in RESTRICT:
             self.advance()
-        return replace(type, stars=tuple(stars), reference=reference)
+        fixed = bool(stars) and pointee
+        return replace(type, stars=tuple(stars), reference=reference, fixed=fixed)
 
     # expressions
 

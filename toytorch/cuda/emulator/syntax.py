@@ -22,12 +22,19 @@ class TypeName(Node):
     """`const float* __restrict__`: a name, what is const, and how many stars.
 
     stars  for each `*`, whether what it points to is const
+    fixed  whether the pointer itself is const (`float* const p`)
     """
 
     name: str
     const: bool = False
     stars: tuple[bool, ...] = ()
     reference: bool = False
+    fixed: bool = False
+
+    @property
+    def unchanging(self) -> bool:
+        """Whether a variable of this type is const."""
+        return self.fixed if self.stars else self.const
 
 
 # expressions
