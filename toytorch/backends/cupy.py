@@ -82,7 +82,7 @@ class CupyBackend:
         """A context in which CuPy's decompositions raise LinAlgError, as NumPy's do."""
         if self._given is not None:
             return self._given.errstate(linalg="raise")
-        import cupyx
+        import cupyx  # comes with cupy, which is imported when first asked for
 
         return cupyx.errstate(linalg="raise")
 

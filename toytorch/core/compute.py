@@ -102,9 +102,9 @@ def on_queue(
 ) -> Any:
     """Hands a call over to a backend that keeps time: it calls back with arrays of the host."""
     for i in op.tensor_at:
-        if not (isinstance(args[i], Tensor) or op.schema.args[i].is_tensor_list):
-            if not fits(op.schema.args[i], args[i]):
-                raise TypeError(not_a_tensor(op, i, args[i]))
+        argument = op.schema.args[i]
+        if not (isinstance(args[i], Tensor) or argument.is_tensor_list or fits(argument, args[i])):
+            raise TypeError(not_a_tensor(op, i, args[i]))
     where = next((t.device for t in operands if t.is_cuda), None)
     if op.across == "always" or (op.across and any(t.device != where for t in operands) and where):
         return op.on_cpu(*(a._array if isinstance(a, Tensor) else a for a in args))
