@@ -16,6 +16,9 @@ import numpy as np
 from toytorch.cuda.emulator.threads import WARP, Threads
 from toytorch.facts.hints import Array
 
+REGISTERS = (
+    "Registers are not known here: only NVIDIA's compiler assigns them, so occupancy is not either."
+)
 SECTOR, BANKS, WORD = 32, 32, 4
 
 

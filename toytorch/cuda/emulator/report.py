@@ -6,14 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toytorch.cuda.emulator.access import Finding
-from toytorch.cuda.emulator.counts import LineCounts, short
+from toytorch.cuda.emulator.counts import REGISTERS, LineCounts, short
 from toytorch.cuda.emulator.errors import Source
 from toytorch.cuda.emulator.races import Race
 from toytorch.cuda.emulator.threads import Dim
-
-REGISTERS = (
-    "Registers are not known here: only NVIDIA's compiler assigns them, so occupancy is not either."
-)
 
 
 @dataclass(slots=True)
@@ -136,9 +132,10 @@ class Launch:
             )
         if t.shared_requests:
             extra = t.wavefronts - t.least_wavefronts
+            conflicts = f"{extra:,} of them for bank conflicts (the worst is {t.bank_conflict}-way)"
             said.append(
                 f"Shared memory: {t.wavefronts:,} wavefronts in {t.shared_requests:,} requests, "
-                f"{extra:,} of them for bank conflicts (the worst is {t.bank_conflict}-way)."
+                f"{conflicts if extra else 'no bank conflicts'}."
             )
         if t.branches:
             said.append(

@@ -6,7 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from toytorch.cuda.emulator.counts import LineCounts, short
+from toytorch.cuda.emulator.counts import REGISTERS, LineCounts, short
 
 if TYPE_CHECKING:
     from toytorch.cuda.emulator.report import Launch
@@ -27,17 +27,17 @@ DARK = {"global": "#b3261e", "shared": "#b3261e"}
 STYLE = """
 .ttk { font: 13px/1.45 system-ui, sans-serif; color: #1f2933; background: #fff; max-width: 100%;
        box-sizing: border-box; padding: 8px; overflow-x: auto; }
-.ttk table { border-collapse: collapse; width: 100%; table-layout: fixed; background: #fff; }
-.ttk td, .ttk th { padding: 0 5px; vertical-align: top; text-align: left; color: #1f2933;
+.ttk.ttk.ttk table { border-collapse: collapse; width: 100%; table-layout: fixed; background: #fff; }
+.ttk.ttk.ttk td, .ttk.ttk.ttk th { padding: 0 5px; vertical-align: top; text-align: left; color: #1f2933;
        border: 0; font-size: 12px; background: #fff; }
-.ttk th { font-weight: 600; border-bottom: 1px solid #cbd2d9; padding-bottom: 2px; }
-.ttk td.n { color: #697586; text-align: right; font-family: monospace; }
-.ttk td.s { font-family: monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
-.ttk .b { height: 5px; margin-top: 1px; display: flex; }
-.ttk .v { font-size: 11px; line-height: 14px; white-space: nowrap; }
-.ttk tr.bad td { background: #fdecea; }
-.ttk .k { color: #1d5fa8; } .ttk .c { color: #5f6c7b; }
-.ttk p { margin: 6px 0 0; } .ttk p.r { color: #9c1c14; }
+.ttk.ttk.ttk th { font-weight: 600; border-bottom: 1px solid #cbd2d9; padding-bottom: 2px; }
+.ttk.ttk.ttk td.n { color: #697586; text-align: right; font-family: monospace; }
+.ttk.ttk.ttk td.s { font-family: monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+.ttk.ttk.ttk .b { height: 5px; margin-top: 1px; display: flex; }
+.ttk.ttk.ttk .v { font-size: 11px; line-height: 14px; white-space: nowrap; }
+.ttk.ttk.ttk tr.bad td { background: #fdecea; }
+.ttk.ttk.ttk .k { color: #1d5fa8; } .ttk.ttk.ttk .c { color: #5f6c7b; }
+.ttk.ttk.ttk p { margin: 6px 0 0; } .ttk.ttk.ttk p.r { color: #9c1c14; }
 """
 KEYWORDS = re.compile(
     r"(//.*$)|\b(__\w+__|extern|void|const|unsigned|int|float|double|bool|char|long|half|size_t|for"
@@ -63,7 +63,8 @@ def page(launch: Launch) -> str:
             f"<td class=s>{_colored(launch.source.line(number).expandtabs(4))}</td>{cells}</tr>"
         )
     heads = "".join(f'<th title="{says}" style="width:74px">{name}</th>' for name, says, _ in shown)
-    said = "".join(f"<p>{html.escape(text)}</p>" for text in launch.summary())
+    sentences = [*launch.summary(), REGISTERS]
+    said = "".join(f"<p>{html.escape(text)}</p>" for text in sentences)
     problems = "".join(f"<p class=r>{html.escape(text)}</p>" for text in launch.problems())
     title = (
         f"{launch.name}: grid {launch.grid}, block {launch.block}, {short(launch.threads)} threads"
