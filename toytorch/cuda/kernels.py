@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends.simulator.races import RaceWarning
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.cuda.emulator.arguments import number
@@ -21,7 +20,7 @@ from toytorch.cuda.emulator.launch import Size, dims, launch
 from toytorch.cuda.emulator.program import Program
 from toytorch.cuda.emulator.report import Launch
 from toytorch.cuda.emulator.types import Pointer
-from toytorch.facts.trace import RaceError
+from toytorch.facts.trace import RaceError, RaceWarning
 
 HOST = (np.ndarray, np.generic)
 
