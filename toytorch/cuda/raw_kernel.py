@@ -29,7 +29,8 @@ def kernel(
 
     On tensors of the CPU it runs in an emulator, with no GPU and no compiler: for all threads of many
     blocks at once, with every address, every pair of accesses and every barrier checked. On tensors
-    of a card, CuPy compiles and launches it.
+    of a card, CuPy compiles and launches it; on those of a simulated device it runs in the emulator, and
+    the device's stream is charged with it.
 
     `name` chooses among several kernels of the source, and the arguments of a template, as in
     "scale<float>". `block` and `shared_mem` are the defaults of a launch. `races` says what happens
