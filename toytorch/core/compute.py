@@ -111,7 +111,20 @@ def on_queue(
     if where is not None:
         refuse_elsewhere(op, args, operands, where)
 
+    dtype_of_all = operands[0].dtype
+    plain = (
+        target is None
+        and op.kind == "pointwise"
+        and op.checks is None
+        and op.promotion in ("default", "float")
+        and dtype_of_all in (types.float32, types.float64)
+        and all(t.dtype is dtype_of_all and t._array.ndim for t in operands)
+        and not any(a.__class__ is complex for a in args)
+    )
+
     def kernel(*arrays: Any) -> Any:
+        if plain:  # nothing to promote: as the fast path of the CPU
+            return op.on_cpu(*arrays)
         host = tuple(dressed(new, old) for new, old in zip(arrays, args))
         if op.kind == "pointwise":
             out = arrays[op.tensor_at[0]] if target is not None and target.ndim else None
