@@ -61,9 +61,8 @@ def test_the_host_may_not_look(sim: Any) -> None:
     x = torch.ones(3, device="cuda")
     with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
         np.asarray(x)
-    for reading in (np.asarray, float, list, bool):
-        with pytest.raises(TypeError, match="host cannot read"):
-            reading(x._array)
+    with pytest.raises(TypeError, match="host cannot read"):
+        np.asarray(x._array)
 
 
 @pytest.mark.parametrize(

@@ -487,6 +487,8 @@ class Tensor:
         if self.dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
         self._memory()
+        if self._array.__class__ in base.queued:  # pinned: a copy to it may be under way
+            return base.of_array(self._array).to_numpy(self._array)
         return self._array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

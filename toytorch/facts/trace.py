@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-SPANS = ("host", "kernel", "copy", "memset", "wait", "sync", "graph")
-
 
 @dataclass(slots=True)
 class Span:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.autograd.api import grad as gradients
+from toytorch.backends import base
 from toytorch.core import inplace as writing
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
@@ -151,7 +153,7 @@ class Plan:
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         place = default_generator.rng.bit_generator.state if self.random else None
-        arrays = self.forward(*[inputs[i]._array for i in self.tensors])
+        arrays = run(self.forward, self.optimised, [inputs[i]._array for i in self.tensors])
         made = []
         for array in arrays[: self.count]:
             tensor = new(Tensor)
@@ -212,6 +214,51 @@ class Plan:
             tensor._requires_grad, tensor._grad_edge = True, Output(node, k) if self.many else node
 
 
+def run(function: Any, graph: Graph, arrays: Sequence[Array]) -> Any:
+    """The generated function of a graph on arrays: on a device that keeps time, the graph's nodes
+    are kernels of one launch."""
+    if base.queued:
+        backend = next(
+            (base.queued[a.__class__] for a in arrays if a.__class__ in base.queued), None
+        )
+        if backend is not None:
+            return backend.launch_graph(graph.name, function, arrays, kernels_of(graph))
+    return function(*arrays)
+
+
+def kernels_of(graph: Graph) -> list[tuple[str, int, int, bool]]:
+    """The kernels that a graph's nodes are: name, bytes moved, operations, whether it is a product
+    of matrices (or a convolution)."""
+    made = []
+    for node in graph.nodes:
+        if node.is_view or node.kind in ("prim::Constant", "prim::ListConstruct"):
+            continue
+        values = [v.type for v in (*node.inputs, *node.outputs)]
+        sizes = [math.prod(t.shape) for t in values if isinstance(t, types.Tensor) and t.shape]
+        moved = sum(
+            math.prod(t.shape or ()) * t.dtype.itemsize
+            for t in values
+            if isinstance(t, types.Tensor) and t.dtype is not None
+        )
+        record, work = node.record, max(sizes, default=1)
+        product = record is not None and record.flops is not None
+        if record is not None and record.flops is not None:
+            work = record.flops(*(stand_in(v) for v in node.inputs))
+        elif record is None and node.blocks:
+            work *= sum(1 for _ in node.blocks[0].walk())
+        name = "fused" if record is None else record.name
+        made.append((name, moved, work, product))
+    return made
+
+
+def stand_in(value: Value) -> Any:
+    """A tensor without memory in the shape of a value, or the number that a constant is."""
+    if isinstance(value.type, types.Tensor):
+        return wrap(np.broadcast_to(np.float32(0), value.type.shape or ()))
+    node = value.node
+    return None if node is None else node.attributes.get("value")
+
+
 def may_pass(node: Any) -> bool:
     """Whether an op that is no view may give its input back: contiguous, reshape, to."""
     return (
@@ -254,7 +301,7 @@ class DifferentiableGraphBackward(Node):
             if array.dtype != v.type.dtype.numpy:  # type: ignore[attr-defined]  # a tensor
                 array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]  # a tensor
             arrays.append(array)
-        found = iter(plan.backward(*arrays))
+        found = iter(run(plan.backward, plan.backward_graph, arrays))
         return [wrap(next(found)) if given else None for given in plan.joint.given]
 
     def again(self, grads: list[Tensor]) -> Any:

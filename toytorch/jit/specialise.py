@@ -181,6 +181,8 @@ def module_of(inputs: Sequence[Any]) -> Any:
 def copied(tensor: Tensor) -> Tensor:
     """A tensor of its own with the same contents and strides, a leaf."""
     array = tensor._array
+    if array.__class__ in base.queued:
+        array = base.queued[array.__class__].without_time(array)
     if array.__class__ is not np.ndarray:
         backend = None if tensor.is_sparse else base.of_array(array)
         if backend is None or not hasattr(backend.xp, "RawModule"):

@@ -7,6 +7,7 @@ memory that the host cannot address. Whatever computes goes through `Launcher`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,6 @@ class DeviceArray:
     """An array on a simulated device, with the part of NumPy's interface that describes it."""
 
     __slots__ = ("__weakref__", "buffer", "held")
-    __array_ufunc__ = None  # NumPy's functions are for the host's memory
 
     def __init__(self, held: Any, buffer: Buffer) -> None:
         self.held, self.buffer = held, buffer
@@ -262,7 +262,10 @@ class DeviceArray:
         """Without dimensions of size 1."""
         return self.seen(self.held.squeeze(axis))
 
-    # -- the host may not look ----------------------------------------------------------------
+    def __iter__(self) -> Iterator[DeviceArray]:
+        return (self.seen(part) for part in self.held)
+
+    # -- the host may not look, but at one element, for which it waits (see `functions`) ---------
 
     def _refuse(self, *args: object, **kwargs: object) -> Any:
         raise TypeError(
@@ -270,8 +273,7 @@ class DeviceArray:
             "simulated device refuses what a card would.)"
         )
 
-    __array__ = __float__ = __int__ = __bool__ = __index__ = __complex__ = __iter__ = _refuse
-    tolist = tobytes = _refuse
+    __array__ = tolist = tobytes = _refuse
     __hash__ = object.__hash__
 
 

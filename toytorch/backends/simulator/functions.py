@@ -7,6 +7,7 @@ in that form. NumPy's own functions, by their names, are for what happens outsid
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -66,13 +67,7 @@ class Functions:
         return made
 
     def _launching(self, name: str, function: Any) -> Any:
-        @functools.wraps(function)
-        def launched(*args: Any, **kwargs: Any) -> Any:
-            target = kwargs.get("out")
-            target = target[0] if isinstance(target, tuple) else target
-            return self._launcher().run(name, function, args, kwargs, target=target)
-
-        return launched
+        return Launching(self._launcher, name, function)
 
     def kernel_of(self, op: Any) -> Callable[..., Any]:
         """The kernel of an op whose arguments are device arrays."""
@@ -87,6 +82,25 @@ class Functions:
         return launched
 
 
+class Launching:
+    """A function of NumPy's as a launch; `xp.add.at` and its kin are launches of their own."""
+
+    def __init__(self, launcher: Callable[[], Launcher], name: str, function: Any) -> None:
+        self._launcher, self.__name__, self._function = launcher, name, function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        target = kwargs.get("out")
+        target = target[0] if isinstance(target, tuple) else target
+        return self._launcher().run(self.__name__, self._function, args, kwargs, target=target)
+
+    def at(self, array: DeviceArray, *args: Any) -> None:
+        """As `numpy.ufunc.at`: writes into its first argument."""
+        self._launcher().run(self.__name__, self._function.at, (array, *args), writes=[array])
+
+    def __getattr__(self, name: str) -> Any:
+        return Launching(self._launcher, f"{self.__name__}.{name}", getattr(self._function, name))
+
+
 def _view(kernel: Callable[..., Any], array: DeviceArray, *args: Any) -> Any:
     """A view, or a list of them: nothing is launched."""
     made = kernel(array.held, *args)
@@ -99,23 +113,23 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
     """Lets device arrays be added, cast, and written to, each as one launch."""
 
     def binary(name: str, function: Any, swapped: bool = False) -> Any:
-        def operator(self: DeviceArray, other: Any) -> Any:
+        def operate(self: DeviceArray, other: Any) -> Any:
             if not isinstance(other, (DeviceArray, int, float, complex, np.generic, np.ndarray)):
                 return NotImplemented
             pair = (other, self) if swapped else (self, other)
             return launcher().run(name.strip("_"), function, pair)
 
-        return operator
+        return operate
 
     def in_place(name: str, function: Any) -> Any:
-        def operator(self: DeviceArray, other: Any) -> Any:
+        def operate(self: DeviceArray, other: Any) -> Any:
             def write(a: Any, b: Any) -> Any:
                 return function(a, b, out=a, casting="unsafe")
 
             launcher().run(name, write, (self, other), target=self)
             return self
 
-        return operator
+        return operate
 
     def unary(name: str, function: Any) -> Any:
         return lambda self: launcher().run(name.strip("_"), function, (self,))
@@ -141,6 +155,20 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
     for name in METHODS.split():
         setattr(DeviceArray, name, method(name))
 
+    def ufunc_of_numpy(
+        self: DeviceArray, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        """NumPy's functions reach the device, as CuPy has it, but not with arrays of the host."""
+        if any(isinstance(a, np.ndarray) and a.ndim for a in inputs):
+            raise TypeError(f"Unsupported type {np.ndarray} beside an array of a device")
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return Launching(launcher, ufunc.__name__, function)(*inputs, **kwargs)
+
+    def function_of_numpy(
+        self: DeviceArray, function: Any, types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        return Launching(launcher, function.__name__, function)(*args, **kwargs)
+
     def get(self: DeviceArray, where: Any) -> Any:
         if _basic(where):
             return self.seen(self.held[_as_array(where)])
@@ -160,11 +188,18 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
     def fill(self: DeviceArray, value: Any) -> None:
         put(self, Ellipsis, value)
 
+    def number(kind: Callable[[Any], Any]) -> Any:
+        return lambda self: kind(to_host(self)[()])
+
     def item(self: DeviceArray, *where: Any) -> Any:
         return to_host(self).item(*where)
 
     others: dict[str, Any] = {
+        **{f"__{kind.__name__}__": number(kind) for kind in (bool, int, float, complex)},
+        "__index__": number(operator.index),
         "item": item,
+        "__array_ufunc__": ufunc_of_numpy,
+        "__array_function__": function_of_numpy,
         "__getitem__": get,
         "__setitem__": put,
         "fill": fill,

@@ -20,11 +20,10 @@ from toytorch.facts.trace import AcceleratorError
 
 @dataclass(slots=True)
 class Piece:
-    """One launch of a graph: how to do it again, and what it reads and writes."""
+    """One call of a graph: its kernels (name, length, limit, bytes, operations), how to compute it
+    again, and what it reads and writes."""
 
-    name: str
-    length: float
-    limit: str
+    kernels: list[tuple[str, float, str, int, int]]
     compute: Callable[[], Any]
     made: Any  # the results, or the host arrays, that are written again
     reads: list[DeviceArray]
@@ -59,16 +58,14 @@ class Capture:
 
     def add(
         self,
-        name: str,
-        length: float,
+        kernels: list[tuple[str, float, str, int, int]],
         compute: Callable[[], Any],
         made: Any,
         reads: list[DeviceArray],
         writes: list[DeviceArray],
-        limit: str,
     ) -> None:
-        """Takes a launch in."""
-        self.pieces.append(Piece(name, length, limit, compute, made, list(reads), list(writes)))
+        """Takes a call in."""
+        self.pieces.append(Piece(kernels, compute, made, list(reads), list(writes)))
 
     def made(self) -> Replayable:
         """The graph."""
@@ -81,11 +78,15 @@ def replay(machine: Machine, graph: Replayable) -> None:
     stream = machine.stream_of(machine.device)
     machine.spend(machine.host.graph, "launch of a graph", source)
     for piece in graph.pieces:
-        machine.queue(stream, piece.name, piece.length, source=source, cost=0.0, limit=piece.limit)
+        name = "graph"
+        for name, length, limit, moved, work in piece.kernels:
+            machine.queue(
+                stream, name, length, source=source, cost=0.0, limit=limit, bytes=moved, flops=work
+            )
         for array in piece.reads:
-            note_access(machine, stream, array, False, piece.name, source)
+            note_access(machine, stream, array, False, name, source)
         for array in piece.writes:
-            note_access(machine, stream, array, True, piece.name, source)
+            note_access(machine, stream, array, True, name, source)
         write_again(piece.made, piece.compute())
 
 

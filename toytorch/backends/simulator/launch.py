@@ -32,6 +32,7 @@ from toytorch.facts import state
 from toytorch.facts.device import device as device_class
 
 ELEMENTS_OF_THREAD = 4
+PIECE = 2.0  # µs of the host for each further kernel of a compiled function
 ASSERTION = (
     "{where}: block: [0,0,0], thread: [0,0,0] Assertion `index >= -size && index < size` failed."
 )
@@ -50,63 +51,65 @@ class Launcher:
         args: tuple[Any, ...],
         kwargs: dict[str, Any] | None = None,
         *,
-        device: SimulatedDevice | None = None,
         target: DeviceArray | None = None,
+        writes: Sequence[Any] = (),
         flops: float | None = None,
         product: bool = False,
         waits: bool = False,
-        cost: float | None = None,
-        writes: Sequence[Any] = (),
+        kernels: Sequence[tuple[str, int, int, bool]] | None = None,
     ) -> Any:
         """The results of `function(*args)`, computed on a device.
 
-        `target` is what the function may write into and return; `waits` says that the host needs
-        to know something of the result, such as its shape. `writes` are arguments that are
-        written into besides.
+        target   what the function may write into and return
+        writes   arguments that it writes into besides
+        flops    operations, one for each element unless given
+        product  whether tensor cores may do them
+        waits    whether the host needs to know something of the result, such as its shape
+        kernels  what it consists of, if that is several: name, bytes, operations, product
         """
         machine, reads = self.machine, _Operands()
         host_args = [reads.on_host(a) for a in args]
         host_kwargs = {k: reads.on_host(v) for k, v in (kwargs or {}).items()}
-        device = reads.one_device(name) or device or machine.device
+        device = reads.one_device(name) or machine.device
         stream = self.stream_for(device, reads.arrays)
         machine.check(device)
         source = users_line()
-        compute = _Call(function, host_args, host_kwargs, device)
+        call = _Call(function, host_args, host_kwargs, device)
         if machine.capture is not None:
             machine.capture.enter(stream)
         try:
-            made = compute()
+            made = call()
         except (IndexError, RuntimeError) as error:
-            made = self.late(device, stream, name, compute, error)
+            made = self.late(device, stream, name, call, error)
         results = _Results(self, device, stream, reads, target, source)
         wrapped = results.wrap(made)
-        results.written += [a for a in writes if a.__class__ is DeviceArray]
-        if results.written or not results.views:
-            moved = sum(a.nbytes for a in reads.arrays) + sum(a.nbytes for a in results.written)
-            size = max((a.size for a in (*results.written, *reads.arrays)), default=0)
-            kind = results.written[0].dtype if results.written else np.dtype("float32")
-            work = float(size) if flops is None else flops
-            length, limit = kernel_time(device.card, moved, work, kind, product)
-            if machine.capture is not None:  # nothing runs now
-                machine.capture.add(
-                    name, length, compute, wrapped, reads.arrays, results.written, limit
-                )
-                return wrapped
+        written = results.written + [a for a in writes if a.__class__ is DeviceArray]
+        if not written and results.views:
+            return wrapped  # a view: nothing ran
+        touched = (*written, *reads.arrays)
+        size = max((a.size for a in touched), default=0)
+        kind = touched[0].dtype if touched else np.dtype(np.float32)
+        cost = None if kernels is None else machine.host.call
+        if kernels is None:
+            work = size if flops is None else int(flops)
+            kernels = [(name, sum(a.nbytes for a in touched), work, product)]
+        spans = [
+            (what, *kernel_time(device.card, moved, work, kind, matrix), moved, work)
+            for what, moved, work, matrix in kernels
+        ]
+        if machine.capture is not None:  # nothing runs now
+            machine.capture.add(spans, call, wrapped, reads.arrays, written)
+            return wrapped
+        for what, length, limit, moved, work in spans:
             machine.queue(
-                stream,
-                name,
-                length,
-                source=source,
-                bytes=moved,
-                flops=int(work),
-                limit=limit,
-                share=share_of(device, size),
-                cost=cost,
-            )
-            for array in reads.arrays:
-                note_access(machine, stream, array, False, name, source)
-            for array in results.written:
-                note_access(machine, stream, array, True, name, source)
+                stream, what, length, source=source, bytes=moved, flops=work, limit=limit,
+                share=share_of(device, size), cost=cost,
+            )  # fmt: skip
+            cost = PIECE
+        for array in reads.arrays:
+            note_access(machine, stream, array, False, name, source)
+        for array in written:
+            note_access(machine, stream, array, True, name, source)
         if waits:
             machine.synchronise(stream, f"{name} needs a shape", source)
         return wrapped

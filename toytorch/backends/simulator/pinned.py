@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.backends.numpy import NumpyBackend
 from toytorch.backends.simulator.array import ndarray, root_of
 from toytorch.backends.simulator.machine import Machine, Stream, users_line
@@ -25,6 +26,10 @@ class PinnedArray(np.ndarray):
 
     def __array_finalize__(self, parent: Any) -> None:
         """Views have no history of their own."""
+
+    def item(self, *where: Any) -> Any:
+        """One element, once nothing races with the look at it."""
+        return base.of_array(self).to_numpy(self).item(*where)
 
     def __reduce__(self) -> Any:
         return self.view(ndarray).__reduce__()
