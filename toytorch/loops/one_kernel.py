@@ -20,6 +20,7 @@ import numpy as np
 
 from toytorch.loops.formula import Formula, Renamed, names_in, safe
 from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Unsupported
 from toytorch.loops.runtime import cuda
 
 TYPES = ("float32", "float64")
@@ -69,10 +70,11 @@ class OneKernel:
         if program is None:
             return None
         made = xp.empty(shape, kinds.pop())
-        used = [safe(n) for n in numbers]
         if made.size:
-            cuda.run(xp, program, made, *arrays.values(), *(numbers[n] for n in numbers))
-        assert len(used) == len(program.scalars)
+            try:
+                cuda.run(xp, program, made, *arrays.values(), *numbers.values())
+            except Unsupported:  # elements that are not aligned
+                return None
         return made
 
     def asked(self, numbers: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +95,8 @@ class OneKernel:
         dims: tuple[str, ...],
         given: dict[str, Any],
     ) -> Program | None:
-        """The formula as a program; None where the result is of another type than the operands."""
+        """The formula as a program; None where the result is of another type than the operands, or
+        where something else than arrays and numbers comes into it."""
         lines = self.formula.straight(given)[1]
         text = "\n".join(
             f"{safe(n) if n else 'made'} = {ast.unparse(Renamed().visit(copy.deepcopy(e)))}"
@@ -105,5 +108,5 @@ class OneKernel:
         head = f"{', '.join([*inputs, *scalars])} -> made[{','.join(dims)}]"
         try:
             return Program.parse(f"{head}\n{text}", type)
-        except TypeError:
+        except (TypeError, NameError):
             return None
