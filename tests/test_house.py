@@ -42,7 +42,10 @@ LIMITS = {
 # Where names of ops may stand, and why: a file or a folder, and the words ("" for all of them).
 ALLOWED: dict[str, tuple[str, str]] = {
     "loops/": ("words of the loop language, after which ops are named", ""),
-    "backends/cupy_kernels.py": ("CuPy's functions", "add minimum maximum"),
+    "backends/cupy_kernels.py": (
+        "CuPy's functions",
+        "add minimum maximum logical_and logical_or logical_xor logical_not",
+    ),
     "backends/cupy_runtime.py": ("both pools of an allocator", "all"),
     "backends/simulator/allocator.py": ("a key of PyTorch's snapshots", "addr"),
     "backends/simulator/functions.py": (

@@ -92,7 +92,7 @@ class CupyBackend:
         """A context in which CuPy's decompositions raise LinAlgError, as NumPy's do."""
         if self._given is not None:
             return self._given.errstate(linalg="raise")
-        import cupyx
+        import cupyx  # an optional package
 
         return cupyx.errstate(linalg="raise")
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import ArrayModule
 from toytorch.loops.formula import Formula, Renamed, names_in, safe
 from toytorch.loops.language.program import Program
 from toytorch.loops.language.steps import Unsupported
@@ -43,8 +44,10 @@ class OneKernel:
         """Whether a kernel of its own is better than CuPy's functions one by one."""
         return formula.known and (len(formula.primitives) > 1 or bool(formula.lines))
 
-    def __call__(self, xp: Any, *args: Any) -> Any:
-        arrays, numbers, others = {}, {}, {}
+    def __call__(self, xp: ArrayModule, *args: object) -> Any:
+        arrays: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
+        others: dict[str, Any] = {}
         for name, a in zip(self.params, args):
             if isinstance(a, xp.ndarray):
                 arrays[name] = a
