@@ -44,7 +44,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "loops/": ("words of the loop language, after which ops are named", ""),
     "backends/cupy_kernels.py": (
         "CuPy's functions",
-        "add minimum maximum logical_and logical_or logical_xor logical_not",
+        "add minimum maximum logical_and logical_not logical_or logical_xor",
     ),
     "backends/cupy_runtime.py": ("both pools of an allocator", "all"),
     "backends/simulator/allocator.py": ("a key of PyTorch's snapshots", "addr"),
@@ -93,6 +93,8 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "profiler/": ("keys of a trace that Chrome reads", "stack cat"),
     "serialization/storages.py": ("a flag in archives", "neg"),
     "vision/transforms/values.py": ("words of `value=`", "random"),
+    "viz/device/chrome_trace.py": ("a field of the trace event format", "cat"),
+    "viz/device/timeline_read.py": ("kinds of spans", "copy"),
     "viz/graph/graph_picture.py": ("the program of Graphviz", "dot"),
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import toytorch as torch
+from tests.viz.device_records import training
 from tests.viz.helpers import in_browser, logged
 from toytorch import nn, viz
 from toytorch.viz.backward.steps_page import BackwardSteps, page
@@ -40,6 +41,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "BackwardSteps": _backward,
     "BoundarySteps": _boundary,
     "LoaderSteps": lambda: viz.loader_steps([3, 1, 1]),
+    "MemorySteps": lambda: viz.memory_map(training(1).snapshot(), limit=9),
     "PassSteps": lambda: viz.passes(lambda x: x.neg().neg() * 2, torch.ones(3)),
     "ProgramSteps": lambda: viz.program_steps("x = torch.ones(2)\nx.mul_(2)"),
     "SecantSteps": lambda: viz.secants(lambda x: x**3, 2.0, [1.0, 0.1]),

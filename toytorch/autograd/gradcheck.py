@@ -31,7 +31,7 @@ def as_tuple(value: Sequence[Tensor] | Tensor) -> tuple[Any, ...]:
 
 def reals(tensor: Tensor) -> Any:
     """The elements as a flat array of real numbers, (re, im) pairs for complex ones."""
-    array = np.array(tensor.detach().resolve_conj().numpy(), order="C").reshape(-1)
+    array = np.array(tensor.detach().resolve_conj().cpu().numpy(), order="C").reshape(-1)
     return array.view(array.real.dtype) if array.dtype.kind == "c" else array
 
 
@@ -47,7 +47,7 @@ def numerical_jacobian(
     values = list(inputs)
     x = inputs[index]
     base = x.detach().clone()
-    places = np.array(base.numpy(), order="C")
+    places = np.array(base.cpu().numpy(), order="C")
     flat = places.reshape(-1)
     flat = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
     columns: list[list[Any]] = []
@@ -56,7 +56,7 @@ def numerical_jacobian(
         for step in (eps, -eps):
             before = flat[k]
             flat[k] = before + step
-            moved = wrap(places.copy(), x.dtype)
+            moved = wrap(places.copy(), x.dtype).to(x.device)
             flat[k] = before
             values[index] = moved.requires_grad_(x.requires_grad)
             ends.append([reals(o).copy() for o in differentiable(as_tuple(func(*values)))])
@@ -73,10 +73,11 @@ def backward_jacobian(output: Tensor, x: Tensor) -> Any:
     rows = []
     for k in range(reals(output).size):
         unit = zeros_like(output.detach())
-        part = np.array(unit.numpy(), order="C")
+        part = np.array(unit.cpu().numpy(), order="C")
         flat = part.reshape(-1)
         (flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat)[k] = 1
-        (g,) = grad(output, x, wrap(part, output.dtype), retain_graph=True, allow_unused=True)
+        seed = wrap(part, output.dtype).to(output.device)
+        (g,) = grad(output, x, seed, retain_graph=True, allow_unused=True)
         rows.append(np.zeros(reals(x).size) if g is None else reals(g).copy())
     return np.stack(rows) if rows else np.zeros((0, reals(x).size))
 
@@ -86,12 +87,12 @@ def forward_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], index: i
     x = inputs[index]
     columns: list[list[Any]] = []
     for k in range(reals(x).size):
-        part = np.zeros(tuple(x.shape), x.detach().numpy().dtype)
+        part = np.zeros(tuple(x.shape), x.dtype.numpy)
         flat = part.reshape(-1)
         (flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat)[k] = 1
         with forward_ad.dual_level():
             values = list(inputs)
-            values[index] = forward_ad.make_dual(x, wrap(part, x.dtype))
+            values[index] = forward_ad.make_dual(x, wrap(part, x.dtype).to(x.device))
             outs = differentiable(as_tuple(func(*values)))
             moved = [forward_ad.unpack_dual(o).tangent for o in outs]
         columns.append(

@@ -94,6 +94,7 @@ def register(kind: str, backend: Backend) -> None:
 # Backends that keep the time of what runs on their arrays, by the class of the arrays: a call of an
 # op on one of them is handed over whole (see `toytorch.backends.simulator`). Usually there is none.
 queued: dict[type, Any] = {}
+simulation: Any = None  # the backend of simulated devices, while they are what "cuda" means
 
 
 def queue(array_type: type, backend: Any) -> None:

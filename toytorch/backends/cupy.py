@@ -92,7 +92,7 @@ class CupyBackend:
         """A context in which CuPy's decompositions raise LinAlgError, as NumPy's do."""
         if self._given is not None:
             return self._given.errstate(linalg="raise")
-        import cupyx  # an optional package
+        import cupyx  # comes with cupy, which is imported when first asked for
 
         return cupyx.errstate(linalg="raise")
 
@@ -104,9 +104,8 @@ class CupyBackend:
 
     def flat(self, array: Any) -> Any:
         memory = array.data.mem
-        if isinstance(
-            memory, self.xp.cuda.UnownedMemory
-        ):  # `as_strided` made it, or another library
+        if isinstance(memory, self.xp.cuda.UnownedMemory):
+            # `as_strided` made it, or another library.
             count = memory.size // array.itemsize
             pointer = self.xp.cuda.MemoryPointer(memory, 0)
             return self.xp.ndarray((count,), array.dtype, pointer)

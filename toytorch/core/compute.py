@@ -101,13 +101,30 @@ def on_queue(
     common: dtype | None = None,
 ) -> Any:
     """Hands a call over to a backend that keeps time: it calls back with arrays of the host."""
+    for i in op.tensor_at:
+        argument = op.schema.args[i]
+        if not (isinstance(args[i], Tensor) or argument.is_tensor_list or fits(argument, args[i])):
+            raise TypeError(not_a_tensor(op, i, args[i]))
     where = next((t.device for t in operands if t.is_cuda), None)
     if op.across == "always" or (op.across and any(t.device != where for t in operands) and where):
         return op.on_cpu(*(a._array if isinstance(a, Tensor) else a for a in args))
     if where is not None:
         refuse_elsewhere(op, args, operands, where)
 
+    dtype_of_all = operands[0].dtype
+    plain = (
+        target is None
+        and op.kind == "pointwise"
+        and op.checks is None
+        and op.promotion in ("default", "float")
+        and dtype_of_all in (types.float32, types.float64)
+        and all(t.dtype is dtype_of_all and t._array.ndim for t in operands)
+        and not any(a.__class__ is complex for a in args)
+    )
+
     def kernel(*arrays: Any) -> Any:
+        if plain:  # nothing to promote: as the fast path of the CPU
+            return op.on_cpu(*arrays)
         host = tuple(dressed(new, old) for new, old in zip(arrays, args))
         if op.kind == "pointwise":
             out = arrays[op.tensor_at[0]] if target is not None and target.ndim else None

@@ -6,7 +6,7 @@ Importing this needs neither. `simulate()` gives devices to whoever has no card.
 from __future__ import annotations
 
 from toytorch.core.random import Generator
-from toytorch.cuda import amp, nvtx
+from toytorch.cuda import amp, comm, nvtx
 from toytorch.cuda.devices import (
     can_device_access_peer,
     current_blas_handle,
@@ -115,6 +115,7 @@ __all__ = [
     "caching_allocator_alloc",
     "caching_allocator_delete",
     "can_device_access_peer",
+    "comm",
     "current_blas_handle",
     "current_device",
     "current_stream",

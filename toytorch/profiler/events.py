@@ -15,7 +15,7 @@ from toytorch.profiler import table, trace
 from toytorch.profiler.recorder import BACKWARD, USER, Recorder, Span
 from toytorch.profiler.units import time_text
 from toytorch.serialization.atomic import replacing
-from toytorch.viz.lessons.timeline import timeline
+from toytorch.viz.device.timeline import timeline
 
 if TYPE_CHECKING:
     from toytorch.viz.draw.picture import Picture
@@ -282,7 +282,7 @@ class EventList(list[Any]):
             file.write("".join(lines).encode())
 
     def picture(self, **options: Any) -> Picture:
-        """What ran when, and inside of what, as a picture (see `toytorch.viz.lessons.timeline`)."""
+        """What ran when, and inside of what, as a picture (see `toytorch.viz.timeline`)."""
         return timeline(self, **options)
 
 

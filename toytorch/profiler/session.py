@@ -208,7 +208,7 @@ class profile:
         self._metadata[key] = json.loads(value)
 
     def picture(self, **options: Any) -> Picture:
-        """What ran when, and inside of what, as a picture (see `toytorch.viz.lessons.timeline`)."""
+        """What ran when, and inside of what, as a picture (see `toytorch.viz.timeline`)."""
         return self.events().picture(**options)
 
 

@@ -7,15 +7,13 @@ say when memory was taken and freed.
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from toytorch.profiler.recorder import BACKWARD, FUNCTION, MODULE, USER
-from toytorch.serialization.atomic import replacing
+from toytorch.viz.device.chrome_trace import write as save_trace
 
 if TYPE_CHECKING:
     from toytorch.profiler.events import EventList, FunctionEvent
@@ -41,9 +39,7 @@ def write(events: EventList, path: str, metadata: dict[str, Any] | None = None) 
         "traceEvents": list(entries(events)),
         "traceName": os.fspath(path),
     }
-    data = json.dumps(whole, indent=1).encode()
-    with replacing(path) as file:
-        file.write(gzip.compress(data, mtime=0) if str(path).endswith(".gz") else data)
+    save_trace(whole, path)
 
 
 def entries(events: EventList) -> Iterator[dict[str, Any]]:

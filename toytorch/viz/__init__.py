@@ -1,5 +1,5 @@
 """Pictures: graphs, memory, and whatever passes in time, step by step: backward passes, programs,
-derivatives being checked, passes of the compiler, training.
+derivatives being checked, passes of the compiler, training, devices at work.
 
 Each picture shows itself in a notebook, needs nothing installed for SVG and HTML, and matplotlib
 for PNG (`pip install toytorch[course]`).
@@ -10,6 +10,8 @@ from toytorch.viz.compiler.passes import PassSteps, passes
 from toytorch.viz.compiler.picture import ir
 from toytorch.viz.compiler.sources import KernelSources, kernel_sources
 from toytorch.viz.compiler.traffic import traffic
+from toytorch.viz.device.occupancy_picture import occupancy
+from toytorch.viz.device.timeline import TimelinePicture, timeline
 from toytorch.viz.draw.picture import Picture
 from toytorch.viz.graph.graph_picture import AutogradGraph, autograd_graph
 from toytorch.viz.graph.module_picture import module_tree
@@ -19,9 +21,9 @@ from toytorch.viz.lessons.confusion_picture import confusion
 from toytorch.viz.lessons.loader_steps import LoaderSteps, loader_steps
 from toytorch.viz.lessons.secant_steps import SecantSteps, secants
 from toytorch.viz.lessons.signal_picture import SignalSteps, signal
-from toytorch.viz.lessons.timeline import timeline
 from toytorch.viz.lessons.walk_picture import WalkSteps, walks
 from toytorch.viz.memory.contents_picture import contents
+from toytorch.viz.memory.memory_map import MemorySteps, memory_map
 from toytorch.viz.memory.program_steps import ProgramSteps, program_steps
 from toytorch.viz.memory.storage_picture import storage
 
@@ -31,11 +33,13 @@ __all__ = [
     "BoundarySteps",
     "KernelSources",
     "LoaderSteps",
+    "MemorySteps",
     "PassSteps",
     "Picture",
     "ProgramSteps",
     "SecantSteps",
     "SignalSteps",
+    "TimelinePicture",
     "WalkSteps",
     "autograd_graph",
     "backward_steps",
@@ -46,7 +50,9 @@ __all__ = [
     "ir",
     "kernel_sources",
     "loader_steps",
+    "memory_map",
     "module_tree",
+    "occupancy",
     "passes",
     "program_steps",
     "secants",

@@ -19,6 +19,7 @@ Addresses and times are simulated; nothing here holds real memory.
 from __future__ import annotations
 
 import bisect
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ LARGE = 10 * MIB  # from here on, a segment has the size of the request
 STEP = 2 * MIB  # what segments' sizes are multiples of
 FIRST_ADDRESS = 0x7F0000000000  # where PyTorch's addresses usually lie
 POOLS = ("small", "large")
+TRACED = 100_000  # events that are kept
 
 
 def rounded(size: int) -> int:
@@ -131,6 +133,7 @@ class Figure:
 
 
 FIGURES = ("allocation", "segment", "active", "inactive_split")
+OF_BLOCKS = ("allocation", "active", "allocated_bytes", "active_bytes", "requested_bytes")
 BYTES = (
     "allocated_bytes",
     "reserved_bytes",
@@ -140,7 +143,7 @@ BYTES = (
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class Statistics:
     """The figures of `memory_stats`, for both pools and all together."""
 
@@ -156,10 +159,29 @@ class Statistics:
     driver_calls: int = 0
     driver_frees: int = 0
 
+    def __post_init__(self) -> None:
+        self._pairs = {
+            (name, pool): (self.figures[name, f"{pool}_pool"], self.figures[name, "all"])
+            for name in (*FIGURES, *BYTES)
+            for pool in POOLS
+        }
+        self._blocks = {
+            pool: [pair for name in OF_BLOCKS for pair in self._pairs[name, pool]] for pool in POOLS
+        }
+
     def add(self, name: str, pool: str, amount: int) -> None:
         """Counts something of a pool, and of all."""
-        self.figures[name, f"{pool}_pool"].add(amount)
-        self.figures[name, "all"].add(amount)
+        for figure in self._pairs[name, pool]:
+            figure.add(amount)
+
+    def take(self, pool: str, size: int, requested: int) -> None:
+        """Counts a block that is given out (the figures in the order of OF_BLOCKS)."""
+        amounts = (1, 1, 1, 1, size, size, size, size, requested, requested)
+        for figure, amount in zip(self._blocks[pool], amounts):
+            figure.allocated += amount
+            figure.current += amount
+            if figure.current > figure.peak:
+                figure.peak = figure.current
 
     def __getitem__(self, name: str) -> Figure:
         return self.figures[name, "all"]
@@ -200,7 +222,7 @@ class CachingAllocator:
         self.free: dict[tuple[int, str, int], list[tuple[int, int, Block]]] = {}
         self.waiting: list[Block] = []
         self.statistics = Statistics()
-        self.trace: list[dict[str, Any]] | None = []
+        self.trace: deque[dict[str, Any]] | None = deque(maxlen=TRACED)
         self.reserved = 0
         self._next = first_address
         self._gaps: list[tuple[int, int]] = []  # addresses given back: (size, address)
@@ -220,12 +242,7 @@ class CachingAllocator:
         if self._splits(block.size - wanted, kind):
             self._split(block, wanted)
         block.used, block.requested, block.frames = True, size, frames or []
-        count = self.statistics.add
-        count("allocation", kind, 1)
-        count("active", kind, 1)
-        count("allocated_bytes", kind, block.size)
-        count("active_bytes", kind, block.size)
-        count("requested_bytes", kind, size)
+        self.statistics.take(kind, block.size, size)
         self.note("alloc", block.address, size, stream, block.frames)
         return block
 

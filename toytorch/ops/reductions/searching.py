@@ -217,8 +217,9 @@ def searchsorted(
         )
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    where = sorted_sequence.device
-    values = input if isinstance(input, Tensor) else from_data.tensor(input, device=where)
+    values = input
+    if isinstance(sorted_sequence, Tensor) and not isinstance(input, Tensor):
+        values = from_data.tensor(input, device=sorted_sequence.device)
     return sort.searchsorted.function(
         sorted_sequence, values, right=right or side == "right", out_int32=out_int32, out=out
     )

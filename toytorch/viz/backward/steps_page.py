@@ -44,7 +44,7 @@ _SCRIPT = """
     var shapes = root.querySelectorAll('[data-when]');
     var part = function (name) { return root.querySelector('[data-part="' + name + '"]'); };
     var play = root.querySelector('[data-go="play"]');
-    var at = 0, timer = null;
+    var at = 0, timer = null, slider = part('slider');
     function show(step) {
       at = Math.max(0, Math.min(last, step));
       shapes.forEach(function (shape) {
@@ -54,6 +54,7 @@ _SCRIPT = """
       });
       part('caption').textContent = said[at];
       part('count').textContent = 'step ' + at + ' of ' + last;
+      if (slider) slider.value = at;
     }
     function pause() {
       clearInterval(timer);
@@ -88,6 +89,7 @@ _SCRIPT = """
       event.stopPropagation();
       go[name]();
     });
+    if (slider) slider.addEventListener('input', function () { pause(); show(+slider.value); });
     part('bar').style.display = 'flex';
     show(0);
   });
@@ -97,6 +99,8 @@ _SCRIPT = """
 
 class BackwardSteps:
     """A backward pass to step through. Steps count from 0, the start, to `len(self) - 1`."""
+
+    _least_width = 0.0  # narrower pages scroll the picture rather than shrink it
 
     def __init__(self, made: Animation, summary: str) -> None:
         self._film, self._summary = made, summary
@@ -115,7 +119,7 @@ class BackwardSteps:
     @property
     def html(self) -> str:
         """The stepper as HTML to put into a page: inline SVG, buttons, and its script."""
-        picture = svg.draw(self._film.scene, animated=True)
+        picture = svg.draw(self._film.scene, animated=True, least=self._least_width)
         captions = json.dumps([clean(line) for line in self.captions])
         for char in "<>&":  # so that no caption can close the script
             captions = captions.replace(char, f"\\u{ord(char):04x}")
@@ -125,12 +129,13 @@ class BackwardSteps:
         return _FRAME.format(
             name=name,
             label=svg.escape(self._film.scene.title),
-            buttons="".join(_button(*button) for button in _BUTTONS),
+            buttons="".join(button(*one) for one in _BUTTONS),
             last=len(self) - 1,
+            slider=_SLIDER.format(last=len(self) - 1) if len(self) > _MANY_STEPS else "",
             caption=svg.escape(self.captions[-1]),
             picture=picture,
             script=script,
-            width=svg.num(self._film.scene.width),
+            width=svg.num(0 if self._least_width else self._film.scene.width),
             ink=palette.INK,
             muted=palette.MUTED,
             paper=palette.PAPER,
@@ -192,12 +197,17 @@ data-lm-suppress-shortcuts="true" style="box-sizing:border-box;max-width:max(100
 width:fit-content;background:{paper};color:{ink};border:1px solid {line};border-radius:10px;\
 padding:14px;margin:8px 0;font:14px/1.45 Helvetica Neue,Helvetica,Arial,sans-serif">
 <div data-part="bar" style="display:none;gap:6px;align-items:center;flex-wrap:wrap">{buttons}
-<span data-part="count" style="color:{muted};margin-left:8px">step {last} of {last}</span></div>
+<span data-part="count" style="color:{muted};margin-left:8px">step {last} of {last}</span>{slider}</div>
 <p data-part="caption" aria-live="polite" style="margin:12px 4px 4px;min-height:2.9em;\
 color:{ink}">{caption}</p>
-{picture}<script>{script}</script>
+<div style="overflow-x:auto">{picture}</div><script>{script}</script>
 </div>
 """
+
+_MANY_STEPS = 25  # more are easier to find by a slider
+_SLIDER = """
+<input type="range" data-part="slider" min="0" max="{last}" value="{last}" \
+aria-label="step" style="color-scheme:light;flex:1 1 180px;max-width:420px;margin-left:8px">"""
 
 _PAGE = """\
 <!doctype html>
@@ -218,7 +228,8 @@ def page(title: str, body: str) -> str:
     return _PAGE.format(title=svg.escape(title), body=body, paper=palette.REST)
 
 
-def _button(go: str, sign: str, tip: str) -> str:
+def button(go: str, sign: str, tip: str) -> str:
+    """Return a button that a page's script finds by `go`."""
     style = (
         f"min-width:40px;padding:4px 10px;font:inherit;cursor:pointer;color:{palette.INK};"
         f"background:{palette.BOX};border:1px solid {palette.BOX_LINE};border-radius:6px"

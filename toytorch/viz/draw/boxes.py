@@ -35,6 +35,7 @@ class Look:
     text: str = palette.MUTED
     line: float = 1.2
     dash: tuple[float, ...] = ()
+    hatch: str = ""
 
 
 def tinted(hue: Hue, line: float = 1.2) -> Look:
@@ -165,7 +166,10 @@ def legend(
         if x and x + wide > limit:
             x, y = 0.0, y + 21.0
         radius = 6.0 if is_round else 2.5
-        shapes.append(Rect(x, y, 18, 12, radius, look.fill, look.stroke, look.line, look.dash))
+        sample = Rect(
+            x, y, 18, 12, radius, look.fill, look.stroke, look.line, look.dash, hatch=look.hatch
+        )
+        shapes.append(sample)
         shapes.append(Text(x + 24, y + 10, label, palette.SMALL_SIZE, palette.MUTED))
         longest = max(longest, x + wide)
         x += wide + 20

@@ -43,3 +43,13 @@ TEXT_SIZE = 12.0
 SMALL_SIZE = 11.5
 
 EDGE = "#8a939f"
+
+
+def between(one: str, other: str) -> str:
+    """The colour half way between two.
+
+    >>> between("#000000", "#ff8000")
+    '#7f4000'
+    """
+    pairs = ((int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{(a + b) // 2:02x}" for a, b in pairs)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from toytorch.viz.draw.scene import Path, Rect, Scene, Text
+from toytorch.viz.draw.scene import Path, Rect, Scene, Text, hatching
 from toytorch.viz.draw.svg import num
 from toytorch.viz.draw.text import clean, width
 
@@ -38,6 +38,10 @@ def draw(scene: Scene, *, scale: float = 2.0, step: int | None = None) -> bytes:
             continue
         commands = shape.commands if isinstance(shape, Path) else _rounded(shape)
         figure.add_artist(patch(_path(commands), transform=onto, snap=False, **_style(shape)))
+        if isinstance(shape, Rect) and shape.hatch and (lines := hatching(shape)).commands:
+            figure.add_artist(
+                patch(_path(lines.commands), transform=onto, snap=False, **_style(lines))
+            )
     out = io.BytesIO()
     canvas_class(figure).print_png(out, metadata={"Software": None})
     return out.getvalue()

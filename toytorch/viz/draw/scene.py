@@ -6,6 +6,7 @@ a whole animation. Coordinates are in CSS pixels, y grows downward.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -31,6 +32,7 @@ class Rect:
     dash: tuple[float, ...] = ()
     tip: str = ""
     when: When | None = None
+    hatch: str = ""  # the colour of slanted lines over the fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Path:
     line: float = 1.0
     dash: tuple[float, ...] = ()
     when: When | None = None
+    tip: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +118,19 @@ def arrow_head(tip: Point, toward: Point, color: str, size: float = 7.0) -> Path
 def segment(start: Point, end: Point) -> tuple[Command, ...]:
     """Return the commands of a straight line."""
     return (("M", (start,)), ("L", (end,)))
+
+
+def hatching(box: Rect, gap: float = 6.0) -> Path:
+    """Return the slanted lines over a box that has a `hatch`.
+
+    They lie on one pattern for the whole picture, so that those of neighbours go on in each other.
+    """
+    commands: list[Command] = []
+    right, bottom = box.x + box.w, box.y + box.h
+    place = math.ceil((box.x + box.y) / gap) * gap  # the sum of x and y along a line
+    while place < right + bottom:
+        left, to = max(box.x, place - bottom), min(right, place - box.y)
+        if to - left > 0.1:
+            commands += segment((left, place - left), (to, place - to))
+        place += gap
+    return Path(tuple(commands), stroke=box.hatch, line=0.9, when=box.when)

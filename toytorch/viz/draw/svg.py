@@ -7,7 +7,7 @@ outside is escaped, so the text can stand in a notebook, a slide or a web page a
 from __future__ import annotations
 
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.scene import Path, Rect, Scene, Shape, Text
+from toytorch.viz.draw.scene import Path, Rect, Scene, Shape, Text, hatching
 from toytorch.viz.draw.text import clean, width
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
@@ -30,8 +30,10 @@ def num(value: float) -> str:
     return "0" if short == "-0" else short
 
 
-def draw(scene: Scene, *, step: int | None = None, animated: bool = False) -> str:
-    """Return the scene as one SVG element.
+def draw(
+    scene: Scene, *, step: int | None = None, animated: bool = False, least: float = 0.0
+) -> str:
+    """Return the scene as one SVG element, which a page may shrink to a width of `least`.
 
     `step` chooses what is seen of a scene with steps (None: the last). With `animated`, shapes of
     the other steps are written too, hidden, and each carries `data-when="first last"` for a script.
@@ -40,7 +42,7 @@ def draw(scene: Scene, *, step: int | None = None, animated: bool = False) -> st
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}"'
         f' role="img" aria-label="{escape(scene.title)}" font-family="{FONT}"'
-        ' style="max-width:100%;height:auto">'
+        f' style="{f"min-width:{num(least)}px;" if least else ""}max-width:100%;height:auto">'
     )
     lines = [head, f"<title>{escape(scene.title)}</title>"]
     if scene.description:
@@ -64,16 +66,25 @@ def _shape(shape: Shape, extra: str) -> str:
         return _text(shape, extra)
     ink = _ink(shape)
     if isinstance(shape, Path):
-        d = " ".join(
-            letter + " ".join(f"{num(x)} {num(y)}" for x, y in points)
-            for letter, points in shape.commands
-        )
-        return f'<path d="{d}"{ink}{extra}/>'
+        path = f'<path d="{_route(shape)}"{ink}{extra}'
+        return f"{path}><title>{escape(shape.tip)}</title></path>" if shape.tip else f"{path}/>"
     box = f'x="{num(shape.x)}" y="{num(shape.y)}" width="{num(shape.w)}" height="{num(shape.h)}"'
     radius = f' rx="{num(shape.r)}"' if shape.r else ""
+    lines = ""
+    if shape.hatch and (route := hatching(shape)).commands:
+        # the lines let the mouse through, to the box and its tip
+        lines = f'<path d="{_route(route)}"{_ink(route)} pointer-events="none"{extra}/>'
     if shape.tip:
-        return f"<rect {box}{radius}{ink}{extra}><title>{escape(shape.tip)}</title></rect>"
-    return f"<rect {box}{radius}{ink}{extra}/>"
+        tip = escape(shape.tip)
+        return f"<rect {box}{radius}{ink}{extra}><title>{tip}</title></rect>{lines}"
+    return f"<rect {box}{radius}{ink}{extra}/>{lines}"
+
+
+def _route(path: Path) -> str:
+    return " ".join(
+        letter + " ".join(f"{num(x)} {num(y)}" for x, y in points)
+        for letter, points in path.commands
+    )
 
 
 def _ink(shape: Rect | Path) -> str:

@@ -1,1 +1,1 @@
-"""Pictures of single lessons: batches, boundaries, loaders, walks, signals, timelines."""
+"""Pictures of single lessons: batches, boundaries, loaders, walks, signals."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.viz.draw import palette
+from toytorch.viz.draw.measures import size
 from toytorch.viz.draw.picture import Picture
 from toytorch.viz.draw.scene import Rect, Scene, Text
 from toytorch.viz.draw.text import clean, shorten, width
-from toytorch.viz.lessons.timeline import size
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
