@@ -337,6 +337,8 @@ def compute_pointwise(
 
 def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:
     """A number as a 0-d array of the common type; integers wrap, as C's do."""
+    if hasattr(xp, "RawModule"):  # a kernel on a card takes NumPy's scalars along
+        return scalar(np, value, common, work)[()]
     if common is None:
         return xp.asarray(value)
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
