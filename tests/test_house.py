@@ -52,6 +52,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "Python's operators; a method of arrays",
         "fill pow add sub mul",
     ),
+    "cuda/emulator/": ("functions of CUDA C, atomics, and words of its grammar", ""),
     "cuda/memory.py": ("both pools of an allocator", "all"),
     "core/formulas.py": ("words of formulas", "maximum minimum sign"),
     "core/node_class.py": ("words of conditions in formulas", "where logical_not"),

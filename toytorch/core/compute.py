@@ -105,10 +105,13 @@ def on_queue(
         argument = op.schema.args[i]
         if not (isinstance(args[i], Tensor) or argument.is_tensor_list or fits(argument, args[i])):
             raise TypeError(not_a_tensor(op, i, args[i]))
-    where = next((t.device for t in operands if t.is_cuda), None)
-    if op.across == "always" or (op.across and any(t.device != where for t in operands) and where):
+    places = [t.device for t in operands]
+    where = next((p for p in places if p.type == "cuda"), None)
+    apart = where is not None and any(p is not where and p != where for p in places)
+    if op.across == "always" or (op.across and apart):
         return op.on_cpu(*(a._array if isinstance(a, Tensor) else a for a in args))
-    if where is not None:
+    if apart:
+        assert where is not None  # else there is nothing to be apart from
         refuse_elsewhere(op, args, operands, where)
 
     dtype_of_all = operands[0].dtype

@@ -73,6 +73,7 @@ from toytorch.cuda.random import (
     set_rng_state,
     set_rng_state_all,
 )
+from toytorch.cuda.raw_kernel import CompileError, KernelError, kernel
 from toytorch.cuda.simulation import (
     RaceError,
     RaceWarning,
@@ -102,9 +103,11 @@ has_half = has_magma = True
 __all__ = [
     "AcceleratorError",
     "CUDAGraph",
+    "CompileError",
     "CudaError",
     "Event",
     "ExternalStream",
+    "KernelError",
     "OutOfMemoryError",
     "RaceError",
     "RaceWarning",
@@ -150,6 +153,7 @@ __all__ = [
     "is_initialized",
     "is_simulated",
     "is_tf32_supported",
+    "kernel",
     "list_gpu_processes",
     "make_graphed_callables",
     "manual_seed",

@@ -133,7 +133,6 @@ class Figure:
 
 
 FIGURES = ("allocation", "segment", "active", "inactive_split")
-OF_BLOCKS = ("allocation", "active", "allocated_bytes", "active_bytes", "requested_bytes")
 BYTES = (
     "allocated_bytes",
     "reserved_bytes",
@@ -165,8 +164,14 @@ class Statistics:
             for name in (*FIGURES, *BYTES)
             for pool in POOLS
         }
-        self._blocks = {
-            pool: [pair for name in OF_BLOCKS for pair in self._pairs[name, pool]] for pool in POOLS
+        # Lists of figures that change together, for both pools at once: these are the hot paths.
+        self._given = self._together("allocation", "allocated_bytes", "requested_bytes")
+        self._active = self._together("active", "active_bytes")
+        self._left = self._together("inactive_split", "inactive_split_bytes")
+
+    def _together(self, *names: str) -> dict[str, list[Figure]]:
+        return {
+            pool: [figure for name in names for figure in self._pairs[name, pool]] for pool in POOLS
         }
 
     def add(self, name: str, pool: str, amount: int) -> None:
@@ -175,16 +180,40 @@ class Statistics:
             figure.add(amount)
 
     def take(self, pool: str, size: int, requested: int) -> None:
-        """Counts a block that is given out (the figures in the order of OF_BLOCKS)."""
-        amounts = (1, 1, 1, 1, size, size, size, size, requested, requested)
-        for figure, amount in zip(self._blocks[pool], amounts):
-            figure.allocated += amount
-            figure.current += amount
-            if figure.current > figure.peak:
-                figure.peak = figure.current
+        """Counts a block that is given out."""
+        more(self._given[pool], (1, 1, size, size, requested, requested))
+        more(self._active[pool], (1, 1, size, size))
+
+    def give(self, pool: str, size: int, requested: int) -> None:
+        """Counts a block that its owner gives back: it is active while streams still use it."""
+        less(self._given[pool], (1, 1, size, size, requested, requested))
+
+    def settle(self, pool: str, size: int) -> None:
+        """Counts a block that no stream uses any more."""
+        less(self._active[pool], (1, 1, size, size))
+
+    def split(self, pool: str, size: int, sign: int) -> None:
+        """Counts a free part of a segment that is in use, or one that is so no longer."""
+        (more if sign > 0 else less)(self._left[pool], (1, 1, size, size))
 
     def __getitem__(self, name: str) -> Figure:
         return self.figures[name, "all"]
+
+
+def more(figures: list[Figure], amounts: tuple[int, ...]) -> None:
+    """Counts what came."""
+    for figure, amount in zip(figures, amounts):
+        figure.allocated += amount
+        figure.current += amount
+        if figure.current > figure.peak:
+            figure.peak = figure.current
+
+
+def less(figures: list[Figure], amounts: tuple[int, ...]) -> None:
+    """Counts what went."""
+    for figure, amount in zip(figures, amounts):
+        figure.freed += amount
+        figure.current -= amount
 
 
 class Shortage(Exception):
@@ -251,10 +280,7 @@ class CachingAllocator:
         before it is given out again."""
         kind, stream = block.segment.pool, block.segment.stream
         self.note("free_requested", block.address, block.requested, stream, block.frames)
-        count = self.statistics.add
-        count("allocation", kind, -1)
-        count("allocated_bytes", kind, -block.size)
-        count("requested_bytes", kind, -block.requested)
+        self.statistics.give(kind, block.size, block.requested)
         if block.users and record is not None:
             block.events = [record(user) for user in block.users]
             block.users = set()
@@ -358,8 +384,7 @@ class CachingAllocator:
 
     def _make_free(self, block: Block) -> None:
         kind = block.segment.pool
-        self.statistics.add("active", kind, -1)
-        self.statistics.add("active_bytes", kind, -block.size)
+        self.statistics.settle(kind, block.size)
         self.note(
             "free_completed", block.address, block.requested, block.segment.stream, block.frames
         )
@@ -394,8 +419,7 @@ class CachingAllocator:
             self._count_split(block, -1)
 
     def _count_split(self, block: Block, sign: int) -> None:
-        self.statistics.add("inactive_split", block.segment.pool, sign)
-        self.statistics.add("inactive_split_bytes", block.segment.pool, sign * block.size)
+        self.statistics.split(block.segment.pool, block.size, sign)
 
     # -- what others look at ------------------------------------------------------------------
 

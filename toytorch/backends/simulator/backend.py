@@ -62,7 +62,8 @@ class SimulatorBackend:
         return len(self.machine.devices)
 
     def device(self, array: Any) -> device_class:
-        return device_class("cuda", array.buffer.device.index)
+        found: device_class = array.buffer.device.name
+        return found
 
     def simulated(self, where: device_class) -> SimulatedDevice:
         """The device of that number; RuntimeError where there is none."""

@@ -23,6 +23,7 @@ from toytorch.backends.simulator.allocator import FIRST_ADDRESS, CachingAllocato
 from toytorch.backends.simulator.races import HOST, Access, Clock, Races
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
+from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
 from toytorch.facts.trace import AcceleratorError, Arrow, MemoryPoint, Span, Timeline
 
@@ -75,6 +76,7 @@ class SimulatedDevice:
 
     def __init__(self, machine: Machine, index: int, card: Card, memory: int) -> None:
         self.machine, self.index, self.card = machine, index, card
+        self.name = device_class("cuda", index)
         self.memory = CachingAllocator(
             memory,
             lambda: machine.now,
