@@ -48,6 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _dispatch(command: str, options: argparse.Namespace, rest: list[str], given: list[str]) -> int:
     if command == "start":
         return _start(options)
+    if command == "test" and options.gpu:
+        from course import gpu
+
+        return gpu.run(rest)
     if command == "test":
         python = ensure(["course", "test"])
         return launcher.run_inside(python, ["pytest", *rest])
@@ -116,7 +120,10 @@ def _parser() -> argparse.ArgumentParser:
     start = commands.add_parser("start", help="set up, then open JupyterLab at the start page")
     _start_options(start)
     start.add_argument("chapter", nargs="?", default=None, help="or at this chapter: 08")
-    commands.add_parser("test", help="install what tests need and run them (pytest's arguments)")
+    test = commands.add_parser(
+        "test", help="install what tests need, run them (pytest's arguments)"
+    )
+    test.add_argument("--gpu", action="store_true", help="on a GPU, with a report to send back")
     run = commands.add_parser("run", help="run a chapter's solved notebook and time it")
     run.add_argument("chapter", help="04, 4 or autograd")
     check = commands.add_parser("check", help="check your notebook of a chapter")

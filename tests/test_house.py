@@ -42,13 +42,17 @@ LIMITS = {
 # Where names of ops may stand, and why: a file or a folder, and the words ("" for all of them).
 ALLOWED: dict[str, tuple[str, str]] = {
     "loops/": ("words of the loop language, after which ops are named", ""),
-    "backends/cupy_kernels.py": ("CuPy's functions", "add minimum maximum"),
+    "backends/cupy_kernels.py": (
+        "CuPy's functions",
+        "add minimum maximum logical_and logical_not logical_or logical_xor",
+    ),
     "backends/cupy_runtime.py": ("both pools of an allocator", "all"),
     "backends/simulator/allocator.py": ("a key of PyTorch's snapshots", "addr"),
     "backends/simulator/functions.py": (
         "Python's operators; a method of arrays",
         "fill pow add sub mul",
     ),
+    "cuda/emulator/": ("functions of CUDA C, atomics, and words of its grammar", ""),
     "cuda/memory.py": ("both pools of an allocator", "all"),
     "core/formulas.py": ("words of formulas", "maximum minimum sign"),
     "core/node_class.py": ("words of conditions in formulas", "where logical_not"),

@@ -19,13 +19,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tests.cuda import stand_in_cuda
 from tests.cuda.raw_module import RawKernel, RawModule
 from tests.cuda.signatures import TABLE
 from tests.cuda.stand_in_array import (
     SCALARS,
-    MemoryPointer,
     Ufunc,
-    UnownedMemory,
     check_type,
     has_numpy,
     ndarray,
@@ -34,6 +33,7 @@ from tests.cuda.stand_in_array import (
     words,
     wrap,
 )
+from tests.cuda.stand_in_cuda import CUDARuntimeError, OutOfMemoryError
 
 # Functions that copy NumPy's arrays to the device, or need no array.
 TAKE_NUMPY = frozenset(
@@ -213,80 +213,6 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None) -> Any:
     return ndarray(shape, x.dtype, x.data, strides)
 
 
-class Device:
-    """`cupy.cuda.Device`: there is one."""
-
-    def __init__(self, device: Any = None) -> None:
-        self.id = 0 if device is None else int(device)
-
-    def __enter__(self) -> Device:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        pass
-
-    def use(self) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-    @property
-    def mem_info(self) -> tuple[int, int]:
-        return 1 << 33, 1 << 34
-
-
-class Stream:
-    """`cupy.cuda.Stream`: work on the stand-in is done at once."""
-
-    null: Any
-    ptr = 0
-
-    def synchronize(self) -> None:
-        pass
-
-
-class CUDARuntimeError(RuntimeError):
-    """`cupy.cuda.runtime.CUDARuntimeError`."""
-
-    def __init__(self, status: int) -> None:
-        self.status = status
-        names = {2: ("cudaErrorMemoryAllocation", "out of memory"),
-                 35: ("cudaErrorInsufficientDriver",
-                      "CUDA driver version is insufficient for CUDA runtime version"),
-                 100: ("cudaErrorNoDevice", "no CUDA-capable device is detected"),
-                 700: ("cudaErrorIllegalAddress", "an illegal memory access was encountered")}  # fmt: skip
-        super().__init__(": ".join(names[status]))
-
-
-class OutOfMemoryError(MemoryError):
-    """`cupy.cuda.memory.OutOfMemoryError`."""
-
-    def __init__(self, size: int, total: int, limit: int = 0) -> None:
-        super().__init__(
-            f"Out of memory allocating {size:,} bytes (allocated so far: {total:,} bytes)."
-        )
-
-
-def properties(device: int) -> dict[str, Any]:
-    return {
-        "name": b"stand-in for CuPy", "major": 9, "minor": 0, "multiProcessorCount": 132,
-        "maxThreadsPerBlock": 1024, "maxThreadsPerMultiProcessor": 2048,
-        "totalGlobalMem": 1 << 34, "maxGridSize": (2147483647, 65535, 65535),
-    }  # fmt: skip
-
-
-class Pool:
-    def used_bytes(self) -> int:
-        return 0
-
-    def total_bytes(self) -> int:
-        return 0
-
-    def free_all_blocks(self) -> None:
-        pass
-
-
 @functools.cache
 def made() -> Any:
     """The module."""
@@ -333,17 +259,9 @@ def made() -> Any:
         unwrap(a), order=order
     )
     cupy.get_array_module = lambda *args: cupy if any(isinstance(a, ndarray) for a in args) else np
-    cupy.get_default_memory_pool = Pool
+    cupy.get_default_memory_pool = stand_in_cuda.Pool
     cupy.RawModule, cupy.RawKernel = RawModule, RawKernel
-    runtime = SimpleNamespace(
-        getDeviceCount=lambda: 1, getDeviceProperties=properties, CUDARuntimeError=CUDARuntimeError,
-        runtimeGetVersion=lambda: 12090, driverGetVersion=lambda: 12090,
-    )  # fmt: skip
-    cupy.cuda = SimpleNamespace(
-        Device=Device, Stream=Stream, MemoryPointer=MemoryPointer,
-        UnownedMemory=UnownedMemory, runtime=runtime,
-        get_current_stream=Stream, memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-    )  # fmt: skip
+    cupy.cuda = stand_in_cuda.made()
     for word, text in table["classes"]["ndarray"].items():
         if text and word not in vars(ndarray) and not word.startswith("_"):
             setattr(ndarray, word, method_of(word, text))

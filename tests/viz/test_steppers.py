@@ -28,6 +28,17 @@ def _boundary() -> Any:
     )
 
 
+def _kernel() -> Any:
+    source = """extern "C" __global__ void reverse(float* x) {
+        __shared__ float s[8];
+        s[threadIdx.x] = x[threadIdx.x];
+        __syncthreads();
+        x[threadIdx.x] = s[7 - threadIdx.x];
+    }"""
+    launch = torch.cuda.kernel(source)[1, 8](torch.arange(8.0))
+    return viz.kernel_steps(launch)
+
+
 def _walks() -> Any:
     return viz.walks(
         lambda x, y: x * x + y * y,
@@ -40,6 +51,7 @@ def _walks() -> Any:
 MAKERS: dict[str, Callable[[], Any]] = {
     "BackwardSteps": _backward,
     "BoundarySteps": _boundary,
+    "KernelSteps": _kernel,
     "LoaderSteps": lambda: viz.loader_steps([3, 1, 1]),
     "MemorySteps": lambda: viz.memory_map(training(1).snapshot(), limit=9),
     "PassSteps": lambda: viz.passes(lambda x: x.neg().neg() * 2, torch.ones(3)),

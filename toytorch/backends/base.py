@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Array, ArrayModule
 
 
 class Backend(Protocol):
@@ -93,6 +94,7 @@ def register(kind: str, backend: Backend) -> None:
 # Backends that keep the time of what runs on their arrays, by the class of the arrays: a call of an
 # op on one of them is handed over whole (see `toytorch.backends.simulator`). Usually there is none.
 queued: dict[type, Any] = {}
+simulation: Any = None  # the backend of simulated devices, while they are what "cuda" means
 
 
 def queue(array_type: type, backend: Any) -> None:
@@ -140,30 +142,36 @@ def attempt(xp: Any, name: str, *args: Any) -> Any:
     return None if kernel is None else kernel(*args)
 
 
-def named(xp: Any, name: str) -> Any:
+def named(xp: ArrayModule, name: str) -> Any:
     """A function of the module by its name, or the backend's own where the module's lacks types."""
     return _kernels.get(xp.__name__, {}).get(f"own {name}") or getattr(xp, name)
 
 
-def guarded(xp: Any, kernel: Any) -> Any:
+def guarded(xp: ArrayModule, kernel: Callable[..., Any]) -> Any:
     """A kernel in the backend's care, which says its errors in PyTorch's words."""
     guard = _kernels.get(xp.__name__, {}).get("guard")
     return kernel if guard is None else guard(kernel)
 
 
-def accumulate(xp: Any, name: str, array: Any, axis: int) -> Any:
+def accumulate(xp: ArrayModule, name: str, array: Array, axis: int) -> Any:
     """The running total of a ufunc along a dimension, also where the module has none of its own."""
     made = attempt(xp, "accumulate", name, array, axis)
     return getattr(xp, name).accumulate(array, axis=axis) if made is None else made
 
 
-def at(xp: Any, name: str, target: Any, places: Any, values: Any) -> None:
+def at(
+    xp: ArrayModule,
+    name: str,
+    target: Array,
+    places: Array | tuple[Array | slice, ...],
+    values: Array,
+) -> None:
     """`ufunc.at`: target[places] joined with values, every place as often as it comes."""
     if attempt(xp, "at", name, target, places, values) is None:
         getattr(xp, name).at(target, places, values)
 
 
-def reduceat(xp: Any, name: str, rows: Any, starts: Any) -> Any:
+def reduceat(xp: ArrayModule, name: str, rows: Array, starts: Array) -> Any:
     """`ufunc.reduceat`: runs of rows joined, given where each run starts."""
     made = attempt(xp, "reduceat", name, rows, starts)
     return getattr(xp, name).reduceat(rows, starts, 0) if made is None else made
@@ -173,7 +181,7 @@ HOST: dict[str, str] = {}  # kernels that compute on the host, and why
 copied: Counter[str] = Counter()  # how often they did for arrays of another device
 
 
-def on_host(kernel: Any, reason: str) -> Any:
+def on_host(kernel: Callable[..., Any], reason: str) -> Any:
     """A kernel that computes with NumPy wherever its arrays are: copied there and back.
 
     The last resort, for what has no way on a device; `reason` says why in a line.
@@ -182,7 +190,7 @@ def on_host(kernel: Any, reason: str) -> Any:
     HOST[name] = reason
 
     @functools.wraps(kernel)
-    def on_any(xp: Any, *args: Any) -> Any:
+    def on_any(xp: ArrayModule, *args: object) -> Any:
         homes = [a for a in args if hasattr(a, "strides") and hasattr(a, "dtype")]
         backend = of_array(homes[0])
         if backend.xp is np:

@@ -11,6 +11,10 @@ from toytorch.backends import cupy_kernels
 from toytorch.backends.cupy_runtime import CupyRuntime
 from toytorch.facts.device import device as device_class
 
+WHEELS = "pip install 'toytorch[cuda]', or 'toytorch[cuda12]' where the driver is older than 580"
+DRIVERS = "CUDA 13 needs driver 580 or later, CUDA 12 driver 525; https://www.nvidia.com/drivers"
+NO_DEVICE = 100  # cudaErrorNoDevice
+
 
 class _Never:
     """The class of no array: stands for CuPy's until CuPy is there."""
@@ -44,20 +48,26 @@ class CupyBackend:
     @functools.lru_cache(maxsize=1)  # noqa: B019 - there is one backend, for ever
     def why_unavailable(self) -> str:
         """What is missing, in words for the user; empty where GPUs can be used."""
+        missing = self._missing()
+        return f"{missing}. Everything runs on the CPU without it" if missing else ""
+
+    def _missing(self) -> str:
         try:
             xp = self.xp
-        except ImportError:
+        except ModuleNotFoundError as error:
+            if error.name == "cupy":
+                return f"the package cupy is not installed ({WHEELS})"
             return (
-                "the package cupy is not installed (pip install 'toytorch[cuda]'). Everything "
-                "runs on the CPU without it"
+                f"the package cupy is installed, and lacks {error.name}: pip install {error.name}"
             )
+        except ImportError as error:  # a library of CUDA is not there
+            return f"the package cupy cannot be loaded: {error} ({WHEELS})"
         try:
             count = xp.cuda.runtime.getDeviceCount()
         except Exception as error:  # CuPy raises its own classes, which need a driver to import
-            return (
-                f"found no NVIDIA driver on your system: {error}. Everything runs on the CPU "
-                "without it"
-            )
+            if getattr(error, "status", 0) == NO_DEVICE:
+                return "no CUDA-capable device is detected"
+            return f"found no NVIDIA driver on your system, or one too old: {error} ({DRIVERS})"
         return "" if count else "no CUDA-capable device is detected"
 
     def is_available(self) -> bool:
@@ -82,7 +92,7 @@ class CupyBackend:
         """A context in which CuPy's decompositions raise LinAlgError, as NumPy's do."""
         if self._given is not None:
             return self._given.errstate(linalg="raise")
-        import cupyx
+        import cupyx  # comes with cupy, which is imported when first asked for
 
         return cupyx.errstate(linalg="raise")
 
@@ -94,9 +104,8 @@ class CupyBackend:
 
     def flat(self, array: Any) -> Any:
         memory = array.data.mem
-        if isinstance(
-            memory, self.xp.cuda.UnownedMemory
-        ):  # `as_strided` made it, or another library
+        if isinstance(memory, self.xp.cuda.UnownedMemory):
+            # `as_strided` made it, or another library.
             count = memory.size // array.itemsize
             pointer = self.xp.cuda.MemoryPointer(memory, 0)
             return self.xp.ndarray((count,), array.dtype, pointer)

@@ -7,12 +7,17 @@ an atomic operation of the type: not for products, not for narrow integers or co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.trace import AcceleratorError, OutOfMemoryError
 from toytorch.loops.formula import Formula
 
+if TYPE_CHECKING:
+    from toytorch.backends.cupy import CupyBackend
+
+Places = Array | tuple[Array | slice, ...]
 ATOMIC = {  # the types for which CuPy's `ufunc.at` exists
     "add": ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64"),
     "maximum": ("int32", "int64", "uint32", "uint64", "float32", "float64"),
@@ -22,7 +27,7 @@ LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
 WIDE = {"b": "int32", "i": "int64", "u": "int64"}  # types that hold the narrow ones' values
 
 
-def accumulate(xp: Any, name: str, a: Any, axis: int) -> Any:
+def accumulate(xp: ArrayModule, name: str, a: Array, axis: int) -> Any:
     """The running total along a dimension, in log₂(n) passes (Hillis and Steele, 1986)."""
     if name == "add" or name == "multiply":
         return None
@@ -34,7 +39,7 @@ def accumulate(xp: Any, name: str, a: Any, axis: int) -> Any:
     return xp.moveaxis(rows, 0, axis) if step > 1 else a.copy()
 
 
-def at(xp: Any, name: str, target: Any, places: Any, values: Any) -> Any:
+def at(xp: ArrayModule, name: str, target: Array, places: Places, values: Array) -> Any:
     """target[places] joined with values, every place as often as it comes."""
     if target.dtype.name in ATOMIC.get(name, ()):
         if hasattr(values, "dtype"):
@@ -53,7 +58,7 @@ def at(xp: Any, name: str, target: Any, places: Any, values: Any) -> Any:
     return target
 
 
-def one_by_one(xp: Any, name: str, target: Any, places: Any, values: Any) -> None:
+def one_by_one(xp: ArrayModule, name: str, target: Array, places: Places, values: Array) -> None:
     """The same without atomic operations: the first value of every place, then the second, …"""
     if not isinstance(places, tuple):
         places = (places,)
@@ -76,7 +81,7 @@ def one_by_one(xp: Any, name: str, target: Any, places: Any, values: Any) -> Non
     target[...] = rows.reshape(target.shape)  # rows may be a copy
 
 
-def reduceat(xp: Any, name: str, rows: Any, starts: Any) -> Any:
+def reduceat(xp: ArrayModule, name: str, rows: Array, starts: Array) -> Any:
     """Runs of rows joined, given where each run starts."""
     which = xp.searchsorted(starts, xp.arange(len(rows)), "right") - 1
     made = rows[starts].copy()
@@ -87,14 +92,14 @@ def reduceat(xp: Any, name: str, rows: Any, starts: Any) -> Any:
 def logical(name: str) -> Callable[..., Any]:
     """A logical function, also of complex numbers, for which CuPy's has no loop."""
 
-    def function(xp: Any, *operands: Any, out: Any = None) -> Any:
+    def function(xp: ArrayModule, *operands: Array, out: Array | None = None) -> Any:
         truths = [x != 0 if x.dtype.kind == "c" else x for x in operands]
         return getattr(xp, name)(*truths, out=out)
 
     return function
 
 
-def formula(xp: Any, text: Formula, params: list[str], args: tuple[Any, ...]) -> Any:
+def formula(xp: ArrayModule, text: Formula, params: list[str], args: tuple[Any, ...]) -> Any:
     """A formula in one kernel; None where CuPy's functions have to do it one by one."""
     from toytorch.loops.one_kernel import OneKernel  # loaded where there is a card only
 
@@ -116,16 +121,16 @@ TABLE: dict[str, Callable[..., Any]] = {
 }
 
 
-def table(backend: Any) -> dict[str, Callable[..., Any]]:
+def table(backend: CupyBackend) -> dict[str, Callable[..., Any]]:
     """The kernels, by the names under which ops `attempt` them."""
     made = {name: bound(backend, function) for name, function in TABLE.items()}
     return {**made, "guard": lambda kernel: guard(backend, kernel)}
 
 
-def bound(backend: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+def bound(backend: CupyBackend, function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that is given the backend's array module when it is called."""
 
-    def kernel(*args: Any, **kwargs: Any) -> Any:
+    def kernel(*args: object, **kwargs: object) -> Any:
         return function(backend.xp, *args, **kwargs)
 
     return kernel
@@ -134,7 +139,7 @@ def bound(backend: Any, function: Callable[..., Any]) -> Callable[..., Any]:
 # -- errors ---------------------------------------------------------------------------------------
 
 
-def guard(backend: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def guard(backend: CupyBackend, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel whose errors have PyTorch's words; CuPy's decompositions raise inside of it.
 
     By themselves they give unusable numbers for a singular matrix and say nothing.
@@ -142,7 +147,7 @@ def guard(backend: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     inner = getattr(kernel, "func", kernel)
     decomposes = "linalg" in getattr(inner, "__module__", "")
 
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+    def guarded(*args: object, **kwargs: object) -> Any:
         try:
             if decomposes:
                 with backend.strict():
@@ -157,7 +162,7 @@ def guard(backend: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def translated(backend: Any, error: Exception) -> Exception:
+def translated(backend: CupyBackend, error: Exception) -> Exception:
     """CuPy's error as PyTorch says it; any other as it is."""
     cuda = backend.xp.cuda
     if isinstance(error, cuda.memory.OutOfMemoryError):

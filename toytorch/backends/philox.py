@@ -21,8 +21,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from toytorch.backends.philox_cuda import SOURCES
+from toytorch.facts.hints import Array, ArrayModule
+
+Size = int | Sequence[int] | None
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)  # what the key's words grow by from round to round
@@ -34,7 +38,7 @@ TINY_DOUBLE = 2.0**-53
 MODULO_LIMIT = 1 << 28  # from which integers are drawn from 64 bits, so that none is much likelier
 
 
-def philox(xp: Any, counter: Sequence[Any], seed: int) -> list[Any]:
+def philox(xp: ArrayModule, counter: Sequence[Array | np.uint32], seed: int) -> list[Any]:
     """The four words of each counter, given as four words or arrays of uint32."""
     x0, x1, x2, x3 = (xp.asarray(c).astype(np.uint64) for c in counter)
     mask, half = np.uint64(MASK), np.uint64(32)
@@ -55,7 +59,7 @@ class PhiloxGenerator:
              each. The default is an H100's
     """
 
-    def __init__(self, xp: Any, seed: int, threads: int = 132 * 2048) -> None:
+    def __init__(self, xp: ArrayModule, seed: int, threads: int = 132 * 2048) -> None:
         self.xp, self.seed, self.offset = xp, int(seed) % (1 << 64), 0
         self.blocks = threads // BLOCK
         self.kernels: dict[str, Any] = {}
@@ -113,27 +117,27 @@ class PhiloxGenerator:
         kernel((grid,), (BLOCK,), (made, *numbers))
         return made
 
-    def numbers(self, kind: str, shape: Any, type: Any) -> Any:
+    def numbers(self, kind: str, shape: Size, type: npt.DTypeLike) -> Any:
         shape = (shape,) if isinstance(shape, int) else tuple(shape or ())
         bits = "64" if np.dtype(type) == np.float64 else "32"
         return self.draw(kind + bits, math.prod(shape)).reshape(shape)
 
     # -- distributions -----------------------------------------------------------------------------
 
-    def random(self, size: Any = None, dtype: Any = np.float64) -> Any:
+    def random(self, size: Size = None, dtype: npt.DTypeLike = np.float64) -> Any:
         """Uniform numbers in [0, 1): cuRAND's lie in (0, 1], so 1 becomes 0."""
         made = self.numbers("uniform", size, dtype)
         return self.xp.where(made == 1, made.dtype.type(0), made)
 
-    def open_uniform(self, size: Any, dtype: Any = np.float64) -> Any:
+    def open_uniform(self, size: Size, dtype: npt.DTypeLike = np.float64) -> Any:
         """Uniform numbers in (0, 1]."""
         return self.numbers("uniform", size, dtype)
 
-    def standard_normal(self, size: Any = None, dtype: Any = np.float64) -> Any:
+    def standard_normal(self, size: Size = None, dtype: npt.DTypeLike = np.float64) -> Any:
         """Normal numbers by the transformation of Box and Muller (1958)."""
         return self.numbers("normal", size, dtype)
 
-    def integers(self, low: int, high: int, size: Any) -> Any:
+    def integers(self, low: int, high: int, size: int | Sequence[int]) -> Any:
         """Integers from low up to, but not with, high."""
         shape = (size,) if isinstance(size, int) else tuple(size)
         span = high - low
@@ -145,26 +149,26 @@ class PhiloxGenerator:
         """The numbers 0 … n-1 in random order: in the order of random keys."""
         return self.xp.argsort(self.draw("bits64", n))
 
-    def standard_exponential(self, size: Any) -> Any:
+    def standard_exponential(self, size: Size) -> Any:
         """-log of uniform numbers."""
         return -self.xp.log(self.open_uniform(size))
 
-    def standard_cauchy(self, size: Any) -> Any:
+    def standard_cauchy(self, size: Size) -> Any:
         """The tangents of uniform angles."""
         return self.xp.tan(math.pi * (self.open_uniform(size) - 0.5))
 
-    def geometric(self, p: float, size: Any) -> Any:
+    def geometric(self, p: float, size: Size) -> Any:
         """The numbers of trials up to the first success."""
         trials = self.xp.ceil(self.xp.log(self.open_uniform(size)) / math.log1p(-p))
         return self.xp.maximum(trials, 1.0)  # a uniform number of 1 needs one trial, too
 
-    def poisson(self, rate: Any) -> Any:
+    def poisson(self, rate: Array) -> Any:
         """Counts of rates: by the times between events for small rates, else Hörmann's PTRS."""
         xp = self.xp
         rate = rate.astype(np.float64)
         return xp.where(rate < 10, self.by_gaps(rate), self.ptrs(xp.maximum(rate, 10.0)))
 
-    def by_gaps(self, rate: Any) -> Any:
+    def by_gaps(self, rate: Array) -> Any:
         """How many uniform numbers multiply to more than e^-rate (Knuth)."""
         xp = self.xp
         limit = xp.exp(-xp.minimum(rate, 10.0))
@@ -176,7 +180,7 @@ class PhiloxGenerator:
             count = count + going
             product = product * self.open_uniform(rate.shape)
 
-    def ptrs(self, rate: Any) -> Any:
+    def ptrs(self, rate: Array) -> Any:
         """Transformed rejection with squeeze (Hörmann 1993), for rates of 10 and more."""
         xp = self.xp
         root, log_rate = xp.sqrt(rate), xp.log(rate)
@@ -198,7 +202,7 @@ class PhiloxGenerator:
             open_ = open_ & ~taken
         return found
 
-    def binomial(self, n: Any, p: Any) -> Any:
+    def binomial(self, n: Array, p: Array) -> Any:
         """How many of n trials succeed: trial after trial, all elements at once."""
         xp = self.xp
         shape = np.broadcast_shapes(n.shape, p.shape)
@@ -209,7 +213,7 @@ class PhiloxGenerator:
         return found
 
 
-def log_factorial(xp: Any, k: Any) -> Any:
+def log_factorial(xp: ArrayModule, k: Array) -> Any:
     """log k! by Stirling's series, with the first values shifted up by the recurrence."""
     shifted, less = k + 1, xp.zeros_like(k)
     for _ in range(8):
@@ -225,29 +229,29 @@ def log_factorial(xp: Any, k: Any) -> Any:
 # -- words to numbers, as curand_uniform.h and curand_normal.h have them ---------------------------
 
 
-def uniform32(words: list[Any]) -> list[Any]:
+def uniform32(words: list[Array]) -> list[Any]:
     """Numbers in (0, 1]: x·2⁻³² + 2⁻³³."""
     return [w.astype(np.float32) * np.float32(TINY) + np.float32(TINY / 2) for w in words]
 
 
-def wide(words: list[Any]) -> list[Any]:
+def wide(words: list[Array]) -> list[Any]:
     """Two numbers of 53 bits from four words."""
     low, high = words[0::2], words[1::2]
     return [x.astype(np.uint64) ^ (y.astype(np.uint64) << np.uint64(21)) for x, y in zip(low, high)]
 
 
-def uniform64(words: list[Any]) -> list[Any]:
+def uniform64(words: list[Array]) -> list[Any]:
     """Numbers in (0, 1]: z·2⁻⁵³ + 2⁻⁵⁴."""
     return [z.astype(np.float64) * TINY_DOUBLE + TINY_DOUBLE / 2 for z in wide(words)]
 
 
-def box_muller(size: Any, angle: Any) -> list[Any]:
+def box_muller(size: Array, angle: Array) -> list[Any]:
     """Two normal numbers from a uniform one and an angle."""
     radius = np.sqrt(-2 * np.log(size))
     return [radius * np.sin(angle), radius * np.cos(angle)]
 
 
-def normal32(words: list[Any]) -> list[Any]:
+def normal32(words: list[Array]) -> list[Any]:
     made = []
     turn = np.float32(TINY * 2 * math.pi)
     for x, y in zip(words[0::2], words[1::2]):
@@ -256,13 +260,13 @@ def normal32(words: list[Any]) -> list[Any]:
     return made
 
 
-def normal64(words: list[Any]) -> list[Any]:
+def normal64(words: list[Array]) -> list[Any]:
     z, y = wide(words)
     angle = y.astype(np.float64) * (TINY_DOUBLE * 2) + TINY_DOUBLE
     return box_muller(z.astype(np.float64) * TINY_DOUBLE + TINY_DOUBLE / 2, angle * math.pi)
 
 
-def bits64(words: list[Any]) -> list[Any]:
+def bits64(words: list[Array]) -> list[Any]:
     half = np.uint64(32)
     pairs = zip(words[0::2], words[1::2])
     return [(x.astype(np.uint64) << half) | y.astype(np.uint64) for x, y in pairs]

@@ -102,16 +102,32 @@ def on_queue(
 ) -> Any:
     """Hands a call over to a backend that keeps time: it calls back with arrays of the host."""
     for i in op.tensor_at:
-        if not (isinstance(args[i], Tensor) or op.schema.args[i].is_tensor_list):
-            if not fits(op.schema.args[i], args[i]):
-                raise TypeError(not_a_tensor(op, i, args[i]))
-    where = next((t.device for t in operands if t.is_cuda), None)
-    if op.across == "always" or (op.across and any(t.device != where for t in operands) and where):
+        argument = op.schema.args[i]
+        if not (isinstance(args[i], Tensor) or argument.is_tensor_list or fits(argument, args[i])):
+            raise TypeError(not_a_tensor(op, i, args[i]))
+    places = [t.device for t in operands]
+    where = next((p for p in places if p.type == "cuda"), None)
+    apart = where is not None and any(p is not where and p != where for p in places)
+    if op.across == "always" or (op.across and apart):
         return op.on_cpu(*(a._array if isinstance(a, Tensor) else a for a in args))
-    if where is not None:
+    if apart:
+        assert where is not None  # else there is nothing to be apart from
         refuse_elsewhere(op, args, operands, where)
 
+    dtype_of_all = operands[0].dtype
+    plain = (
+        target is None
+        and op.kind == "pointwise"
+        and op.checks is None
+        and op.promotion in ("default", "float")
+        and dtype_of_all in (types.float32, types.float64)
+        and all(t.dtype is dtype_of_all and t._array.ndim for t in operands)
+        and not any(a.__class__ is complex for a in args)
+    )
+
     def kernel(*arrays: Any) -> Any:
+        if plain:  # nothing to promote: as the fast path of the CPU
+            return op.on_cpu(*arrays)
         host = tuple(dressed(new, old) for new, old in zip(arrays, args))
         if op.kind == "pointwise":
             out = arrays[op.tensor_at[0]] if target is not None and target.ndim else None
@@ -321,6 +337,8 @@ def compute_pointwise(
 
 def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:
     """A number as a 0-d array of the common type; integers wrap, as C's do."""
+    if hasattr(xp, "RawModule"):  # a kernel on a card takes NumPy's scalars along
+        return scalar(np, value, common, work)[()]
     if common is None:
         return xp.asarray(value)
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:

@@ -6,7 +6,7 @@ Importing this needs neither. `simulate()` gives devices to whoever has no card.
 from __future__ import annotations
 
 from toytorch.core.random import Generator
-from toytorch.cuda import amp, nvtx
+from toytorch.cuda import amp, comm, nvtx
 from toytorch.cuda.devices import (
     can_device_access_peer,
     current_blas_handle,
@@ -73,6 +73,7 @@ from toytorch.cuda.random import (
     set_rng_state,
     set_rng_state_all,
 )
+from toytorch.cuda.raw_kernel import CompileError, KernelError, kernel
 from toytorch.cuda.simulation import (
     RaceError,
     RaceWarning,
@@ -102,9 +103,11 @@ has_half = has_magma = True
 __all__ = [
     "AcceleratorError",
     "CUDAGraph",
+    "CompileError",
     "CudaError",
     "Event",
     "ExternalStream",
+    "KernelError",
     "OutOfMemoryError",
     "RaceError",
     "RaceWarning",
@@ -115,6 +118,7 @@ __all__ = [
     "caching_allocator_alloc",
     "caching_allocator_delete",
     "can_device_access_peer",
+    "comm",
     "current_blas_handle",
     "current_device",
     "current_stream",
@@ -149,6 +153,7 @@ __all__ = [
     "is_initialized",
     "is_simulated",
     "is_tf32_supported",
+    "kernel",
     "list_gpu_processes",
     "make_graphed_callables",
     "manual_seed",

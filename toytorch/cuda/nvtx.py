@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toytorch.backends.simulator import backend as simulator
+from toytorch.backends import base
 
 _open: list[tuple[str, float]] = []
 
 
 def range_push(msg: str) -> int:
     """Begins a named part; how many are open around it."""
-    machine = None if simulator.current is None else simulator.current.machine
+    machine = None if base.simulation is None else base.simulation.machine
     _open.append((msg, 0.0 if machine is None else machine.now))
     return len(_open) - 1
 
@@ -25,8 +25,8 @@ def range_pop() -> int:
     if not _open:
         return -2
     name, start = _open.pop()
-    if simulator.current is not None:
-        machine = simulator.current.machine
+    if base.simulation is not None:
+        machine = base.simulation.machine
         machine.span("host", name, "named parts", start, machine.now)
     return len(_open)
 

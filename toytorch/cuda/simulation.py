@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toytorch.backends.simulator import backend as simulator
-from toytorch.backends.simulator.races import Race, RaceWarning
+from toytorch.backends import base
 from toytorch.core.random import forget
 from toytorch.facts.cards import Card
-from toytorch.facts.trace import RaceError, Timeline
+from toytorch.facts.trace import RaceError, RaceWarning, Timeline
+
+if TYPE_CHECKING:
+    from toytorch.backends.simulator.backend import SimulatorBackend
+    from toytorch.backends.simulator.races import Race
 
 __all__ = [
     "RaceError",
@@ -33,7 +36,7 @@ class Simulation:
     `timeline` is the record of what ran (see `viz.timeline`), `races` what was found.
     """
 
-    def __init__(self, backend: simulator.SimulatorBackend) -> None:
+    def __init__(self, backend: SimulatorBackend) -> None:
         self._backend = backend
 
     @property
@@ -54,8 +57,8 @@ class Simulation:
     def end(self) -> None:
         """`cuda` means the cards of this machine again; what was on the simulated ones stays there
         and cannot be used any more."""
-        if simulator.current is self._backend:
-            simulator.leave()
+        if base.simulation is self._backend:
+            self._backend.leave()
             forget("cuda")
 
     def __enter__(self) -> Simulation:
@@ -102,25 +105,26 @@ def simulate(
     ...     print(x, torch.cuda.get_device_name(1))
     tensor([2., 2., 2.], device='cuda:1') V100 (simulated)
     """
-    made = simulator.simulate(
-        devices, model, memory=memory, races=races, host=host, realtime=realtime
-    )
+    from toytorch.backends.simulator.backend import simulate as begin  # few programs need it
+
+    made = begin(devices, model, memory=memory, races=races, host=host, realtime=realtime)
     forget("cuda")
     return Simulation(made)
 
 
 def is_simulated() -> bool:
     """Whether `cuda` means simulated devices."""
-    return simulator.current is not None
+    return base.simulation is not None
 
 
-def _now() -> simulator.SimulatorBackend:
-    if simulator.current is None:
+def _now() -> SimulatorBackend:
+    if base.simulation is None:
         raise RuntimeError(
             "no device is simulated: call toytorch.cuda.simulate() first, or set TOYTORCH_CUDA="
             "simulate"
         )
-    return simulator.current
+    found: SimulatorBackend = base.simulation
+    return found
 
 
 def timeline() -> Timeline:

@@ -86,6 +86,10 @@ class RaceError(RuntimeError):
     """Two accesses of one memory that nothing puts in order, one of them a write."""
 
 
+class RaceWarning(UserWarning):
+    """A race, where `simulate(races="warn")` asked for warnings."""
+
+
 class OutOfMemoryError(RuntimeError):
     """A device has no memory left, like `torch.OutOfMemoryError`."""
 

@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import ArrayModule
 from toytorch.loops.formula import Formula, Renamed, names_in, safe
 from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Unsupported
 from toytorch.loops.runtime import cuda
 
 TYPES = ("float32", "float64")
@@ -42,8 +44,10 @@ class OneKernel:
         """Whether a kernel of its own is better than CuPy's functions one by one."""
         return formula.known and (len(formula.primitives) > 1 or bool(formula.lines))
 
-    def __call__(self, xp: Any, *args: Any) -> Any:
-        arrays, numbers, others = {}, {}, {}
+    def __call__(self, xp: ArrayModule, *args: object) -> Any:
+        arrays: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
+        others: dict[str, Any] = {}
         for name, a in zip(self.params, args):
             if isinstance(a, xp.ndarray):
                 arrays[name] = a
@@ -69,10 +73,11 @@ class OneKernel:
         if program is None:
             return None
         made = xp.empty(shape, kinds.pop())
-        used = [safe(n) for n in numbers]
         if made.size:
-            cuda.run(xp, program, made, *arrays.values(), *(numbers[n] for n in numbers))
-        assert len(used) == len(program.scalars)
+            try:
+                cuda.run(xp, program, made, *arrays.values(), *numbers.values())
+            except Unsupported:  # elements that are not aligned
+                return None
         return made
 
     def asked(self, numbers: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +98,8 @@ class OneKernel:
         dims: tuple[str, ...],
         given: dict[str, Any],
     ) -> Program | None:
-        """The formula as a program; None where the result is of another type than the operands."""
+        """The formula as a program; None where the result is of another type than the operands, or
+        where something else than arrays and numbers comes into it."""
         lines = self.formula.straight(given)[1]
         text = "\n".join(
             f"{safe(n) if n else 'made'} = {ast.unparse(Renamed().visit(copy.deepcopy(e)))}"
@@ -105,5 +111,5 @@ class OneKernel:
         head = f"{', '.join([*inputs, *scalars])} -> made[{','.join(dims)}]"
         try:
             return Program.parse(f"{head}\n{text}", type)
-        except TypeError:
+        except (TypeError, NameError):
             return None

@@ -18,6 +18,7 @@ from toytorch.viz.graph.module_picture import module_tree
 from toytorch.viz.lessons.batches_picture import batches
 from toytorch.viz.lessons.boundary_steps import BoundarySteps, boundary_steps
 from toytorch.viz.lessons.confusion_picture import confusion
+from toytorch.viz.lessons.kernel_steps import KernelSteps, kernel_steps
 from toytorch.viz.lessons.loader_steps import LoaderSteps, loader_steps
 from toytorch.viz.lessons.secant_steps import SecantSteps, secants
 from toytorch.viz.lessons.signal_picture import SignalSteps, signal
@@ -32,6 +33,7 @@ __all__ = [
     "BackwardSteps",
     "BoundarySteps",
     "KernelSources",
+    "KernelSteps",
     "LoaderSteps",
     "MemorySteps",
     "PassSteps",
@@ -49,6 +51,7 @@ __all__ = [
     "contents",
     "ir",
     "kernel_sources",
+    "kernel_steps",
     "loader_steps",
     "memory_map",
     "module_tree",

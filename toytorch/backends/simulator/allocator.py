@@ -19,6 +19,7 @@ Addresses and times are simulated; nothing here holds real memory.
 from __future__ import annotations
 
 import bisect
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ LARGE = 10 * MIB  # from here on, a segment has the size of the request
 STEP = 2 * MIB  # what segments' sizes are multiples of
 FIRST_ADDRESS = 0x7F0000000000  # where PyTorch's addresses usually lie
 POOLS = ("small", "large")
+TRACED = 100_000  # events that are kept
 
 
 def rounded(size: int) -> int:
@@ -140,7 +142,7 @@ BYTES = (
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class Statistics:
     """The figures of `memory_stats`, for both pools and all together."""
 
@@ -156,13 +158,62 @@ class Statistics:
     driver_calls: int = 0
     driver_frees: int = 0
 
+    def __post_init__(self) -> None:
+        self._pairs = {
+            (name, pool): (self.figures[name, f"{pool}_pool"], self.figures[name, "all"])
+            for name in (*FIGURES, *BYTES)
+            for pool in POOLS
+        }
+        # Lists of figures that change together, for both pools at once: these are the hot paths.
+        self._given = self._together("allocation", "allocated_bytes", "requested_bytes")
+        self._active = self._together("active", "active_bytes")
+        self._left = self._together("inactive_split", "inactive_split_bytes")
+
+    def _together(self, *names: str) -> dict[str, list[Figure]]:
+        return {
+            pool: [figure for name in names for figure in self._pairs[name, pool]] for pool in POOLS
+        }
+
     def add(self, name: str, pool: str, amount: int) -> None:
         """Counts something of a pool, and of all."""
-        self.figures[name, f"{pool}_pool"].add(amount)
-        self.figures[name, "all"].add(amount)
+        for figure in self._pairs[name, pool]:
+            figure.add(amount)
+
+    def take(self, pool: str, size: int, requested: int) -> None:
+        """Counts a block that is given out."""
+        more(self._given[pool], (1, 1, size, size, requested, requested))
+        more(self._active[pool], (1, 1, size, size))
+
+    def give(self, pool: str, size: int, requested: int) -> None:
+        """Counts a block that its owner gives back: it is active while streams still use it."""
+        less(self._given[pool], (1, 1, size, size, requested, requested))
+
+    def settle(self, pool: str, size: int) -> None:
+        """Counts a block that no stream uses any more."""
+        less(self._active[pool], (1, 1, size, size))
+
+    def split(self, pool: str, size: int, sign: int) -> None:
+        """Counts a free part of a segment that is in use, or one that is so no longer."""
+        (more if sign > 0 else less)(self._left[pool], (1, 1, size, size))
 
     def __getitem__(self, name: str) -> Figure:
         return self.figures[name, "all"]
+
+
+def more(figures: list[Figure], amounts: tuple[int, ...]) -> None:
+    """Counts what came."""
+    for figure, amount in zip(figures, amounts):
+        figure.allocated += amount
+        figure.current += amount
+        if figure.current > figure.peak:
+            figure.peak = figure.current
+
+
+def less(figures: list[Figure], amounts: tuple[int, ...]) -> None:
+    """Counts what went."""
+    for figure, amount in zip(figures, amounts):
+        figure.freed += amount
+        figure.current -= amount
 
 
 class Shortage(Exception):
@@ -200,7 +251,7 @@ class CachingAllocator:
         self.free: dict[tuple[int, str, int], list[tuple[int, int, Block]]] = {}
         self.waiting: list[Block] = []
         self.statistics = Statistics()
-        self.trace: list[dict[str, Any]] | None = []
+        self.trace: deque[dict[str, Any]] | None = deque(maxlen=TRACED)
         self.reserved = 0
         self._next = first_address
         self._gaps: list[tuple[int, int]] = []  # addresses given back: (size, address)
@@ -220,12 +271,7 @@ class CachingAllocator:
         if self._splits(block.size - wanted, kind):
             self._split(block, wanted)
         block.used, block.requested, block.frames = True, size, frames or []
-        count = self.statistics.add
-        count("allocation", kind, 1)
-        count("active", kind, 1)
-        count("allocated_bytes", kind, block.size)
-        count("active_bytes", kind, block.size)
-        count("requested_bytes", kind, size)
+        self.statistics.take(kind, block.size, size)
         self.note("alloc", block.address, size, stream, block.frames)
         return block
 
@@ -234,10 +280,7 @@ class CachingAllocator:
         before it is given out again."""
         kind, stream = block.segment.pool, block.segment.stream
         self.note("free_requested", block.address, block.requested, stream, block.frames)
-        count = self.statistics.add
-        count("allocation", kind, -1)
-        count("allocated_bytes", kind, -block.size)
-        count("requested_bytes", kind, -block.requested)
+        self.statistics.give(kind, block.size, block.requested)
         if block.users and record is not None:
             block.events = [record(user) for user in block.users]
             block.users = set()
@@ -341,8 +384,7 @@ class CachingAllocator:
 
     def _make_free(self, block: Block) -> None:
         kind = block.segment.pool
-        self.statistics.add("active", kind, -1)
-        self.statistics.add("active_bytes", kind, -block.size)
+        self.statistics.settle(kind, block.size)
         self.note(
             "free_completed", block.address, block.requested, block.segment.stream, block.frames
         )
@@ -377,8 +419,7 @@ class CachingAllocator:
             self._count_split(block, -1)
 
     def _count_split(self, block: Block, sign: int) -> None:
-        self.statistics.add("inactive_split", block.segment.pool, sign)
-        self.statistics.add("inactive_split_bytes", block.segment.pool, sign * block.size)
+        self.statistics.split(block.segment.pool, block.size, sign)
 
     # -- what others look at ------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.cupy import backend as cards
 from toytorch.backends.philox import PhiloxGenerator
 from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_access
 from toytorch.backends.simulator.functions import Functions, give_operators
@@ -46,6 +47,12 @@ class SimulatorBackend:
         self.pinned = PinnedBackend(lambda: self.machine)
         machine.local.in_backward = lambda: state.local.backward > 0
 
+    def leave(self) -> None:
+        """`cuda` means the cards of this machine again."""
+        base.simulation = None
+        base.register("cuda", cards)
+        base.unqueue()
+
     # -- the protocol -------------------------------------------------------------------------
 
     def is_available(self) -> bool:
@@ -55,7 +62,8 @@ class SimulatorBackend:
         return len(self.machine.devices)
 
     def device(self, array: Any) -> device_class:
-        return device_class("cuda", array.buffer.device.index)
+        found: device_class = array.buffer.device.name
+        return found
 
     def simulated(self, where: device_class) -> SimulatedDevice:
         """The device of that number; RuntimeError where there is none."""
@@ -276,9 +284,6 @@ class DeviceGenerator:
         return drawn
 
 
-current: SimulatorBackend | None = None  # the one in force
-
-
 def simulate(
     devices: int = 1,
     model: str | Card | Sequence[str | Card] = "H100",
@@ -297,23 +302,12 @@ def simulate(
     cards = [card_of(m) for m in models]
     if memory is not None and memory < 1:
         raise ValueError(f"memory must be a positive number of bytes, not {memory!r}")
-    global current
-    current = made = SimulatorBackend(Machine(cards, memory, Races(races), host, realtime))
+    base.simulation = made = SimulatorBackend(Machine(cards, memory, Races(races), host, realtime))
     base.register("cuda", made)
     base.queue(DeviceArray, made)
     base.queue(PinnedArray, made.pinned)
     give_operators(lambda: made.launcher, made.to_numpy)
     return made
-
-
-def leave() -> None:
-    """Ends the simulation: `cuda` means the cards of this machine again."""
-    from toytorch.backends.cupy import backend as cards  # the other one, which needs no import here
-
-    global current
-    current = None
-    base.register("cuda", cards)
-    base.unqueue()
 
 
 def from_environment(asked: str) -> None:
@@ -327,4 +321,4 @@ def from_environment(asked: str) -> None:
     simulate(int(more[0]) if more else 1, more[1] if len(more) > 1 else "H100")
 
 
-__all__ = ["DeviceGenerator", "SimulatorBackend", "from_environment", "leave", "simulate"]
+__all__ = ["DeviceGenerator", "SimulatorBackend", "from_environment", "simulate"]

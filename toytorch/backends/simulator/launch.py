@@ -208,7 +208,7 @@ class _Call:
         self, function: Any, args: list[Any], kwargs: dict[str, Any], device: SimulatedDevice
     ) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.place = device_class("cuda", device.index)
+        self.place = device.name
 
     def __call__(self) -> Any:
         with computing_for(self.place):

@@ -23,6 +23,7 @@ from toytorch.backends.simulator.allocator import FIRST_ADDRESS, CachingAllocato
 from toytorch.backends.simulator.races import HOST, Access, Clock, Races
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
+from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
 from toytorch.facts.trace import AcceleratorError, Arrow, MemoryPoint, Span, Timeline
 
@@ -75,6 +76,7 @@ class SimulatedDevice:
 
     def __init__(self, machine: Machine, index: int, card: Card, memory: int) -> None:
         self.machine, self.index, self.card = machine, index, card
+        self.name = device_class("cuda", index)
         self.memory = CachingAllocator(
             memory,
             lambda: machine.now,
@@ -251,8 +253,11 @@ class Machine:
             self.arrow(before, number, "event")
         stream.waits.clear()
         stream.last = number
-        stream.clock.update({a: t for a, t in self.clock.items() if t > stream.clock.get(a, 0)})
-        stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
+        clock = stream.clock
+        for actor, tick in self.clock.items():
+            if tick > clock.get(actor, 0):
+                clock[actor] = tick
+        clock[stream.actor] = clock.get(stream.actor, 0) + 1
         if blocks and blocking() and self.capture is None:
             self.synchronise(stream, source=source)
 
@@ -397,10 +402,22 @@ def blocking() -> bool:
     return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
 
 
+_ours: dict[Any, bool] = {}  # whether a code object is a part of this package
+
+
 def users_line() -> tuple[str, int] | None:
     """The file and line outside of this package that is being run."""
     frame: Any = sys._getframe(1)
-    while frame is not None and is_ours(frame.f_globals.get("__name__")):
+    while frame is not None:
+        code = frame.f_code
+        ours = _ours.get(code)
+        if ours is None:
+            ours = _ours[code] = (
+                is_ours(frame.f_globals.get("__name__"))
+                or code.co_filename.startswith("<toytorch")  # made from a record
+            )
+        if not ours:
+            break
         frame = frame.f_back
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 

@@ -15,16 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.trace import RaceError
+from toytorch.facts.trace import RaceError, RaceWarning
 
 HOST = 0  # the actor that Python is
 EXACT: Any = 10_000  # how hard NumPy may think about whether two views share an element
 
 Clock = dict[int, int]  # actor: how many of its accesses are done
-
-
-class RaceWarning(UserWarning):
-    """A race, where `simulate(races="warn")` asked for warnings."""
 
 
 @dataclass(slots=True)

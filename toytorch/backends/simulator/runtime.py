@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from typing import Any
 
+from toytorch.backends.simulator.allocator import TRACED
 from toytorch.backends.simulator.array import DeviceArray
 from toytorch.backends.simulator.graphs import Capture, Replayable, replay
 from toytorch.backends.simulator.machine import Event, Machine, SimulatedDevice, Stream, users_line
@@ -185,7 +187,7 @@ class SimulatorRuntime:
 
     def record_memory(self, enabled: bool) -> None:
         for device in self.machine.devices:
-            device.memory.trace = [] if enabled else None
+            device.memory.trace = deque(maxlen=TRACED) if enabled else None
 
     # -- graphs -------------------------------------------------------------------------------
 

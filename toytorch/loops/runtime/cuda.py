@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops.generators.cuda import CudaSource, cuda_source
 from toytorch.loops.language.program import Program
 from toytorch.loops.language.types import TYPES
@@ -33,14 +34,14 @@ _by_source: dict[tuple[int, str], Any] = {}  # (array module, source) → CuPy's
 class CudaKernel:
     """A Program for one layout of its arrays, on a GPU."""
 
-    def __init__(self, xp: Any, program: Program, layout: Layout) -> None:
+    def __init__(self, xp: ArrayModule, program: Program, layout: Layout) -> None:
         self.xp, self.program, self.layout = xp, program, layout
         self.nest = schedule(program, layout, flat=True)
         self.made: CudaSource = cuda_source(self.nest)
         self.types = {n.name: np.dtype(TYPES[n.type].numpy) for n in program.scalars}
         self.kernel = compiled(xp, self.made.source)
 
-    def __call__(self, arrays: list[Any], numbers: dict[str, Any]) -> None:
+    def __call__(self, arrays: list[Array], numbers: dict[str, float]) -> None:
         """Launches it on arrays (outputs, then inputs) and the scalars by name."""
         facts = [described(a) for a in arrays]
         records = arrays_of(self.program)
@@ -82,7 +83,7 @@ class CudaKernel:
         self.kernel((blocks,), (threads,), tuple(args))
 
 
-def compiled(xp: Any, source: str) -> Any:
+def compiled(xp: ArrayModule, source: str) -> Any:
     """The kernel of a source, compiled when it is first asked for."""
     found = _by_source.get((id(xp), source))
     if found is None:
@@ -96,7 +97,7 @@ def described(array: Any) -> Described:
     return Described(array.shape, array.strides, array.dtype, array.data.ptr)
 
 
-def run(xp: Any, program: Program, *args: Any) -> None:
+def run(xp: ArrayModule, program: Program, *args: Array | float) -> None:
     """Runs a program on CuPy's arrays (outputs, then inputs) and numbers.
 
     Raises ValueError or TypeError for arrays that do not fit the program, Unsupported for those
