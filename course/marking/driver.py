@@ -31,13 +31,19 @@ LABEL = "<the course>"
 def driver(found: Exercise) -> dict[str, str]:
     """The texts of the modules that an exercise's checks need there, by their names."""
     texts: dict[str, str] = {}
-    waiting = [found.answer.module]
+    waiting = [home(found)]
     while waiting:
         name = waiting.pop()
         if name not in texts:
             texts[name] = stripped(_source(name))
             waiting += _imported(texts[name], _HOME)
     return texts
+
+
+def home(found: Exercise) -> str:
+    """The module that has an exercise's checks: its own, or one beside it that has nothing else."""
+    (module,) = {check.cases.__module__ for check in found.checks}
+    return module
 
 
 @functools.cache

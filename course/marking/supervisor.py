@@ -83,7 +83,7 @@ def work(
     limit = min(found.limit, 0.75 * limits.seconds)
     job = {
         "exercise": found.name,
-        "module": found.answer.module,
+        "module": driver.home(found),
         "function": found.function,
         "drivers": driver.driver(found),
         "package": driver.own_package(found),

@@ -71,20 +71,14 @@ def cell_of(index, shape, stride, offset):
     return found
 
 
-@cell.mutant(
+cell.changed(
     "forgets where the tensor starts",
-    why="""
+    """
     The offset is missing. A slice such as `x[1:]` has the strides of x and starts at a later cell
     of the same memory. Without the offset, every slice would show the beginning of x.
     """,
+    ("found = offset", "found = 0"),
 )
-def cell_of(index, shape, stride, offset):
-    found = 0
-    for i, size, step in zip(index, shape, stride, strict=True):
-        if not -size <= i < size:
-            raise IndexError(f"index {i} is out of range for size {size}")
-        found += (i % size) * step
-    return found
 
 
 @cell.mutant(
@@ -104,20 +98,14 @@ def cell_of(index, shape, stride, offset):
     return offset + found
 
 
-@cell.mutant(
+cell.changed(
     "walks backwards for a negative index",
-    why="""
+    """
     An index of -1 went one step *before* the beginning, into memory that this tensor may not show.
     It means the last one: add the size first (in Python, `i % size` does).
     """,
+    ("found += (i % size) * step", "found += i * step"),
 )
-def cell_of(index, shape, stride, offset):
-    found = offset
-    for i, size, step in zip(index, shape, stride, strict=True):
-        if not -size <= i < size:
-            raise IndexError(f"index {i} is out of range for size {size}")
-        found += i * step
-    return found
 
 
 @cell.mutant(

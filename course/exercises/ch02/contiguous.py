@@ -79,23 +79,19 @@ def is_row_major(shape, stride):
     return True
 
 
-@contiguous.mutant(
+contiguous.changed(
     "takes strides of size 1 seriously",
-    why="""
+    """
     The strides were compared one by one with those of a new tensor. Where the size is 1, as in
     `x[:, :1]`, the stride may have any value, because no step is ever taken along it. Leave such
     dimensions out of the comparison.
     """,
+    (
+        "        if size == 1:\n"
+        "            continue\n",
+        "",
+    ),
 )
-def is_row_major(shape, stride):
-    if 0 in shape:
-        return True
-    step = 1
-    for size, its in zip(reversed(shape), reversed(stride), strict=True):
-        if its != step:
-            return False
-        step *= size
-    return True
 
 
 @contiguous.mutant(
@@ -128,22 +124,18 @@ def is_row_major(shape, stride):
     return not steps or steps[-1] == 1
 
 
-@contiguous.mutant(
+contiguous.changed(
     "an empty tensor is not contiguous",
-    why="""
+    """
     A tensor with a dimension of size 0 shows no cell at all. No two elements can be out of order,
     so it is contiguous, whatever its strides are.
     """,
+    (
+        "    if 0 in shape:\n"
+        "        return True\n",
+        "",
+    ),
 )
-def is_row_major(shape, stride):
-    step = 1
-    for size, its in zip(reversed(shape), reversed(stride), strict=True):
-        if size == 1:
-            continue
-        if its != step:
-            return False
-        step *= size
-    return True
 
 
 @contiguous.mutant(

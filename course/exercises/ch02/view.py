@@ -201,52 +201,39 @@ def view_strides(shape, stride, new_shape):
     return tuple(reversed(found))
 
 
-@view.mutant(
+view.changed(
     "stumbles over dimensions of size 1",
-    why="""
+    """
     A dimension of size 1 took part when runs were joined. Its stride has no meaning, but it split a
     run in two. Leave such dimensions out before you compare steps.
     """,
+    (
+        "        if size == 1:\n"
+        "            continue\n",
+        "",
+    ),
+    ("if size > 1 and left == 1:", "while size > 1 and left == 1:"),
 )
-def view_strides(shape, stride, new_shape):
-    runs = []
-    for size, step in zip(shape, stride, strict=True):
-        if runs and runs[-1][1] == size * step:
-            runs[-1] = (runs[-1][0] * size, step)
-        else:
-            runs.append((size, step))
-    found, left, step = [], 1, 1
-    for size in reversed(new_shape):
-        while size > 1 and left == 1:
-            left, step = runs.pop()
-        if left % size:
-            return None
-        found.append(step)
-        left //= size
-        step *= size
-    return tuple(reversed(found))
 
-
-@view.mutant(
+view.changed(
     "cuts without joining first",
-    why="""
+    """
     Each old dimension was cut by itself, so a new one could never be longer than an old one, and
     not even `x.view(-1)` of a fresh table was possible. First join the dimensions that lie evenly:
     a contiguous tensor is a single run.
     """,
+    (
+        "    runs = []  # (elements, step between them)\n"
+        "    for size, step in zip(shape, stride, strict=True):\n"
+        "        if size == 1:\n"
+        "            continue\n"
+        "        if runs and runs[-1][1] == size * step:\n"
+        "            runs[-1] = (runs[-1][0] * size, step)\n"
+        "        else:\n"
+        "            runs.append((size, step))",
+        "    runs = [(s, t) for s, t in zip(shape, stride, strict=True) if s != 1]",
+    ),
 )
-def view_strides(shape, stride, new_shape):
-    runs = [(s, t) for s, t in zip(shape, stride, strict=True) if s != 1]
-    found, left, step = [], 1, 1
-    for size in reversed(new_shape):
-        if size > 1 and left == 1:
-            left, step = runs.pop()
-        if left % size:
-            return None
-        found.append(step)
-        left //= size
-        step *= size
-    return tuple(reversed(found))
 
 
 def _runs(shape, stride):

@@ -78,41 +78,35 @@ def broadcast_shape(a, b):
     return tuple(shape)
 
 
-@broadcast.mutant(
+broadcast.changed(
     "aligns from the left",
-    why="""
+    """
     The ones were added on the right. Shapes line up from the *right*, so that a row of 4 goes with
     a table of 3 × 4: what a shape lacks are the outer dimensions. (With the left as the rule, a
     batch of images would not go with one image.)
     """,
+    (
+        "    left = (1,) * (ndim - len(a)) + tuple(a)\n"
+        "    right = (1,) * (ndim - len(b)) + tuple(b)",
+        "    left = tuple(a) + (1,) * (ndim - len(a))\n"
+        "    right = tuple(b) + (1,) * (ndim - len(b))",
+    ),
 )
-def broadcast_shape(a, b):
-    ndim = max(len(a), len(b))
-    left = tuple(a) + (1,) * (ndim - len(a))
-    right = tuple(b) + (1,) * (ndim - len(b))
-    shape = []
-    for m, n in zip(left, right):
-        if m != n and 1 not in (m, n):
-            raise ValueError(f"{a} and {b} cannot broadcast")
-        shape.append(n if m == 1 else m)
-    return tuple(shape)
 
-
-@broadcast.mutant(
+broadcast.changed(
     "stretches only the second",
-    why="""
+    """
     A 1 was stretched in the second shape and not in the first. Both may have to stretch, even at
     once: a column (3, 1) and a row (1, 4) make a table of 3 × 4.
     """,
+    ("    shape = []\n", ""),
+    ("if m != n and 1 not in (m, n):", "if n not in (m, 1):"),
+    (
+        "        shape.append(n if m == 1 else m)\n"
+        "    return tuple(shape)",
+        "    return left",
+    ),
 )
-def broadcast_shape(a, b):
-    ndim = max(len(a), len(b))
-    left = (1,) * (ndim - len(a)) + tuple(a)
-    right = (1,) * (ndim - len(b)) + tuple(b)
-    for m, n in zip(left, right):
-        if n not in (m, 1):
-            raise ValueError(f"{a} and {b} cannot broadcast")
-    return left
 
 
 @broadcast.mutant(
@@ -201,21 +195,20 @@ def broadcast_shape(a, b):
     return tuple(_pair(m, n) for m, n in zip(left, right))
 
 
-@broadcast.mutant(
+broadcast.changed(
     "a 0 stretches as a 1 does",
-    why="""
+    """
     A size of 0 was allowed with any size. Only a 1 stretches: 0 with 3 is an error, because nothing
     pairs with the three elements.
     """,
+    ("    shape = []\n", ""),
+    ("if m != n and 1 not in (m, n):", "if m != n and not {0, 1} & {m, n}:"),
+    (
+        "        shape.append(n if m == 1 else m)\n"
+        "    return tuple(shape)",
+        "    return tuple(0 if 0 in (m, n) else max(m, n) for m, n in zip(left, right))",
+    ),
 )
-def broadcast_shape(a, b):
-    ndim = max(len(a), len(b))
-    left = (1,) * (ndim - len(a)) + tuple(a)
-    right = (1,) * (ndim - len(b)) + tuple(b)
-    for m, n in zip(left, right):
-        if m != n and not {0, 1} & {m, n}:
-            raise ValueError(f"{a} and {b} cannot broadcast")
-    return tuple(0 if 0 in (m, n) else max(m, n) for m, n in zip(left, right))
 
 
 @broadcast.mutant(

@@ -100,55 +100,41 @@ def run(record, a, b):
     return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
 
-@dispatch.mutant(
+dispatch.changed(
     "the first operand decides",
-    why="""
+    """
     The second operand was converted to the dtype of the first. `ints + halves` would then truncate
     the halves, and `a + b` would differ from `b + a`. The common dtype may be that of neither
     operand.
     """,
+    ("dtype = torch.result_type(a, b)", "dtype = torch.as_tensor(a).dtype"),
 )
-def run(record, a, b):
-    dtype = torch.as_tensor(a).dtype
-    if record["promotion"] == "float" and not dtype.is_floating_point:
-        dtype = torch.get_default_dtype()
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
-
-@dispatch.mutant(
+dispatch.changed(
     "does not read the record",
-    why="""
+    """
     The record says `"promotion": "float"`, but the kernel was given integers. The quotient of two
     integers is usually no integer. The record exists so that one dispatcher can serve ops that
     differ in this; NumPy's `divide` would have chosen float64 by itself, twice what PyTorch uses.
     """,
+    (
+        '    if record["promotion"] == "float" and not dtype.is_floating_point:\n'
+        "        dtype = torch.get_default_dtype()\n",
+        "",
+    ),
 )
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
-
-@dispatch.mutant(
+dispatch.changed(
     "forces its dtype on the result",
-    why="""
+    """
     The result was cast to the common dtype of the operands. That dtype is for the *input* of the
     kernel. A comparison of floats returns bools: the kernel determines the dtype of the result.
     """,
+    (
+        'return torch.from_numpy(np.asarray(record["kernel"](*arrays)))',
+        'return torch.from_numpy(np.asarray(record["kernel"](*arrays))).to(dtype)',
+    ),
 )
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if record["promotion"] == "float" and not dtype.is_floating_point:
-        dtype = torch.get_default_dtype()
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(record["kernel"](*arrays))).to(dtype)
 
 
 @dispatch.mutant(
@@ -202,56 +188,44 @@ def run(record, a, b):
     return torch.from_numpy(made)
 
 
-@dispatch.mutant(
+dispatch.changed(
     "always the default dtype",
-    why="""
+    """
     The record says `"float"`, and every operand was converted to the default dtype, float64
     operands as well, which lose half of their digits. Only what is *not* floating is converted.
     """,
+    (
+        'if record["promotion"] == "float" and not dtype.is_floating_point:',
+        'if record["promotion"] == "float":',
+    ),
 )
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if record["promotion"] == "float":
-        dtype = torch.get_default_dtype()
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
-
-@dispatch.mutant(
+dispatch.changed(
     "wraps a scalar that is no array",
-    why="""
+    """
     For operands without dimensions a NumPy function gives a scalar and no array, and
     `torch.from_numpy` refuses it. `np.asarray` makes an array of both.
     """,
+    (
+        'return torch.from_numpy(np.asarray(record["kernel"](*arrays)))',
+        'return torch.from_numpy(record["kernel"](*arrays))',
+    ),
 )
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if record["promotion"] == "float" and not dtype.is_floating_point:
-        dtype = torch.get_default_dtype()
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(record["kernel"](*arrays))
 
-
-@dispatch.mutant(
+dispatch.changed(
     "runs the kernel twice",
-    why="""
+    """
     The kernel is the expensive part, and it ran twice. Assign its result to a variable.
     """,
+    (
+        "    arrays = (x.expand(shape).numpy() for x in (a, b))\n"
+        '    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))',
+        "    a, b = (x.expand(shape).numpy() for x in (a, b))\n"
+        '    if record["kernel"](a, b) is None:\n'
+        '        raise TypeError("the kernel gave nothing")\n'
+        '    return torch.from_numpy(np.asarray(record["kernel"](a, b)))',
+    ),
 )
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if record["promotion"] == "float" and not dtype.is_floating_point:
-        dtype = torch.get_default_dtype()
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    a, b = (x.expand(shape).numpy() for x in (a, b))
-    if record["kernel"](a, b) is None:
-        raise TypeError("the kernel gave nothing")
-    return torch.from_numpy(np.asarray(record["kernel"](a, b)))
 
 
 @dispatch.mutant(
@@ -272,21 +246,14 @@ def run(record, a, b):
     return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
 
-@dispatch.mutant(
+dispatch.changed(
     "float32, not the default",
-    why="""
+    """
     The default dtype is a setting, and the user may have set it to float64. Call
     `torch.get_default_dtype()` each time.
     """,
+    ("dtype = torch.get_default_dtype()", "dtype = torch.float32"),
 )
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if record["promotion"] == "float" and not dtype.is_floating_point:
-        dtype = torch.float32
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
 
 def _records():

@@ -213,28 +213,27 @@ def common_dtype(*operands):
     return None
 
 
-@promote.mutant(
+promote.changed(
     "bool and integer are one kind",
-    why="""
+    """
     A mask times an integer stayed a mask. Bool is a kind of its own, below the integers: `mask * 3`
     is an int64 tensor of threes and zeros.
     """,
+    (
+        "    def kind(dtype):\n"
+        "        return 2 if dtype.is_floating_point else int(dtype != torch.bool)\n",
+        "",
+    ),
+    (
+        "        tensor = isinstance(x, torch.Tensor)\n"
+        "        rank = 2 if not tensor else 1 if x.ndim == 0 else 0",
+        "        rank = 2 if not isinstance(x, torch.Tensor) else 1 if x.ndim == 0 else 0",
+    ),
+    (
+        "elif kind(result) > kind(high):",
+        "elif result.is_floating_point and not high.is_floating_point:",
+    ),
 )
-def common_dtype(*operands):
-    ranks = {0: None, 1: None, 2: None}
-    for x in operands:
-        rank = 2 if not isinstance(x, torch.Tensor) else 1 if x.ndim == 0 else 0
-        new, old = torch.as_tensor(x).dtype, ranks[rank]
-        ranks[rank] = new if old is None else torch.promote_types(old, new)
-    result = None
-    for high in (ranks[2], ranks[1], ranks[0]):
-        if result is None or high is None:
-            result = result or high
-        elif result.is_floating_point and not high.is_floating_point:
-            result = torch.promote_types(high, result)
-        else:
-            result = high
-    return result
 
 
 @promote.mutant(

@@ -90,174 +90,103 @@ def read_signature(text):
     return name, names, defaults
 
 
-@signature.mutant(
+signature.changed(
     "takes the star for a parameter",
-    why="""
+    """
     The lone `*` ended up among the names. It takes no value: as in Python's own `def`, it is a
     mark, and what stands behind it can only be given by name.
     """,
+    ('if part in ("", "*"):', "if not part:"),
 )
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if not part:
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
 
-
-@signature.mutant(
+signature.changed(
     "leaves defaults as text",
-    why="""
+    """
     The default of `alpha` came out as the text `"1"`. One cannot compute with a text, and the text
     `"False"` counts as true. `ast.literal_eval` makes the value that the text denotes. (`eval`
     would too, but it also runs any code it finds there.)
     """,
+    ("defaults[names[-1]] = ast.literal_eval(default)", "defaults[names[-1]] = default"),
 )
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = default
-    return name, names, defaults
 
-
-@signature.mutant(
+signature.changed(
     "splits inside brackets",
-    why="""
+    """
     The text was split at every comma, so `dim=[0, 1]` fell apart into `dim=[0` and `1]`. Only the
     commas outside brackets separate parameters.
     """,
+    (
+        '    for part in re.split(r",\\s*(?![^\\[]*\\])", inside):\n'
+        '        if part in ("", "*"):',
+        '    for part in inside.split(","):\n'
+        '        if part.strip() in ("", "*"):',
+    ),
+    (
+        'before, equals, default = part.partition("=")',
+        'before, equals, default = part.strip().partition("=")',
+    ),
 )
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in inside.split(","):
-        if part.strip() in ("", "*"):
-            continue
-        before, equals, default = part.strip().partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
 
-
-@signature.mutant(
+signature.changed(
     "forgets what defaults to None",
-    why="""
+    """
     A default of `None` was taken for no default. The two differ: `min=None` may be omitted, and a
     parameter without a default must be given. Test whether there is an `=`, not what the value is.
     """,
+    ('before, equals, default = part.partition("=")', 'before, _, default = part.partition("=")'),
+    (
+        "        if equals:\n"
+        "            defaults[names[-1]] = ast.literal_eval(default)",
+        '        value = ast.literal_eval(default or "None")\n'
+        "        if value is not None:\n"
+        "            defaults[names[-1]] = value",
+    ),
 )
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, _, default = part.partition("=")
-        names.append(before.split()[-1])
-        value = ast.literal_eval(default or "None")
-        if value is not None:
-            defaults[names[-1]] = value
-    return name, names, defaults
 
-
-@signature.mutant(
+signature.changed(
     "keeps the types for names",
-    why="""
+    """
     Each parameter says its type first and its name second: `Tensor self` is a Tensor called
     *self*. The name is the last word before the `=`.
     """,
+    ("names.append(before.split()[-1])", "names.append(before.split()[0])"),
 )
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[0])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
 
-
-@signature.mutant(
+signature.changed(
     "needs a space after each comma",
-    why="""
+    """
     A comma separates parameters with or without a space behind it. The pattern `,\\s*` takes
     any number of spaces.
     """,
+    (
+        'for part in re.split(r",\\s*(?![^\\[]*\\])", inside):',
+        'for part in re.split(r", (?![^\\[]*\\])", inside):',
+    ),
 )
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r", (?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
 
-
-@signature.mutant(
+signature.changed(
     "a text with = in it falls apart",
-    why="""
+    """
     `split("=")` cuts at every `=`, also inside a default such as `'a=b'`. Only the first one
     separates the name from its default: `partition`.
     """,
+    ('before, equals, default = part.partition("=")', 'before, *default = part.split("=")'),
+    (
+        "        if equals:\n"
+        "            defaults[names[-1]] = ast.literal_eval(default)",
+        "        if default:\n"
+        "            defaults[names[-1]] = ast.literal_eval(default[-1].strip())",
+    ),
 )
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, *default = part.split("=")
-        names.append(before.split()[-1])
-        if default:
-            defaults[names[-1]] = ast.literal_eval(default[-1].strip())
-    return name, names, defaults
 
-
-@signature.mutant(
+signature.changed(
     "cuts at the last bracket",
-    why="""
+    """
     An op with several results has brackets behind the arrow too. The parameters end at `) ->`,
     not at the last `)` of the line.
     """,
+    ('inside = rest.rsplit(") ->", 1)[0]', 'inside = rest.rsplit(")", 1)[0]'),
 )
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(")", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
 
 
 @signature.check("names only")

@@ -307,39 +307,31 @@ engine_run.changed(
     ("else node(g)", "else node(g.detach())"),
 )
 
-
-@engine_run.mutant(
+engine_run.changed(
     "remembers the counts of the pass before",
-    why="""
+    """
     Counts and gradients outlived the pass: a default value like `missing={}` is made once, when the
     function is defined. In a second pass over the same graph all nodes were known already, so their
     edges were not counted again. Make new dictionaries inside the function.
     """,
+    (
+        "def run_backward(root, gradient):\n"
+        '    """Send the gradient of root to every leaf under it."""\n'
+        "    missing, stack = {root: 0}, [root]",
+        "def run_backward(root, gradient, missing={}, pending={}):\n"
+        "    stack = [root]",
+    ),
+    (
+        "    pending, ready = {root: gradient}, [root]",
+        "    pending[root] = gradient\n"
+        "    ready = [root]",
+    ),
+    (
+        "                old = pending.get(target)\n"
+        "                pending[target] = part if old is None else old + part",
+        "                pending[target] = pending[target] + part if target in pending else part",
+    ),
 )
-def run_backward(root, gradient, missing={}, pending={}):
-    stack = [root]
-    while stack:
-        for target, _ in stack.pop().next_functions:
-            if target is None:
-                continue
-            if target not in missing:
-                missing[target] = 0
-                stack.append(target)
-            missing[target] += 1
-    pending[root] = gradient
-    ready = [root]
-    while ready:
-        node = ready.pop()
-        g, targets = pending.pop(node, None), node.next_functions
-        sent = [None] * len(targets) if g is None else node(g)
-        for (target, _), part in zip(targets, sent):
-            if target is None:
-                continue
-            if part is not None:
-                pending[target] = pending[target] + part if target in pending else part
-            missing[target] -= 1
-            if missing[target] == 0:
-                ready.append(target)
 
 
 class Still(Function):

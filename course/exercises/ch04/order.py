@@ -161,49 +161,34 @@ def topological_order(root):
     return nodes
 
 
-@order.mutant(
+order.changed(
     "leaves first",
-    why="""
+    """
     This is the order of the *forward* pass: targets before those who send to them. It is the list
     that going depth first gives, and it only has to be turned around: `done[::-1]`.
     """,
+    ("return done[::-1]", "return done"),
 )
-def topological_order(root):
-    done, seen = [], {root}
-    stack = [(root, iter(root.next_functions))]
-    while stack:
-        node, targets = stack[-1]
-        for target, _ in targets:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append((target, iter(target.next_functions)))
-                break
-        else:
-            done.append(node)
-            stack.pop()
-    return done
 
-
-@order.mutant(
+order.changed(
     "visits a node once for every path to it",
-    why="""
+    """
     Nothing remembered which nodes were met before. After `y = y + y` sixty times there are 60 nodes
     and 2⁶⁰ paths down, and the walk followed each path. A set of the nodes already seen makes it 60
     steps.
     """,
+    (
+        "    done, seen = [], {root}\n"
+        "    stack = [(root, iter(root.next_functions))]",
+        "    done, stack = [], [(root, iter(root.next_functions))]",
+    ),
+    (
+        "            if target is not None and target not in seen:\n"
+        "                seen.add(target)",
+        "            if target is not None:",
+    ),
+    ("return done[::-1]", "return list(dict.fromkeys(done))[::-1]"),
 )
-def topological_order(root):
-    done, stack = [], [(root, iter(root.next_functions))]
-    while stack:
-        node, targets = stack[-1]
-        for target, _ in targets:
-            if target is not None:
-                stack.append((target, iter(target.next_functions)))
-                break
-        else:
-            done.append(node)
-            stack.pop()
-    return list(dict.fromkeys(done))[::-1]
 
 
 @order.mutant(

@@ -7,3 +7,6 @@ from course.exercises.ch05.slices import slices
 from course.exercises.ch05.quiet import quiet_exercise
 from course.exercises.ch05.culprit import culprit
 from course.exercises.ch05.versions import versions
+
+# What belongs to the longest of them, in files of its own.
+from course.exercises.ch05 import versions_checks, versions_mutants

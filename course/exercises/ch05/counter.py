@@ -136,534 +136,234 @@ class Cells:
         return kept
 
 
-@counter.mutant(
+counter.changed(
     "every view counts for itself",
-    why="""
+    """
     A view began with a count of its own. A write through it changes the values for all, but not the
     count of the others: a saved tensor would look unchanged. The count belongs to the memory, and a
     view shares it like the values themselves.
     """,
+    ("self.memory, self.writes = memory, [0]", "self.memory, self._version = memory, 0"),
+    (
+        "    @property\n"
+        "    def _version(self):\n"
+        "        return self.writes[0]\n",
+        "",
+    ),
+    ("        view.writes = self.writes  # the same list, not the same number\n", ""),
+    ("self.writes[0] += 1", "self._version += 1"),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self._version = memory, 0
-        self.start, self.stop = 0, len(memory)
 
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self._version += 1
-
-    def keep(self):
-        seen = self._version
-
-        def kept():
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "the view copies the count",
-    why="""
+    """
     The view took the count of that moment along, as a number of its own. From then on the two
     drift apart. `view.count = self.count` shares nothing where `count` is an integer: both need to
     hold the *same object*, a list of one number, say.
     """,
+    ("self.memory, self.writes = memory, [0]", "self.memory, self._version = memory, 0"),
+    (
+        "    @property\n"
+        "    def _version(self):\n"
+        "        return self.writes[0]\n",
+        "",
+    ),
+    ("view.writes = self.writes", "view._version = self._version"),
+    ("self.writes[0] += 1", "self._version += 1"),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self._version = memory, 0
-        self.start, self.stop = 0, len(memory)
 
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view._version = self._version
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self._version += 1
-
-    def keep(self):
-        seen = self._version
-
-        def kept():
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "counts reads as well",
-    why="""
+    """
     Reading was counted. Reading changes nothing, so it is not counted. Otherwise a saved tensor
     would look as if it had been written to as soon as it is printed.
     """,
+    (
+        "        return self.memory[self.start : self.stop]",
+        "        self.writes[0] += 1\n"
+        "        return self.memory[self.start : self.stop]",
+    ),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
-        self.start, self.stop = 0, len(memory)
 
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        self.writes[0] += 1
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view.writes = self.writes
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self.writes[0] += 1
-
-    def keep(self):
-        seen = self._version
-
-        def kept():
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "the part is a copy",
-    why="""
+    """
     `memory[start:stop]` of a Python list is a new list. The part has memory of its own, so a write
     through it does not reach the whole. A view keeps the memory and remembers from where to where.
     """,
+    (
+        "        view = Cells(self.memory)\n",
+        "        view = Cells(self.memory[start:stop])\n",
+    ),
+    ("        view.start, view.stop = self.start + start, self.start + stop\n", ""),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
 
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        return list(self.memory)
-
-    def part(self, start, stop):
-        view = Cells(self.memory[start:stop])
-        view.writes = self.writes
-        return view
-
-    def write(self, numbers):
-        self.memory[:] = numbers
-        self.writes[0] += 1
-
-    def keep(self):
-        seen = self._version
-
-        def kept():
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "a part of a part counts from the beginning",
-    why="""
+    """
     `start` and `stop` count within the part they are asked of. The part's own beginning has to be
     added, as a view of a view adds its offset to that of the view.
     """,
+    (
+        "view.start, view.stop = self.start + start, self.start + stop",
+        "view.start, view.stop = start, stop",
+    ),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
-        self.start, self.stop = 0, len(memory)
 
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view.writes = self.writes
-        view.start, view.stop = start, stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self.writes[0] += 1
-
-    def keep(self):
-        seen = self._version
-
-        def kept():
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "counts values, not writes",
-    why="""
+    """
     The count grew by the *number of values* that were written. One write counts once, however many
     values it changes: `mul_` on a million elements raises the version by 1.
     """,
+    ("self.writes[0] += 1", "self.writes[0] += len(numbers)"),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
-        self.start, self.stop = 0, len(memory)
 
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view.writes = self.writes
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self.writes[0] += len(numbers)
-
-    def keep(self):
-        seen = self._version
-
-        def kept():
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "keeps a copy",
-    why="""
+    """
     The values were copied when they were kept, so they are right and no error is needed. But a
     network keeps the result of nearly every operation, and each would be in memory twice. A version
     is one integer.
     """,
+    (
+        "        seen = self._version\n"
+        "\n"
+        "        def kept():\n"
+        "            now = self._version\n"
+        "            if now != seen:\n"
+        '                raise RuntimeError(f"at {now}; expected version {seen}")\n'
+        "            return self.read()\n"
+        "\n"
+        "        return kept",
+        "        numbers = self.read()\n"
+        "        return lambda: numbers",
+    ),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
-        self.start, self.stop = 0, len(memory)
 
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view.writes = self.writes  # the same list, not the same number
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self.writes[0] += 1
-
-    def keep(self):
-        numbers = self.read()
-        return lambda: numbers
-
-
-@counter.mutant(
+counter.changed(
     "asks for the version too late",
-    why="""
+    """
     The version was read when the function was called, so it was compared with itself. Note it in
     `keep()`: the derivative needs the values of that moment.
     """,
+    ("        seen = self._version\n", ""),
+    (
+        "            now = self._version",
+        "            seen = self._version\n"
+        "            now = self._version",
+    ),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
-        self.start, self.stop = 0, len(memory)
 
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view.writes = self.writes  # the same list, not the same number
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self.writes[0] += 1
-
-    def keep(self):
-        def kept():
-            seen = self._version
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "demands version 0",
-    why="""
+    """
     A memory may have been written to *before* it was kept: a bias that was filled, a weight after a
     hundred steps. Its version is then not 0, and that is no error. What counts is whether it has
     changed *since*.
     """,
+    ("seen = self._version", "seen = 0"),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
-        self.start, self.stop = 0, len(memory)
 
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view.writes = self.writes  # the same list, not the same number
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self.writes[0] += 1
-
-    def keep(self):
-        seen = 0
-
-        def kept():
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "compares the values",
-    why="""
+    """
     The values were kept and compared. That takes a copy and a pass over all of them in every
     backward, and a write of equal values is not noticed. The rule is simpler: after a write, raise
     the error.
     """,
+    ("seen = self._version", "seen, numbers = self._version, self.read()"),
+    (
+        "            now = self._version\n"
+        "            if now != seen:\n"
+        '                raise RuntimeError(f"at {now}; expected version {seen}")',
+        "            if self.read() != numbers:\n"
+        '                raise RuntimeError(f"at {self._version}; expected version {seen}")',
+    ),
 )
-class Cells:
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
-        self.start, self.stop = 0, len(memory)
 
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = Cells(self.memory)
-        view.writes = self.writes  # the same list, not the same number
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self.writes[0] += 1
-
-    def keep(self):
-        seen, numbers = self._version, self.read()
-
-        def kept():
-            if self.read() != numbers:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-class _Cells:
-    """The parts that are right, for the answers below to differ from."""
-
-    def __init__(self, memory):
-        self.memory, self.writes = memory, [0]
-        self.start, self.stop = 0, len(memory)
-
-    @property
-    def _version(self):
-        return self.writes[0]
-
-    def read(self):
-        return self.memory[self.start : self.stop]
-
-    def part(self, start, stop):
-        view = type(self)(self.memory)
-        view.writes = self.writes
-        view.start, view.stop = self.start + start, self.start + stop
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        self.writes[0] += 1
-
-    def keep(self):
-        seen = self._version
-
-        def kept():
-            now = self._version
-            if now != seen:
-                raise RuntimeError(f"at {now}; expected version {seen}")
-            return self.read()
-
-        return kept
-
-
-@counter.mutant(
+counter.changed(
     "a part of a part counts only into its parent",
-    why="""
+    """
     A write was counted in the parent, but not in the parent's parent. All that share a memory
     share *one* count, however many steps apart they are.
     """,
+    ("    def __init__(self, memory):\n", "    def __init__(self, memory, parent=None):\n"),
+    (
+        "        self.memory, self.writes = memory, [0]\n",
+        "        self.memory, self.count, self.parent, self.parts = memory, 0, parent, []\n",
+    ),
+    ("        return self.writes[0]\n", "        return self.count\n"),
+    ("        view = Cells(self.memory)\n", "        view = Cells(self.memory, self)\n"),
+    (
+        "        view.writes = self.writes  # the same list, not the same number\n",
+        "        view.count = self.count\n"
+        "        self.parts.append(view)\n",
+    ),
+    (
+        "        self.writes[0] += 1\n",
+        "        family = [self, *self.parts]\n"
+        "        if self.parent is not None:\n"
+        "            family += [self.parent, *(x for x in self.parent.parts if x is not self)]\n"
+        "        for one in family:\n"
+        "            one.count += 1\n",
+    ),
 )
-class Cells(_Cells):
-    def __init__(self, memory, parent=None):
-        super().__init__(memory)
-        self.count, self.parent, self.parts = 0, parent, []
 
-    @property
-    def _version(self):
-        return self.count
-
-    def part(self, start, stop):
-        view = Cells(self.memory, self)
-        view.count = self.count
-        view.start, view.stop = self.start + start, self.start + stop
-        self.parts.append(view)
-        return view
-
-    def write(self, numbers):
-        self.memory[self.start : self.stop] = numbers
-        family = [self, *self.parts]
-        if self.parent is not None:
-            family += [self.parent, *(x for x in self.parent.parts if x is not self)]
-        for one in family:
-            one.count += 1
-
-
-@counter.mutant(
+counter.changed(
     "a write that changes nothing does not count",
-    why="""
+    """
     The values were compared before counting. That is a pass over the memory at each write, and
     the rule is simpler: a write is a write. PyTorch counts `x.mul_(1)` too.
     """,
+    (
+        "        self.memory[self.start : self.stop] = numbers\n"
+        "        self.writes[0] += 1\n",
+        "        if self.read() != list(numbers):\n"
+        "            self.memory[self.start : self.stop] = numbers\n"
+        "            self.writes[0] += 1\n",
+    ),
 )
-class Cells(_Cells):
-    def write(self, numbers):
-        if self.read() != list(numbers):
-            self.memory[self.start : self.stop] = numbers
-            self.writes[0] += 1
 
-
-@counter.mutant(
+counter.changed(
     "read gives the memory itself",
-    why="""
+    """
     The memory itself was returned, and not a new list. A change of that list changes the memory and
     is not counted. A slice makes a new list.
     """,
+    (
+        "        return self.memory[self.start : self.stop]\n",
+        "        whole = self.stop - self.start == len(self.memory)\n"
+        "        return self.memory if whole else self.memory[self.start : self.stop]\n",
+    ),
 )
-class Cells(_Cells):
-    def read(self):
-        whole = self.stop - self.start == len(self.memory)
-        return self.memory if whole else self.memory[self.start : self.stop]
 
-
-@counter.mutant(
+counter.changed(
     "works on a copy of the list",
-    why="""
+    """
     The list that was handed in is the memory. A copy of it is another memory: what is written
     does not reach the owner of the list.
     """,
+    ("self.memory, self.writes = memory, [0]", "self.memory, self.writes = list(memory), [0]"),
+    ("        view.writes =", "        view.memory = self.memory\n        view.writes ="),
 )
-class Cells(_Cells):
-    def __init__(self, memory):
-        super().__init__(list(memory))
 
-    def part(self, start, stop):
-        view = super().part(start, stop)
-        view.memory = self.memory
-        return view
-
-
-@counter.mutant(
+counter.changed(
     "refuses only once",
-    why="""
+    """
     After the first refusal the version was noted anew, so that the second call returned values that
     are not those of the moment of `keep()`. What was overwritten stays lost: raise the error every
     time.
     """,
+    ("        seen = self._version\n", "        seen = [self._version]\n"),
+    (
+        "            if now != seen:\n"
+        '                raise RuntimeError(f"at {now}; expected version {seen}")\n',
+        "            if now != seen[0]:\n"
+        "                before, seen[0] = seen[0], now\n"
+        '                raise RuntimeError(f"at version {now}; expected version {before}")\n',
+    ),
 )
-class Cells(_Cells):
-    def keep(self):
-        seen = [self._version]
-
-        def kept():
-            now = self._version
-            if now != seen[0]:
-                before, seen[0] = seen[0], now
-                raise RuntimeError(f"at version {now}; expected version {before}")
-            return self.read()
-
-        return kept
 
 
 @counter.check("one owner")

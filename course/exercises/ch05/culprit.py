@@ -101,269 +101,132 @@ def first_nan(loss):
     return found[0] if found else None
 
 
-@culprit.mutant(
+culprit.changed(
     "names the last one",
-    why="""
+    """
     NaN spreads: every node behind the culprit receives one and sends one. The node that ran *last*
     is the one nearest to the leaves. It did not cause the NaN.
     """,
+    ("return found[0] if found else None", "return found[-1] if found else None"),
 )
-def first_nan(loss):
-    found = []
 
-    def watch(node):
-        def look(sent, received):
-            if any(g is not None and g.isnan().any() for g in sent):
-                found.append(node)
-
-        node.register_hook(look)
-
-    stack, seen = [loss.grad_fn], {loss.grad_fn}
-    while stack:
-        node = stack.pop()
-        watch(node)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    loss.backward()
-    return found[-1] if found else None
-
-
-@culprit.mutant(
+culprit.changed(
     "names the node that received it",
-    why="""
+    """
     The node that *received* the first NaN was named. The NaN was made by the node that *sent* it,
     and the first node that sends one is the answer.
     """,
+    (
+        "if any(g is not None and g.isnan().any() for g in sent):",
+        "if any(g is not None and g.isnan().any() for g in received):",
+    ),
 )
-def first_nan(loss):
-    found = []
 
-    def watch(node):
-        def look(sent, received):
-            if any(g is not None and g.isnan().any() for g in received):
-                found.append(node)
-
-        node.register_hook(look)
-
-    stack, seen = [loss.grad_fn], {loss.grad_fn}
-    while stack:
-        node = stack.pop()
-        watch(node)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    loss.backward()
-    return found[0] if found else None
-
-
-@culprit.mutant(
+culprit.changed(
     "takes an infinity for a NaN",
-    why="""
+    """
     An infinite gradient was reported. It may be the cause, but it is no error in itself: the
     derivative of a square root at 0 *is* infinite. NaN arises where the infinity is multiplied by
     0. That is what `isnan` finds, and what anomaly detection of PyTorch looks for.
     """,
+    (
+        "if any(g is not None and g.isnan().any() for g in sent):",
+        "if any(g is not None and not g.isfinite().all() for g in sent):",
+    ),
 )
-def first_nan(loss):
-    found = []
 
-    def watch(node):
-        def look(sent, received):
-            if any(g is not None and not g.isfinite().all() for g in sent):
-                found.append(node)
-
-        node.register_hook(look)
-
-    stack, seen = [loss.grad_fn], {loss.grad_fn}
-    while stack:
-        node = stack.pop()
-        watch(node)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    loss.backward()
-    return found[0] if found else None
-
-
-@culprit.mutant(
+culprit.changed(
     "forgets that an entry may be None",
-    why="""
+    """
     In `x * 2` the number requires no gradient, and its entry of `sent` is `None`. Skip it.
     """,
+    (
+        "if any(g is not None and g.isnan().any() for g in sent):",
+        "if any(g.isnan().any() for g in sent):",
+    ),
 )
-def first_nan(loss):
-    found = []
 
-    def watch(node):
-        def look(sent, received):
-            if any(g.isnan().any() for g in sent):
-                found.append(node)
-
-        node.register_hook(look)
-
-    stack, seen = [loss.grad_fn], {loss.grad_fn}
-    while stack:
-        node = stack.pop()
-        watch(node)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    loss.backward()
-    return found[0] if found else None
-
-
-@culprit.mutant(
+culprit.changed(
     "goes by the walk, not by time",
-    why="""
+    """
     You remembered which nodes sent a NaN and then took the first of them *in the order of your
     walk*. Your walk goes down one branch of the graph first, but the engine runs the newest node
     first. So the first node of your list may have run later than another one. Note the nodes in the
     order in which their hooks are called.
     """,
+    ("    found = []\n", "    bad, order = set(), []\n"),
+    ("                found.append(node)\n", "                bad.add(node)\n"),
+    ("        watch(node)\n", "        watch(node)\n        order.append(node)\n"),
+    (
+        "    return found[0] if found else None",
+        "    return next((node for node in order if node in bad), None)",
+    ),
 )
-def first_nan(loss):
-    bad = set()
 
-    def watch(node):
-        def look(sent, received):
-            if any(g is not None and g.isnan().any() for g in sent):
-                bad.add(node)
-
-        node.register_hook(look)
-
-    order, stack, seen = [], [loss.grad_fn], {loss.grad_fn}
-    while stack:
-        node = stack.pop()
-        watch(node)
-        order.append(node)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    loss.backward()
-    return next((node for node in order if node in bad), None)
-
-
-@culprit.mutant(
+culprit.changed(
     "fails where there is no NaN",
-    why="""
+    """
     With no NaN at all the list stays empty, and its first entry is an error. Return `None` then.
     """,
+    ("return found[0] if found else None", "return found[0]"),
 )
-def first_nan(loss):
-    found = []
 
-    def watch(node):
-        def look(sent, received):
-            if any(g is not None and g.isnan().any() for g in sent):
-                found.append(node)
-
-        node.register_hook(look)
-
-    stack, seen = [loss.grad_fn], {loss.grad_fn}
-    while stack:
-        node = stack.pop()
-        watch(node)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    loss.backward()
-    return found[0]
-
-
-def _watched(loss, bad, inputs=None):
-    found = []
-
-    def watch(node):
-        def look(sent, received):
-            if any(g is not None and bad(g) for g in sent[:inputs]):
-                found.append(node)
-
-        node.register_hook(look)
-
-    stack, seen = [loss.grad_fn], {loss.grad_fn}
-    while stack:
-        node = stack.pop()
-        watch(node)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
-
-
-@culprit.mutant(
+culprit.changed(
     "adds up before it looks",
-    why="""
+    """
     A sum is NaN as well where ∞ and -∞ meet, although no entry is NaN. Test each entry:
     `g.isnan().any()`.
     """,
+    ("g.isnan().any()", "g.sum().isnan()"),
 )
-def first_nan(loss):
-    found = _watched(loss, lambda g: g.sum().isnan())
-    loss.backward()
-    return found[0] if found else None
 
-
-@culprit.mutant(
+culprit.changed(
     "looks at the first gradient that is sent",
-    why="""
+    """
     A node sends a gradient to *each* of its inputs, and the NaN may go to the second one. Look
     at all entries of `sent`.
     """,
+    ("for g in sent)", "for g in sent[:1])"),
 )
-def first_nan(loss):
-    found = _watched(loss, lambda g: g.isnan().any(), inputs=1)
-    loss.backward()
-    return found[0] if found else None
 
-
-@culprit.mutant(
+culprit.changed(
     "recursion",
-    why="""
+    """
     The walk calls itself for every node, and Python's call stack holds about a thousand calls.
     Keep the nodes that you still have to visit on a list of your own.
     """,
+    ("    stack, seen = [loss.grad_fn], {loss.grad_fn}\n", "    seen = set()\n"),
+    (
+        "    while stack:\n"
+        "        node = stack.pop()\n"
+        "        watch(node)\n"
+        "        for target, _ in node.next_functions:\n"
+        "            if target is not None and target not in seen:\n"
+        "                seen.add(target)\n"
+        "                stack.append(target)\n",
+        "    def visit(node):\n"
+        "        if node is None or node in seen:\n"
+        "            return\n"
+        "        seen.add(node)\n"
+        "        watch(node)\n"
+        "        for target, _ in node.next_functions:\n"
+        "            visit(target)\n"
+        "\n"
+        "    visit(loss.grad_fn)\n",
+    ),
 )
-def first_nan(loss):
-    found, seen = [], set()
 
-    def visit(node):
-        if node is None or node in seen:
-            return
-        seen.add(node)
-
-        def look(sent, received):
-            if any(g is not None and g.isnan().any() for g in sent):
-                found.append(node)
-
-        node.register_hook(look)
-        for target, _ in node.next_functions:
-            visit(target)
-
-    visit(loss.grad_fn)
-    loss.backward()
-    return found[0] if found else None
-
-
-@culprit.mutant(
+culprit.changed(
     "runs backward twice",
-    why="""
+    """
     `.grad` was filled twice, so that every gradient is doubled. One pass is enough: hooks are
     called while it runs.
     """,
+    (
+        "    loss.backward()\n",
+        "    loss.backward(retain_graph=True)\n    loss.backward()\n",
+    ),
 )
-def first_nan(loss):
-    found = _watched(loss, lambda g: g.isnan().any())
-    loss.backward(retain_graph=True)
-    loss.backward()
-    return found[0] if found else None
 
 
 def _whose(f, loss, **named):

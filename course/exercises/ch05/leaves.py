@@ -101,166 +101,114 @@ def leaves_of(result):
     return [target.variable for target in targets if hasattr(target, "variable")]
 
 
-@leaves.mutant(
+leaves.changed(
     "lists a leaf once for every use",
-    why="""
+    """
     A leaf that is used twice has two arrows that lead to it, and it was written down at each of
     them. It is one tensor with one `.grad`. An optimizer that gets it twice would update it twice.
     """,
+    (
+        "        node = stack.pop()\n"
+        '        if hasattr(node, "variable"):\n'
+        "            found.append(node.variable)\n"
+        "        for target, _ in node.next_functions:\n"
+        "            if target is not None and target not in seen:",
+        "        for target, _ in stack.pop().next_functions:\n"
+        '            if hasattr(target, "variable"):\n'
+        "                found.append(target.variable)\n"
+        "            elif target is not None and target not in seen:",
+    ),
 )
-def leaves_of(result):
-    if result.grad_fn is None:
-        return [result] if result.requires_grad else []
-    found, stack = [], [result.grad_fn]
-    seen = {result.grad_fn}
-    while stack:
-        for target, _ in stack.pop().next_functions:
-            if hasattr(target, "variable"):
-                found.append(target.variable)
-            elif target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
 
-
-@leaves.mutant(
+leaves.changed(
     "forgets that the result may be a leaf",
-    why="""
+    """
     A leaf has no `grad_fn`, since no operation made it. `backward` may be called on it all the
     same, and then it gets a gradient itself; so ask for `result.grad_fn is None` first.
     """,
+    (
+        "    if result.grad_fn is None:  # it is a leaf itself\n"
+        "        return [result] if result.requires_grad else []\n",
+        "",
+    ),
 )
-def leaves_of(result):
-    found, stack = [], [result.grad_fn]
-    seen = {result.grad_fn}
-    while stack:
-        node = stack.pop()
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
 
-
-@leaves.mutant(
+leaves.changed(
     "counts every leaf, wanted or not",
-    why="""
+    """
     Every tensor that no operation made is a *leaf*, constants and data as well. A gradient goes
     only to those with `requires_grad=True`. `is_leaf` alone says nothing about gradients.
     """,
+    (
+        "    if result.grad_fn is None:  # it is a leaf itself\n"
+        "        return [result] if result.requires_grad else []",
+        "    if result.is_leaf:\n"
+        "        return [result]",
+    ),
 )
-def leaves_of(result):
-    if result.is_leaf:
-        return [result]
-    found, stack = [], [result.grad_fn]
-    seen = {result.grad_fn}
-    while stack:
-        node = stack.pop()
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
 
-
-@leaves.mutant(
+leaves.changed(
     "recursion",
-    why="""
+    """
     The list is right, and Python's call stack holds about a thousand calls. Graphs are deeper: keep
     the nodes that you still have to visit on a list of your own.
     """,
+    ("    found, stack = [], [result.grad_fn]\n    seen = {result.grad_fn}\n", "    found, seen = [], set()\n\n"),
+    (
+        "    while stack:\n"
+        "        node = stack.pop()\n"
+        '        if hasattr(node, "variable"):\n',
+        "    def visit(node):\n"
+        "        if node is None or node in seen:\n"
+        "            return\n"
+        "        seen.add(node)\n"
+        '        if hasattr(node, "variable"):\n',
+    ),
+    (
+        "            if target is not None and target not in seen:\n"
+        "                seen.add(target)\n"
+        "                stack.append(target)\n",
+        "            visit(target)\n"
+        "\n"
+        "    visit(result.grad_fn)\n",
+    ),
 )
-def leaves_of(result):
-    if result.grad_fn is None:
-        return [result] if result.requires_grad else []
-    found, seen = [], set()
 
-    def visit(node):
-        if node is None or node in seen:
-            return
-        seen.add(node)
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        for target, _ in node.next_functions:
-            visit(target)
-
-    visit(result.grad_fn)
-    return found
-
-
-
-
-@leaves.mutant(
+leaves.changed(
     "compares values to see a leaf twice",
-    why="""
+    """
     Two different leaves may hold the same values, as all biases do at the start. Compare
     *which* tensor it is (`is`, `id`), or better the nodes: each leaf has one.
     """,
+    (
+        '        if hasattr(node, "variable"):',
+        '        if hasattr(node, "variable") and not any(\n'
+        "            node.variable.tolist() == other.tolist() for other in found\n"
+        "        ):",
+    ),
 )
-def leaves_of(result):
-    if result.grad_fn is None:
-        return [result] if result.requires_grad else []
-    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
-    while stack:
-        node = stack.pop()
-        if hasattr(node, "variable") and not any(
-            node.variable.tolist() == other.tolist() for other in found
-        ):
-            found.append(node.variable)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
 
-
-@leaves.mutant(
+leaves.changed(
     "two inputs at most",
-    why="""
+    """
     An operation may have any number of inputs: `cat` and `stack` have as many as you give them.
     Go through all of `next_functions`.
     """,
+    ("for target, _ in node.next_functions:", "for target, _ in node.next_functions[:2]:"),
 )
-def leaves_of(result):
-    if result.grad_fn is None:
-        return [result] if result.requires_grad else []
-    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
-    while stack:
-        node = stack.pop()
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        for target, _ in node.next_functions[:2]:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
 
-
-@leaves.mutant(
+leaves.changed(
     "runs backward to see",
-    why="""
+    """
     The answer is right, but the function also fills `.grad` and frees what the graph had saved. Its
     caller did not ask for either. The graph holds all you need.
     """,
+    (
+        "    return found",
+        "    result.backward(torch.ones_like(result))\n"
+        "    return [leaf for leaf in found if leaf.grad is not None]",
+    ),
 )
-def leaves_of(result):
-    if result.grad_fn is None:
-        return [result] if result.requires_grad else []
-    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
-    while stack:
-        node = stack.pop()
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    result.backward(torch.ones_like(result))
-    return [leaf for leaf in found if leaf.grad is not None]
 
 
 def _named(f, result, **named):

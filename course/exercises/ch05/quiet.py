@@ -117,22 +117,19 @@ class quiet:
             torch.set_grad_enabled(self.before)
 
 
-@quiet_exercise.mutant(
+quiet_exercise.changed(
     "swallows errors",
-    why="""
+    """
     `__exit__` returned something true, which tells Python that the error has been dealt with. The
     program goes on as if nothing had happened, with a result that was never computed. Return
     nothing.
     """,
+    (
+        "        torch.set_grad_enabled(self.before)",
+        "        torch.set_grad_enabled(self.before)\n"
+        "        return True",
+    ),
 )
-class quiet:
-    def __enter__(self):
-        self.before = torch.is_grad_enabled()
-        torch.set_grad_enabled(False)
-
-    def __exit__(self, kind, error, trace):
-        torch.set_grad_enabled(self.before)
-        return True
 
 
 @quiet_exercise.mutant(

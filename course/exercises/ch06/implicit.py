@@ -110,99 +110,47 @@ class Implicit(Function):
         return -grad * by_x / by_y, None, None
 
 
-@implicit.mutant(
+implicit.changed(
     "the sign is lost",
-    why="""
+    """
     The minus is missing. On the circle, moving right at the upper right means moving *down*: what
     `x` adds to `f`, `y` has to take away again, so that `f` stays 0.
     """,
+    ("return -grad * by_x / by_y, None, None", "return grad * by_x / by_y, None, None"),
 )
-class Implicit(Function):
-    @staticmethod
-    def forward(ctx, x, f, search):
-        y = search(f, x)
-        ctx.f = f
-        ctx.save_for_backward(x, y)
-        return y
 
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
-        with torch.enable_grad():
-            value = ctx.f(x, y).sum()
-        by_x, by_y = torch.autograd.grad(value, (x, y))
-        return grad * by_x / by_y, None, None
-
-
-@implicit.mutant(
+implicit.changed(
     "upside down",
-    why="""
+    """
     This is dx/dy. Solve `f_x dx + f_y dy = 0` for dy/dx: the derivative by `y` goes below. Where
     the curve is vertical, `f_y` is 0 and the derivative is infinite, as it should be.
     """,
+    ("return -grad * by_x / by_y, None, None", "return -grad * by_y / by_x, None, None"),
 )
-class Implicit(Function):
-    @staticmethod
-    def forward(ctx, x, f, search):
-        y = search(f, x)
-        ctx.f = f
-        ctx.save_for_backward(x, y)
-        return y
 
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
-        with torch.enable_grad():
-            value = ctx.f(x, y).sum()
-        by_x, by_y = torch.autograd.grad(value, (x, y))
-        return -grad * by_y / by_x, None, None
-
-
-@implicit.mutant(
+implicit.changed(
     "forgets that backward records nothing",
-    why="""
+    """
     During backward, recording is off, unless a second derivative was asked for. So `f(x, y)` left
     no graph, and there was nothing to take a gradient of. Switch it on around that one call:
     `with torch.enable_grad():`.
     """,
+    (
+        "        with torch.enable_grad():\n"
+        "            value = ctx.f(x, y).sum()\n"
+        "        by_x, by_y = torch.autograd.grad(value, (x, y))",
+        "        by_x, by_y = torch.autograd.grad(ctx.f(x, y).sum(), (x, y))",
+    ),
 )
-class Implicit(Function):
-    @staticmethod
-    def forward(ctx, x, f, search):
-        y = search(f, x)
-        ctx.f = f
-        ctx.save_for_backward(x, y)
-        return y
 
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
-        by_x, by_y = torch.autograd.grad(ctx.f(x, y).sum(), (x, y))
-        return -grad * by_x / by_y, None, None
-
-
-@implicit.mutant(
+implicit.changed(
     "forgets the gradient that comes in",
-    why="""
+    """
     This is dy/dx. `backward` is asked for the gradient of the loss, and `grad` is the gradient of
     the loss with respect to `y`. Multiply by it.
     """,
+    ("return -grad * by_x / by_y, None, None", "return -by_x / by_y, None, None"),
 )
-class Implicit(Function):
-    @staticmethod
-    def forward(ctx, x, f, search):
-        y = search(f, x)
-        ctx.f = f
-        ctx.save_for_backward(x, y)
-        return y
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
-        with torch.enable_grad():
-            value = ctx.f(x, y).sum()
-        by_x, by_y = torch.autograd.grad(value, (x, y))
-        return -by_x / by_y, None, None
 
 
 @implicit.mutant(

@@ -120,196 +120,114 @@ class BatchNorm(nn.Module):
         return y * self.weight + self.bias
 
 
-@norm.mutant(
+norm.changed(
     "always the batch's own numbers",
-    why="""
+    """
     In evaluation too, the mean came from the batch at hand. Then a result depends on its
     neighbours, and a batch of a single example comes out as all zeros. Ask `self.training`.
     """,
+    (
+        "mean, var = self.running_mean, self.running_var",
+        "mean, var = x.mean(0), x.var(0, correction=0)",
+    ),
+    ("            mean, var = x.mean(0), x.var(0, correction=0)\n", ""),
 )
-class BatchNorm(nn.Module):
-    def __init__(self, features, momentum=0.1, eps=1e-5):
-        super().__init__()
-        self.momentum, self.eps = momentum, eps
-        self.weight = nn.Parameter(torch.ones(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.register_buffer("running_mean", torch.zeros(features))
-        self.register_buffer("running_var", torch.ones(features))
 
-    def forward(self, x):
-        mean, var = x.mean(0), x.var(0, correction=0)
-        if self.training:
-            with torch.no_grad():
-                m = self.momentum
-                self.running_mean.mul_(1 - m).add_(m * mean)
-                self.running_var.mul_(1 - m).add_(m * x.var(0))
-        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
-
-
-@norm.mutant(
+norm.changed(
     "updates its averages in evaluation, too",
-    why="""
+    """
     Evaluating changed the network: every test batch moved the running mean. Then the result depends
     on how often, and on what, you have evaluated before. Only training may change the averages.
     """,
+    (
+        "mean, var = self.running_mean, self.running_var",
+        "mean, var = self.running_mean.clone(), self.running_var.clone()",
+    ),
+    (
+        "            with torch.no_grad():\n"
+        "                m = self.momentum\n"
+        "                self.running_mean.mul_(1 - m).add_(m * mean)\n"
+        "                self.running_var.mul_(1 - m).add_(m * x.var(0))",
+        "        with torch.no_grad():\n"
+        "            m = self.momentum\n"
+        "            self.running_mean.mul_(1 - m).add_(m * x.mean(0))\n"
+        "            self.running_var.mul_(1 - m).add_(m * x.var(0))",
+    ),
 )
-class BatchNorm(nn.Module):
-    def __init__(self, features, momentum=0.1, eps=1e-5):
-        super().__init__()
-        self.momentum, self.eps = momentum, eps
-        self.weight = nn.Parameter(torch.ones(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.register_buffer("running_mean", torch.zeros(features))
-        self.register_buffer("running_var", torch.ones(features))
 
-    def forward(self, x):
-        mean, var = self.running_mean.clone(), self.running_var.clone()
-        if self.training:
-            mean, var = x.mean(0), x.var(0, correction=0)
-        with torch.no_grad():
-            m = self.momentum
-            self.running_mean.mul_(1 - m).add_(m * x.mean(0))
-            self.running_var.mul_(1 - m).add_(m * x.var(0))
-        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
-
-
-@norm.mutant(
+norm.changed(
     "momentum the other way round",
-    why="""
+    """
     The average kept a tenth of itself and took nine tenths from the batch, so it is nearly the last
     batch alone. In a batch norm, `momentum` is the share of the *new* value. (In an optimizer it is
     the share of the old one.)
     """,
+    (
+        "                self.running_mean.mul_(1 - m).add_(m * mean)\n"
+        "                self.running_var.mul_(1 - m).add_(m * x.var(0))",
+        "                self.running_mean.mul_(m).add_((1 - m) * mean)\n"
+        "                self.running_var.mul_(m).add_((1 - m) * x.var(0))",
+    ),
 )
-class BatchNorm(nn.Module):
-    def __init__(self, features, momentum=0.1, eps=1e-5):
-        super().__init__()
-        self.momentum, self.eps = momentum, eps
-        self.weight = nn.Parameter(torch.ones(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.register_buffer("running_mean", torch.zeros(features))
-        self.register_buffer("running_var", torch.ones(features))
 
-    def forward(self, x):
-        mean, var = self.running_mean, self.running_var
-        if self.training:
-            mean, var = x.mean(0), x.var(0, correction=0)
-            with torch.no_grad():
-                m = self.momentum
-                self.running_mean.mul_(m).add_((1 - m) * mean)
-                self.running_var.mul_(m).add_((1 - m) * x.var(0))
-        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
-
-
-@norm.mutant(
+norm.changed(
     "the same variance for both",
-    why="""
+    """
     The average got the variance that was divided by n. Among n numbers that is a little too small
     on average, because the mean was taken from the same numbers. PyTorch keeps the one divided by n
     - 1, since the average is to hold for examples it has not seen.
     """,
+    (
+        "self.running_var.mul_(1 - m).add_(m * x.var(0))",
+        "self.running_var.mul_(1 - m).add_(m * var)",
+    ),
 )
-class BatchNorm(nn.Module):
-    def __init__(self, features, momentum=0.1, eps=1e-5):
-        super().__init__()
-        self.momentum, self.eps = momentum, eps
-        self.weight = nn.Parameter(torch.ones(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.register_buffer("running_mean", torch.zeros(features))
-        self.register_buffer("running_var", torch.ones(features))
 
-    def forward(self, x):
-        mean, var = self.running_mean, self.running_var
-        if self.training:
-            mean, var = x.mean(0), x.var(0, correction=0)
-            with torch.no_grad():
-                m = self.momentum
-                self.running_mean.mul_(1 - m).add_(m * mean)
-                self.running_var.mul_(1 - m).add_(m * var)
-        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
-
-
-@norm.mutant(
+norm.changed(
     "the averages are no buffers",
-    why="""
+    """
     The running values are plain attributes. `state_dict()` does not know them, so a saved network
     loses them, and `to(device)` leaves them behind. `register_buffer` makes a tensor part of the
     module without making it a parameter.
     """,
+    (
+        '        self.register_buffer("running_mean", torch.zeros(features))\n'
+        '        self.register_buffer("running_var", torch.ones(features))',
+        "        self.running_mean = torch.zeros(features)\n"
+        "        self.running_var = torch.ones(features)",
+    ),
 )
-class BatchNorm(nn.Module):
-    def __init__(self, features, momentum=0.1, eps=1e-5):
-        super().__init__()
-        self.momentum, self.eps = momentum, eps
-        self.weight = nn.Parameter(torch.ones(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.running_mean = torch.zeros(features)
-        self.running_var = torch.ones(features)
 
-    def forward(self, x):
-        mean, var = self.running_mean, self.running_var
-        if self.training:
-            mean, var = x.mean(0), x.var(0, correction=0)
-            with torch.no_grad():
-                m = self.momentum
-                self.running_mean.mul_(1 - m).add_(m * mean)
-                self.running_var.mul_(1 - m).add_(m * x.var(0))
-        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
-
-
-@norm.mutant(
+norm.changed(
     "the averages keep their graph",
-    why="""
+    """
     The update of the running mean was recorded. So the buffer keeps the graphs of all batches since
     the start: memory grows with every step, and the second `backward` fails. Update the buffers
     under `torch.no_grad()`.
     """,
+    (
+        "            with torch.no_grad():\n"
+        "                m = self.momentum\n"
+        "                self.running_mean.mul_(1 - m).add_(m * mean)\n"
+        "                self.running_var.mul_(1 - m).add_(m * x.var(0))",
+        "            m = self.momentum\n"
+        "            self.running_mean = (1 - m) * self.running_mean + m * mean\n"
+        "            self.running_var = (1 - m) * self.running_var + m * x.var(0)",
+    ),
 )
-class BatchNorm(nn.Module):
-    def __init__(self, features, momentum=0.1, eps=1e-5):
-        super().__init__()
-        self.momentum, self.eps = momentum, eps
-        self.weight = nn.Parameter(torch.ones(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.register_buffer("running_mean", torch.zeros(features))
-        self.register_buffer("running_var", torch.ones(features))
 
-    def forward(self, x):
-        mean, var = self.running_mean, self.running_var
-        if self.training:
-            mean, var = x.mean(0), x.var(0, correction=0)
-            m = self.momentum
-            self.running_mean = (1 - m) * self.running_mean + m * mean
-            self.running_var = (1 - m) * self.running_var + m * x.var(0)
-        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
-
-
-@norm.mutant(
+norm.changed(
     "eps outside the root",
-    why="""
+    """
     `sqrt(var) + eps` instead of `sqrt(var + eps)`. For most features the difference is tiny, but
     for one that hardly varies it is large. And the root of exactly 0 has an infinite derivative,
     which is what the eps inside prevents.
     """,
+    (
+        "y = (x - mean) / torch.sqrt(var + self.eps)",
+        "y = (x - mean) / (torch.sqrt(var) + self.eps)",
+    ),
 )
-class BatchNorm(nn.Module):
-    def __init__(self, features, momentum=0.1, eps=1e-5):
-        super().__init__()
-        self.momentum, self.eps = momentum, eps
-        self.weight = nn.Parameter(torch.ones(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.register_buffer("running_mean", torch.zeros(features))
-        self.register_buffer("running_var", torch.ones(features))
-
-    def forward(self, x):
-        mean, var = self.running_mean, self.running_var
-        if self.training:
-            mean, var = x.mean(0), x.var(0, correction=0)
-            with torch.no_grad():
-                m = self.momentum
-                self.running_mean.mul_(1 - m).add_(m * mean)
-                self.running_var.mul_(1 - m).add_(m * x.var(0))
-        return (x - mean) / (torch.sqrt(var) + self.eps) * self.weight + self.bias
 
 
 # what torch.nn.BatchNorm1d(2) gives for these batches: the outputs, then the averages

@@ -99,23 +99,21 @@ class Linear(nn.Module):
         return y if self.bias is None else y + self.bias
 
 
-@linear.mutant(
+linear.changed(
     "forgets super().__init__()",
-    why="""
+    """
     The three tables of a module are made by `nn.Module`'s own `__init__`. Without
     `super().__init__()` as the first line there is no place where a parameter could be registered.
     """,
+    ("        super().__init__()\n", ""),
+    (
+        "        self.bias = None\n"
+        "        if bias:\n"
+        "            start = torch.empty(out_features).uniform_(-k, k)\n"
+        "            self.bias = nn.Parameter(start)",
+        "        self.bias = nn.Parameter(torch.empty(out_features).uniform_(-k, k)) if bias else None",
+    ),
 )
-class Linear(nn.Module):
-    def __init__(self, in_features, out_features, bias=True):
-        k = 1 / math.sqrt(in_features)
-        weight = torch.empty(out_features, in_features)
-        self.weight = nn.Parameter(weight.uniform_(-k, k))
-        self.bias = nn.Parameter(torch.empty(out_features).uniform_(-k, k)) if bias else None
-
-    def forward(self, x):
-        y = x @ self.weight.t()
-        return y if self.bias is None else y + self.bias
 
 
 @linear.mutant(

@@ -126,44 +126,30 @@ def named_parameters(module, prefix="", seen=None):
     return found
 
 
-@walk.mutant(
+walk.changed(
     "names without their path",
-    why="""
+    """
     Every layer calls its parameter `weight`. Without the path to it in front, a file could hold only
     one of them. Hand `prefix + name + "."` down to the child.
     """,
+    ("for name, child in module._modules.items():", "for child in module._modules.values():"),
+    (
+        'found += named_parameters(child, prefix + name + ".", seen)',
+        "found += named_parameters(child, prefix, seen)",
+    ),
 )
-def named_parameters(module, prefix="", seen=None):
-    seen = set() if seen is None else seen
-    found = []
-    for name, p in module._parameters.items():
-        if p is not None and id(p) not in seen:
-            seen.add(id(p))
-            found.append((prefix + name, p))
-    for child in module._modules.values():
-        if child is not None:
-            found += named_parameters(child, prefix, seen)
-    return found
 
-
-@walk.mutant(
+walk.changed(
     "only the last part of the path",
-    why="""
+    """
     The child's name was put in front, and what stood in front of *that* was dropped, so
     `blocks.0.weight` became `0.weight`. Names grow from level to level: `prefix + name + "."`.
     """,
+    (
+        'found += named_parameters(child, prefix + name + ".", seen)',
+        'found += named_parameters(child, name + ".", seen)',
+    ),
 )
-def named_parameters(module, prefix="", seen=None):
-    seen = set() if seen is None else seen
-    found = []
-    for name, p in module._parameters.items():
-        if p is not None and id(p) not in seen:
-            seen.add(id(p))
-            found.append((prefix + name, p))
-    for name, child in module._modules.items():
-        if child is not None:
-            found += named_parameters(child, name + ".", seen)
-    return found
 
 
 @walk.mutant(
@@ -182,24 +168,20 @@ def named_parameters(module, prefix="", seen=None):
     return found
 
 
-@walk.mutant(
+walk.changed(
     "takes equal for the same",
-    why="""
+    """
     Two parameters were taken for one because their *values* are equal, as all biases are that start
     at zero. They will not stay equal. Shared means the same object: compare `id(p)`, or use `is`.
     """,
+    ("seen = set() if seen is None else seen", "seen = [] if seen is None else seen"),
+    (
+        "        if p is not None and id(p) not in seen:\n"
+        "            seen.add(id(p))",
+        "        if p is not None and not any(torch.equal(p, q) for q in seen):\n"
+        "            seen.append(p)",
+    ),
 )
-def named_parameters(module, prefix="", seen=None):
-    seen = [] if seen is None else seen
-    found = []
-    for name, p in module._parameters.items():
-        if p is not None and not any(torch.equal(p, q) for q in seen):
-            seen.append(p)
-            found.append((prefix + name, p))
-    for name, child in module._modules.items():
-        if child is not None:
-            found += named_parameters(child, prefix + name + ".", seen)
-    return found
 
 
 @walk.mutant(
@@ -222,44 +204,30 @@ def named_parameters(module, prefix="", seen=None):
     return found
 
 
-@walk.mutant(
+walk.changed(
     "remembers across calls",
-    why="""
+    """
     The second call found nothing. A default like `seen=set()` or `seen={}` is made *once*, when
     Python reads the `def`, and all calls share it: after the first walk everything has been seen.
     Hence `None`, and a new set inside.
     """,
+    (
+        'def named_parameters(module, prefix="", seen=None):\n'
+        '    """(name, parameter) of a module and of all below it, as a list."""\n'
+        "    seen = set() if seen is None else seen",
+        'def named_parameters(module, prefix="", seen={}):',
+    ),
+    ("seen.add(id(p))", "seen[id(p)] = p"),
 )
-def named_parameters(module, prefix="", seen={}):
-    found = []
-    for name, p in module._parameters.items():
-        if p is not None and id(p) not in seen:
-            seen[id(p)] = p
-            found.append((prefix + name, p))
-    for name, child in module._modules.items():
-        if child is not None:
-            found += named_parameters(child, prefix + name + ".", seen)
-    return found
 
-
-@walk.mutant(
+walk.changed(
     "hands out None",
-    why="""
+    """
     `nn.Linear(3, 3, bias=False)` keeps its missing bias as `None`, so that `self.bias` exists. It
     is no parameter, and an optimizer that is handed it fails.
     """,
+    ("if p is not None and id(p) not in seen:", "if p is None or id(p) not in seen:"),
 )
-def named_parameters(module, prefix="", seen=None):
-    seen = set() if seen is None else seen
-    found = []
-    for name, p in module._parameters.items():
-        if p is None or id(p) not in seen:
-            seen.add(id(p))
-            found.append((prefix + name, p))
-    for name, child in module._modules.items():
-        if child is not None:
-            found += named_parameters(child, prefix + name + ".", seen)
-    return found
 
 
 class _Deep(nn.Module):

@@ -175,160 +175,99 @@ def register(self, name, value):
         object.__setattr__(self, name, value)
 
 
-@registering.mutant(
+registering.changed(
     "every tensor is a parameter",
-    why="""
+    """
     Every tensor was registered as a parameter. A module may keep a tensor that is not to be
     trained: a mask, a table, the last output. Only an `nn.Parameter` is to be learned. That is the
     purpose of the class.
     """,
+    (
+        "if isinstance(value, nn.Parameter):",
+        'if isinstance(value, torch.Tensor) and name not in own.get("_buffers", {}):',
+    ),
+    (
+        '        kind = "_parameters" if name in self._parameters else "_modules"',
+        "        if value is not None:\n"
+        '            raise TypeError(f"{name} is a parameter or a module")\n'
+        '        kind = "_parameters" if name in self._parameters else "_modules"',
+    ),
+    (
+        "        if value is not None:\n"
+        '            raise TypeError(f"{name} is one of {kind}, not {value!r}")\n',
+        "",
+    ),
 )
-def register(self, name, value):
-    own, kind = self.__dict__, None
-    if isinstance(value, torch.Tensor) and name not in own.get("_buffers", {}):
-        kind = "_parameters"
-    elif isinstance(value, nn.Module):
-        kind = "_modules"
-    if "_parameters" not in own:
-        if kind:
-            raise AttributeError("call super().__init__() first")
-        object.__setattr__(self, name, value)
-    elif kind:
-        for place in (own, self._parameters, self._modules, self._buffers):
-            if place is not own[kind]:
-                place.pop(name, None)
-        own[kind][name] = value
-    elif name in self._parameters or name in self._modules:
-        if value is not None:
-            raise TypeError(f"{name} is a parameter or a module")
-        kind = "_parameters" if name in self._parameters else "_modules"
-        own[kind][name] = None
-    elif name in self._buffers:
-        self._buffers[name] = value
-    else:
-        object.__setattr__(self, name, value)
 
-
-@registering.mutant(
+registering.changed(
     "a plain value hides the parameter",
-    why="""
+    """
     After `net.weight = torch.zeros(2)` there were two: a plain attribute that `forward` reads, and
     behind it the parameter that the optimizer trains. Nothing would be learned, and no error would
     say so. Therefore a parameter's name accepts only a parameter or None.
     """,
+    (
+        "    elif name in self._parameters or name in self._modules:\n"
+        '        kind = "_parameters" if name in self._parameters else "_modules"\n'
+        "        if value is not None:\n"
+        '            raise TypeError(f"{name} is one of {kind}, not {value!r}")\n'
+        "        own[kind][name] = None\n",
+        "",
+    ),
 )
-def register(self, name, value):
-    own, kind = self.__dict__, None
-    if isinstance(value, nn.Parameter):
-        kind = "_parameters"
-    elif isinstance(value, nn.Module):
-        kind = "_modules"
-    if "_parameters" not in own:
-        if kind:
-            raise AttributeError("call super().__init__() first")
-        object.__setattr__(self, name, value)
-    elif kind:
-        for place in (own, self._parameters, self._modules, self._buffers):
-            if place is not own[kind]:
-                place.pop(name, None)
-        own[kind][name] = value
-    elif name in self._buffers:
-        self._buffers[name] = value
-    else:
-        object.__setattr__(self, name, value)
 
-
-@registering.mutant(
+registering.changed(
     "the old value stays under the same name",
-    why="""
+    """
     The name had a plain value first, then a parameter, and now it has both. Python looks into
     `__dict__` before it asks a module, so the *old* value is what everybody reads. Take the name
     out of all other places when you register it.
     """,
+    (
+        "        for place in (own, self._parameters, self._modules, self._buffers):\n"
+        "            if place is not own[kind]:\n"
+        "                place.pop(name, None)\n",
+        "",
+    ),
 )
-def register(self, name, value):
-    own, kind = self.__dict__, None
-    if isinstance(value, nn.Parameter):
-        kind = "_parameters"
-    elif isinstance(value, nn.Module):
-        kind = "_modules"
-    if "_parameters" not in own:
-        if kind:
-            raise AttributeError("call super().__init__() first")
-        object.__setattr__(self, name, value)
-    elif kind:
-        own[kind][name] = value
-    elif name in self._parameters or name in self._modules:
-        kind = "_parameters" if name in self._parameters else "_modules"
-        if value is not None:
-            raise TypeError(f"{name} is one of {kind}")
-        own[kind][name] = None
-    elif name in self._buffers:
-        self._buffers[name] = value
-    else:
-        object.__setattr__(self, name, value)
 
-
-@registering.mutant(
+registering.changed(
     "a buffer turns into an attribute",
-    why="""
+    """
     A new value for a buffer went into `__dict__`. From then on `forward` reads the new one, while
     `state_dict` saves the old one, and `to(device)` moves the old one. Look into `self._buffers`
     before you store anything as a plain attribute.
     """,
+    (
+        "    elif name in self._buffers:\n"
+        "        self._buffers[name] = value\n",
+        "",
+    ),
 )
-def register(self, name, value):
-    own, kind = self.__dict__, None
-    if isinstance(value, nn.Parameter):
-        kind = "_parameters"
-    elif isinstance(value, nn.Module):
-        kind = "_modules"
-    if "_parameters" not in own:
-        if kind:
-            raise AttributeError("call super().__init__() first")
-        object.__setattr__(self, name, value)
-    elif kind:
-        for place in (own, self._parameters, self._modules, self._buffers):
-            if place is not own[kind]:
-                place.pop(name, None)
-        own[kind][name] = value
-    elif name in self._parameters or name in self._modules:
-        kind = "_parameters" if name in self._parameters else "_modules"
-        if value is not None:
-            raise TypeError(f"{name} is one of {kind}")
-        own[kind][name] = None
-    else:
-        object.__setattr__(self, name, value)
 
-
-@registering.mutant(
+registering.changed(
     "does not ask whether the tables are there",
-    why="""
+    """
     Without `super().__init__()` there are no dictionaries, and the error is about a name that the
     author of the network does not know. The call is often forgotten, so the message should say what
     to do.
     """,
+    (
+        '    if "_parameters" not in own:\n'
+        "        if kind:\n"
+        '            raise AttributeError("call super().__init__() first")\n'
+        "        object.__setattr__(self, name, value)\n"
+        "    elif kind:\n"
+        "        for place in (own, self._parameters, self._modules, self._buffers):",
+        "    if kind:\n"
+        '        for place in (own, own["_parameters"], own["_modules"], own["_buffers"]):',
+    ),
+    (
+        "elif name in self._parameters or name in self._modules:",
+        'elif name in own.get("_parameters", ()) or name in own.get("_modules", ()):',
+    ),
+    ("elif name in self._buffers:", 'elif name in own.get("_buffers", ()):'),
 )
-def register(self, name, value):
-    own, kind = self.__dict__, None
-    if isinstance(value, nn.Parameter):
-        kind = "_parameters"
-    elif isinstance(value, nn.Module):
-        kind = "_modules"
-    if kind:
-        for place in (own, own["_parameters"], own["_modules"], own["_buffers"]):
-            if place is not own[kind]:
-                place.pop(name, None)
-        own[kind][name] = value
-    elif name in own.get("_parameters", ()) or name in own.get("_modules", ()):
-        kind = "_parameters" if name in self._parameters else "_modules"
-        if value is not None:
-            raise TypeError(f"{name} is one of {kind}")
-        own[kind][name] = None
-    elif name in own.get("_buffers", ()):
-        self._buffers[name] = value
-    else:
-        object.__setattr__(self, name, value)
 
 
 class _Part(nn.Module):

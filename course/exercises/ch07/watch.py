@@ -108,29 +108,27 @@ def sizes(model, x):
     return found
 
 
-@watch.mutant(
+watch.changed(
     "all under the last name",
-    why="""
+    """
     All hooks wrote under one name. Each of them looks up `name` when it is *called*, and by then
     the loop is over and `name` is the last one. Make the hook in a function that gets the name as
     an argument, or give it a default: `def hook(m, a, output, name=name)`.
     """,
+    (
+        "    def hook_for(name):\n"
+        "        def hook(module, args, output):\n"
+        "            found[name] = output.square().mean().sqrt().item()\n"
+        "\n"
+        "        return hook\n",
+        "",
+    ),
+    (
+        "            hook = hook_for(name)",
+        "            def hook(m, a, output):\n"
+        "                found[name] = output.square().mean().sqrt().item()  # noqa: B023",
+    ),
 )
-def sizes(model, x):
-    found, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-
-            def hook(m, a, output):
-                found[name] = output.square().mean().sqrt().item()  # noqa: B023
-
-            handles.append(module.register_forward_hook(hook))
-    try:
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return found
 
 
 @watch.mutant(
@@ -199,28 +197,27 @@ def sizes(model, x):
     return {name: size.item() for name, size in found.items()}
 
 
-@watch.mutant(
+watch.changed(
     "goes past the hooks",
-    why="""
+    """
     `model.forward(x)` computes the output and runs no hook of the model itself; it is `model(x)`
     that calls hooks, then `forward`, then hooks. For a lone layer nothing at all was seen.
     """,
+    (
+        "    def hook_for(name):\n"
+        "        def hook(module, args, output):\n"
+        "            found[name] = output.square().mean().sqrt().item()\n"
+        "\n"
+        "        return hook\n",
+        "",
+    ),
+    (
+        "            hook = hook_for(name)",
+        "            def hook(m, a, output, name=name):\n"
+        "                found[name] = output.square().mean().sqrt().item()",
+    ),
+    ("model(x)", "model.forward(x)"),
 )
-def sizes(model, x):
-    found, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-
-            def hook(m, a, output, name=name):
-                found[name] = output.square().mean().sqrt().item()
-
-            handles.append(module.register_forward_hook(hook))
-    try:
-        model.forward(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return found
 
 
 @watch.mutant(

@@ -109,188 +109,102 @@ class Adam(torch.optim.Optimizer):
                 p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
 
 
-@adam.mutant(
+adam.changed(
     "no bias correction",
-    why="""
+    """
     The running means start at 0 and need time to grow: after one step, m is a tenth of the gradient
     and √v a thirtieth of its size, so that the first steps are some three times too *long*. The two
     divisors make the means right from the first step on.
     """,
+    ('                t = state["t"] = state.get("t", 0) + 1\n', ""),
+    ("                m, v = m / (1 - b1**t), v / (1 - b2**t)\n", ""),
 )
-class Adam(torch.optim.Optimizer):
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            b1, b2 = group["betas"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g, state = p.grad, self.state[p]
-                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
-                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
-                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
-
-
-@adam.mutant(
+adam.changed(
     "counts steps from 0",
-    why="""
+    """
     In the first step t was 0. Then β⁰ is 1, the divisor 1 - β⁰ is 0, and the parameter becomes
     `nan` (in the next step it would be one too small). Count the step first, then use the count.
     """,
+    (
+        '                t = state["t"] = state.get("t", 0) + 1',
+        '                t = state.get("t", 0)\n'
+        '                state["t"] = t + 1',
+    ),
+    (
+        "m, v = m / (1 - b1**t), v / (1 - b2**t)",
+        "m, v = m / (1 - torch.tensor(b1**t)), v / (1 - torch.tensor(b2**t))",
+    ),
 )
-class Adam(torch.optim.Optimizer):
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            b1, b2 = group["betas"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g, state = p.grad, self.state[p]
-                t = state.get("t", 0)
-                state["t"] = t + 1
-                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
-                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
-                m, v = m / (1 - torch.tensor(b1**t)), v / (1 - torch.tensor(b2**t))
-                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
-
-
-@adam.mutant(
+adam.changed(
     "counts parameters instead of steps",
-    why="""
+    """
     One counter for the whole optimizer went up with every *parameter*: the second one is at t = 2
     in the first step. Its bias correction is weaker than it should be. Keep t in `self.state[p]`.
     """,
+    (
+        "    @torch.no_grad()",
+        "        self.t = 0\n"
+        "\n"
+        "    @torch.no_grad()",
+    ),
+    ('t = state["t"] = state.get("t", 0) + 1', "self.t += 1"),
+    (
+        "m, v = m / (1 - b1**t), v / (1 - b2**t)",
+        "m, v = m / (1 - b1**self.t), v / (1 - b2**self.t)",
+    ),
 )
-class Adam(torch.optim.Optimizer):
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
-        self.t = 0
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            b1, b2 = group["betas"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g, state = p.grad, self.state[p]
-                self.t += 1
-                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
-                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
-                m, v = m / (1 - b1**self.t), v / (1 - b2**self.t)
-                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
-
-
-@adam.mutant(
+adam.changed(
     "eps under the root",
-    why="""
+    """
     √(v + ε) instead of √v + ε. With ε = 10⁻⁸, the root of ε is 10⁻⁴, so that ten thousand times
     more is added than was meant: numbers with small gradients would hardly move.
     """,
+    (
+        'p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))',
+        'p.sub_(group["lr"] * m / (v + group["eps"]).sqrt())',
+    ),
 )
-class Adam(torch.optim.Optimizer):
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            b1, b2 = group["betas"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g, state = p.grad, self.state[p]
-                t = state["t"] = state.get("t", 0) + 1
-                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
-                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
-                m, v = m / (1 - b1**t), v / (1 - b2**t)
-                p.sub_(group["lr"] * m / (v + group["eps"]).sqrt())
-
-
-@adam.mutant(
+adam.changed(
     "no root",
-    why="""
+    """
     The step was divided by the mean *square* and not by its root. A gradient twice as large would
     then make a step half as long. With the root, the size of the gradient cancels, which is Adam's
     whole idea.
     """,
+    (
+        'p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))',
+        'p.sub_(group["lr"] * m / (v + group["eps"]))',
+    ),
 )
-class Adam(torch.optim.Optimizer):
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            b1, b2 = group["betas"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g, state = p.grad, self.state[p]
-                t = state["t"] = state.get("t", 0) + 1
-                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
-                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
-                m, v = m / (1 - b1**t), v / (1 - b2**t)
-                p.sub_(group["lr"] * m / (v + group["eps"]))
-
-
-@adam.mutant(
+adam.changed(
     "the betas change places",
-    why="""
+    """
     The gradient was averaged over about a thousand steps and its square over ten. It should be the
     other way round: a short average for the direction, and a long one for the scale.
     """,
+    ('b1, b2 = group["betas"]', 'b2, b1 = group["betas"]'),
 )
-class Adam(torch.optim.Optimizer):
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            b2, b1 = group["betas"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g, state = p.grad, self.state[p]
-                t = state["t"] = state.get("t", 0) + 1
-                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
-                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
-                m, v = m / (1 - b1**t), v / (1 - b2**t)
-                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
-
-
-@adam.mutant(
+adam.changed(
     "keeps the corrected means",
-    why="""
+    """
     The corrected means went back into the state, so that the next step starts from numbers that are
     already corrected, and corrects them again. Keep m and v as they are, and correct a copy.
     """,
+    (
+        '                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g\n'
+        '                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g\n'
+        "                m, v = m / (1 - b1**t), v / (1 - b2**t)",
+        '                m = b1 * state.get("m", 0) + (1 - b1) * g\n'
+        '                v = b2 * state.get("v", 0) + (1 - b2) * g * g\n'
+        '                m, v = state["m"], state["v"] = m / (1 - b1**t), v / (1 - b2**t)',
+    ),
 )
-class Adam(torch.optim.Optimizer):
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
-
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            b1, b2 = group["betas"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g, state = p.grad, self.state[p]
-                t = state["t"] = state.get("t", 0) + 1
-                m = b1 * state.get("m", 0) + (1 - b1) * g
-                v = b2 * state.get("v", 0) + (1 - b2) * g * g
-                m, v = state["m"], state["v"] = m / (1 - b1**t), v / (1 - b2**t)
-                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
 
 
 ADAM_RECORDED = {

@@ -96,137 +96,83 @@ class AdamW(torch.optim.Adam):
         super().step()
 
 
-@adamw.mutant(
+adamw.changed(
     "adds the decay to the gradient",
-    why="""
+    """
     This is what Adam's own `weight_decay` does. The decay then takes part in the running means and
     is divided by the root of the mean square, like any gradient: where gradients are large, next to
     nothing of it is left.
     """,
+    ('p.mul_(1 - group["lr"] * group["decay"])', 'p.grad.add_(group["decay"] * p)'),
 )
-class AdamW(torch.optim.Adam):
-    def __init__(self, params, lr=1e-3, decay=1e-2):
-        super().__init__(params, lr=lr)
-        for group in self.param_groups:
-            group.setdefault("decay", decay)
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad.add_(group["decay"] * p)
-        super().step()
-
-
-@adamw.mutant(
+adamw.changed(
     "decays after the step",
-    why="""
+    """
     The order was turned round, so that the step just taken shrinks, too. The difference is small,
     lr · decay · step, and your numbers are no longer PyTorch's.
     """,
+    ("        super().step()", ""),
+    (
+        "        for group in self.param_groups:\n"
+        '            for p in group["params"]:\n',
+        "        super().step()\n"
+        "        for group in self.param_groups:\n"
+        '            for p in group["params"]:\n',
+    ),
 )
-class AdamW(torch.optim.Adam):
-    def __init__(self, params, lr=1e-3, decay=1e-2):
-        super().__init__(params, lr=lr)
-        for group in self.param_groups:
-            group.setdefault("decay", decay)
 
-    @torch.no_grad()
-    def step(self):
-        super().step()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.mul_(1 - group["lr"] * group["decay"])
-
-
-@adamw.mutant(
+adamw.changed(
     "forgets the rate",
-    why="""
+    """
     The weights shrank by `decay` itself, in every step. It is to be multiplied by the learning
     rate, so that a schedule that lowers the rate lowers the decay with it. Without, a weight is
     halved every 69 steps at a decay of 0.01.
     """,
+    ('p.mul_(1 - group["lr"] * group["decay"])', 'p.mul_(1 - group["decay"])'),
 )
-class AdamW(torch.optim.Adam):
-    def __init__(self, params, lr=1e-3, decay=1e-2):
-        super().__init__(params, lr=lr)
-        for group in self.param_groups:
-            group.setdefault("decay", decay)
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.mul_(1 - group["decay"])
-        super().step()
-
-
-@adamw.mutant(
+adamw.changed(
     "all groups alike",
-    why="""
+    """
     The decay of the first group was used for all. It is common to put biases and norms into a group
     of their own, with no decay: a norm's scale has no reason to be small.
     """,
+    (
+        "        for group in self.param_groups:\n"
+        '            for p in group["params"]:',
+        '        decay = self.param_groups[0]["decay"]\n'
+        "        for group in self.param_groups:\n"
+        '            for p in group["params"]:',
+    ),
+    ('p.mul_(1 - group["lr"] * group["decay"])', 'p.mul_(1 - group["lr"] * decay)'),
 )
-class AdamW(torch.optim.Adam):
-    def __init__(self, params, lr=1e-3, decay=1e-2):
-        super().__init__(params, lr=lr)
-        for group in self.param_groups:
-            group.setdefault("decay", decay)
 
-    @torch.no_grad()
-    def step(self):
-        decay = self.param_groups[0]["decay"]
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.mul_(1 - group["lr"] * decay)
-        super().step()
-
-
-@adamw.mutant(
+adamw.changed(
     "everything shrinks",
-    why="""
+    """
     A parameter without gradient shrank as well. It took no part in this step, perhaps because it is
     frozen: then it should be the same after training as before.
     """,
+    (
+        "                if p.grad is not None:\n"
+        '                    p.mul_(1 - group["lr"] * group["decay"])',
+        '                p.mul_(1 - group["lr"] * group["decay"])',
+    ),
 )
-class AdamW(torch.optim.Adam):
-    def __init__(self, params, lr=1e-3, decay=1e-2):
-        super().__init__(params, lr=lr)
-        for group in self.param_groups:
-            group.setdefault("decay", decay)
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            for p in group["params"]:
-                p.mul_(1 - group["lr"] * group["decay"])
-        super().step()
-
-
-@adamw.mutant(
+adamw.changed(
     "shrinks and does not step",
-    why="""
+    """
     The weights decayed, and Adam was never called: `super().step()` is missing. With this, all
     weights go slowly to 0.
     """,
+    (
+        "\n"
+        "        super().step()",
+        "",
+    ),
 )
-class AdamW(torch.optim.Adam):
-    def __init__(self, params, lr=1e-3, decay=1e-2):
-        super().__init__(params, lr=lr)
-        for group in self.param_groups:
-            group.setdefault("decay", decay)
-
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.mul_(1 - group["lr"] * group["decay"])
 
 
 ADAMW_RECORDED = {

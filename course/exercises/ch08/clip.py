@@ -98,20 +98,17 @@ def clip_grad_norm(parameters, max_norm):
     return norm
 
 
-@clip.mutant(
+clip.changed(
     "adds the norms up",
-    why="""
+    """
     The norms of the parts were added. Lengths add up like the sides of a right triangle: squares
     first, the root last. Parts of 3 and 4 make 5, not 7.
     """,
+    (
+        "norm = sum(g.square().sum() for g in grads).sqrt()",
+        "norm = sum(g.square().sum().sqrt() for g in grads)",
+    ),
 )
-def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters if p.grad is not None]
-    norm = sum(g.square().sum().sqrt() for g in grads)
-    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
-    for g in grads:
-        g.mul_(scale)
-    return norm
 
 
 @clip.mutant(
@@ -162,37 +159,27 @@ def clip_grad_norm(parameters, max_norm):
     return norm
 
 
-@clip.mutant(
+clip.changed(
     "stumbles over a parameter without gradient",
-    why="""
+    """
     `p.grad` is `None` for whatever took no part in the loss. There is nothing to clip and nothing
     to add up: leave it out.
     """,
+    (
+        "grads = [p.grad for p in parameters if p.grad is not None]",
+        "grads = [p.grad for p in parameters]",
+    ),
 )
-def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters]
-    norm = sum(g.square().sum() for g in grads).sqrt()
-    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
-    for g in grads:
-        g.mul_(scale)
-    return norm
 
-
-@clip.mutant(
+clip.changed(
     "returns the norm afterwards",
-    why="""
+    """
     The norm was taken after clipping, so it is never more than `max_norm`, and does not say how
     long the gradient was. People plot the norm *before* clipping: its peaks show which batches
     cause trouble.
     """,
+    ("return norm", "return sum(g.square().sum() for g in grads).sqrt()"),
 )
-def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters if p.grad is not None]
-    norm = sum(g.square().sum() for g in grads).sqrt()
-    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
-    for g in grads:
-        g.mul_(scale)
-    return sum(g.square().sum() for g in grads).sqrt()
 
 
 def _clipped(f, grads, max_norm, box=list):

@@ -142,37 +142,28 @@ def cross_entropy(scores, labels, ignore=-100):
     return (logs - right).mean()
 
 
-@entropy.mutant(
+entropy.changed(
     "divides by the wrong count",
-    why="""
+    """
     The ignored examples added nothing to the sum, but they were counted when it was divided. A
     batch in which half of the labels are ignored would have half the loss and half the gradient.
     """,
+    (
+        "    kept = labels != ignore",
+        "    number = len(labels)\n"
+        "    kept = labels != ignore",
+    ),
+    ("return (logs - right).mean()", "return (logs - right).sum() / number"),
 )
-def cross_entropy(scores, labels, ignore=-100):
-    number = len(labels)
-    kept = labels != ignore
-    scores, labels = scores[kept], labels[kept]
-    top = scores.max(1, keepdim=True).values
-    logs = (scores - top).exp().sum(1).log() + top[:, 0]
-    right = scores[torch.arange(len(labels)), labels]
-    return (logs - right).sum() / number
 
-
-@entropy.mutant(
+entropy.changed(
     "takes the sum",
-    why="""
+    """
     Losses were added up and not averaged. Then the gradient grows with the batch, and a learning
     rate that was right for 32 examples is too large for 64.
     """,
+    ("return (logs - right).mean()", "return (logs - right).sum()"),
 )
-def cross_entropy(scores, labels, ignore=-100):
-    kept = labels != ignore
-    scores, labels = scores[kept], labels[kept]
-    top = scores.max(1, keepdim=True).values
-    logs = (scores - top).exp().sum(1).log() + top[:, 0]
-    right = scores[torch.arange(len(labels)), labels]
-    return (logs - right).sum()
 
 
 @entropy.mutant(
@@ -191,37 +182,27 @@ def cross_entropy(scores, labels, ignore=-100):
     return (logs[:, None] - scores[:, labels]).mean()
 
 
-@entropy.mutant(
+entropy.changed(
     "the sign",
-    why="""
+    """
     This is the mean *log-probability*, which is to become large. A loss is to become small, so it
     has a minus in front. With this one, gradient descent would make the network as wrong as it can
     be.
     """,
+    ("return (logs - right).mean()", "return (right - logs).mean()"),
 )
-def cross_entropy(scores, labels, ignore=-100):
-    kept = labels != ignore
-    scores, labels = scores[kept], labels[kept]
-    top = scores.max(1, keepdim=True).values
-    logs = (scores - top).exp().sum(1).log() + top[:, 0]
-    right = scores[torch.arange(len(labels)), labels]
-    return (right - logs).mean()
 
-
-@entropy.mutant(
+entropy.changed(
     "cuts the gradient off",
-    why="""
+    """
     The value is right, but it has no graph: somewhere in between, the tensors became Python numbers
     (`.item()`, `.tolist()`) or were detached. Without a graph no parameter gets a gradient.
     """,
+    (
+        "scores, labels = scores[kept], labels[kept]",
+        "scores, labels = scores[kept].detach(), labels[kept]",
+    ),
 )
-def cross_entropy(scores, labels, ignore=-100):
-    kept = labels != ignore
-    scores, labels = scores[kept].detach(), labels[kept]
-    top = scores.max(1, keepdim=True).values
-    logs = (scores - top).exp().sum(1).log() + top[:, 0]
-    right = scores[torch.arange(len(labels)), labels]
-    return (logs - right).mean()
 
 
 # what PyTorch gives

@@ -115,254 +115,164 @@ class SGD(torch.optim.Optimizer):
                 p.sub_(group["lr"] * move)
 
 
-@sgd.mutant(
+sgd.changed(
     "the momentum applied twice",
-    why="""
+    """
     The velocity was multiplied by the momentum when it was kept and once more when it was used, so
     every step is a tenth too short, from the first one on. (Only Nesterov's form has a second
     momentum, and it is *beside* a gradient.)
     """,
+    (
+        'move = g + m * v if group["nesterov"] else v',
+        'move = g + m * v if group["nesterov"] else (m * v if m else v)',
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g = p.grad + group["weight_decay"] * p
-                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
-                move = g + m * v if group["nesterov"] else (m * v if m else v)
-                p.sub_(group["lr"] * move)
-
-
-@sgd.mutant(
+sgd.changed(
     "a running mean instead of a velocity",
-    why="""
+    """
     The new gradient was weighed with 1 - momentum, as in a running mean. PyTorch's velocity is a
     *sum*: with a momentum of 0.9 it grows to ten times a steady gradient. So the same learning rate
     means ten times more here than there.
     """,
+    (
+        'v = state["v"] = m * state.get("v", 0) + g',
+        'v = state["v"] = m * state.get("v", 0) + (1 - m) * g',
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g = p.grad + group["weight_decay"] * p
-                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + (1 - m) * g
-                p.sub_(group["lr"] * (g + m * v if group["nesterov"] else v))
-
-
-@sgd.mutant(
+sgd.changed(
     "the rate goes into the velocity",
-    why="""
+    """
     The velocity was kept as `momentum * v + lr * g`. As long as the rate is constant that is the
     same. When a schedule lowers it, the old velocity goes on at the old rate for a while. PyTorch
     multiplies by the rate last.
     """,
+    (
+        'g = p.grad + group["weight_decay"] * p',
+        'g = group["lr"] * (p.grad + group["weight_decay"] * p)',
+    ),
+    (
+        '                move = g + m * v if group["nesterov"] else v\n'
+        '                p.sub_(group["lr"] * move)',
+        '                p.sub_(g + m * v if group["nesterov"] else v)',
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g = group["lr"] * (p.grad + group["weight_decay"] * p)
-                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
-                p.sub_(g + m * v if group["nesterov"] else v)
-
-
-@sgd.mutant(
+sgd.changed(
     "does not know Nesterov",
-    why="""
+    """
     The plain step was taken whatever `group["nesterov"]` says. Nesterov's form looks ahead: it
     steps along the gradient *and* along where the velocity will go next, `g + momentum * v`.
     """,
+    (
+        '                move = g + m * v if group["nesterov"] else v\n'
+        '                p.sub_(group["lr"] * move)',
+        '                p.sub_(group["lr"] * v)',
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g = p.grad + group["weight_decay"] * p
-                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
-                p.sub_(group["lr"] * v)
-
-
-@sgd.mutant(
+sgd.changed(
     "weight decay past the velocity",
-    why="""
+    """
     The decay was taken off the parameter directly and never entered the velocity. That is the
     *decoupled* form, which AdamW has. In SGD as PyTorch has it, the decay is a part of the
     gradient, and gathers momentum like the rest.
     """,
+    (
+        '                g = p.grad + group["weight_decay"] * p',
+        '                p.mul_(1 - group["lr"] * group["weight_decay"])\n'
+        "                g = p.grad",
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                p.mul_(1 - group["lr"] * group["weight_decay"])
-                g = p.grad
-                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
-                p.sub_(group["lr"] * (g + m * v if group["nesterov"] else v))
-
-
-@sgd.mutant(
+sgd.changed(
     "the velocity is the gradient's own memory",
-    why="""
+    """
     The first velocity was `p.grad` itself and no copy. As soon as somebody empties the gradients in
     place (`zero_grad(set_to_none=False)`), the velocity is empty as well, and the next gradient is
     added into it. Make a new tensor: `p.grad.clone()`, or a sum.
     """,
+    (
+        '                g = p.grad + group["weight_decay"] * p',
+        '                decay = group["weight_decay"]\n'
+        "                g = p.grad + decay * p if decay else p.grad",
+    ),
+    (
+        'v = state["v"] = m * state.get("v", 0) + g',
+        'v = state["v"] = state["v"].mul_(m).add_(g) if "v" in state else g',
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                decay = group["weight_decay"]
-                g = p.grad + decay * p if decay else p.grad
-                state = self.state[p]
-                v = state["v"] = state["v"].mul_(m).add_(g) if "v" in state else g
-                p.sub_(group["lr"] * (g + m * v if group["nesterov"] else v))
-
-
-@sgd.mutant(
+sgd.changed(
     "stumbles over a parameter without gradient",
-    why="""
+    """
     `p.grad` is `None` for a parameter that took no part in the loss: a layer that was frozen, or a
     branch not taken. That is no mistake. Skip such a parameter.
     """,
+    (
+        "                if p.grad is None:\n"
+        "                    continue\n",
+        "",
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                g = p.grad + group["weight_decay"] * p
-                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
-                p.sub_(group["lr"] * (g + m * v if group["nesterov"] else v))
-
-
-@sgd.mutant(
+sgd.changed(
     "one rate for all groups",
-    why="""
+    """
     The numbers came from the first group, or from `self.defaults`. Groups may differ: a small rate
     for what was trained before, no weight decay for biases. Read them from the group that the
     parameter is in.
     """,
+    (
+        "        for group in self.param_groups:",
+        "        first = self.param_groups[0]\n"
+        '        m = first["momentum"]\n'
+        "        for group in self.param_groups:",
+    ),
+    ('            m = group["momentum"]\n', ""),
+    ('g = p.grad + group["weight_decay"] * p', 'g = p.grad + first["weight_decay"] * p'),
+    (
+        '                move = g + m * v if group["nesterov"] else v\n'
+        '                p.sub_(group["lr"] * move)',
+        '                p.sub_(first["lr"] * (g + m * v if first["nesterov"] else v))',
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        first = self.param_groups[0]
-        m = first["momentum"]
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g = p.grad + first["weight_decay"] * p
-                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
-                p.sub_(first["lr"] * (g + m * v if first["nesterov"] else v))
-
-
-@sgd.mutant(
+sgd.changed(
     "makes a new tensor",
-    why="""
+    """
     `p = p - lr * v` gives the *name* p to a new tensor. The parameter itself, which the network
     holds, has not changed. Write into it: `p.sub_(…)`, or `p -= …`.
     """,
+    (
+        '                move = g + m * v if group["nesterov"] else v\n'
+        '                p.sub_(group["lr"] * move)',
+        '                p = p - group["lr"] * (g + m * v if group["nesterov"] else v)',
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g = p.grad + group["weight_decay"] * p
-                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
-                p = p - group["lr"] * (g + m * v if group["nesterov"] else v)
-
-
-@sgd.mutant(
+sgd.changed(
     "one velocity for all parameters",
-    why="""
+    """
     The velocity was kept in the optimizer and not in `self.state[p]`, so each parameter went on
     with the velocity of the one before it. If the shapes happen to fit, no error is raised.
     """,
+    (
+        "    @torch.no_grad()",
+        "        self.v = 0\n"
+        "\n"
+        "    @torch.no_grad()",
+    ),
+    (
+        "                state = self.state[p]\n"
+        '                v = state["v"] = m * state.get("v", 0) + g\n'
+        '                move = g + m * v if group["nesterov"] else v\n'
+        '                p.sub_(group["lr"] * move)',
+        "                self.v = (m * self.v if m else 0) + g\n"
+        '                p.sub_(group["lr"] * (g + m * self.v if group["nesterov"] else self.v))',
+    ),
 )
-class SGD(torch.optim.Optimizer):
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
-                                  "weight_decay": weight_decay})
-        self.v = 0
-
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            m = group["momentum"]
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                g = p.grad + group["weight_decay"] * p
-                self.v = (m * self.v if m else 0) + g
-                p.sub_(group["lr"] * (g + m * self.v if group["nesterov"] else self.v))
 
 
 # what torch.optim.SGD comes to: see descent()

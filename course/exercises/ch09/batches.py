@@ -97,133 +97,72 @@ class Batches(torch.utils.data.Sampler):
         return whole + (rest > 0 and not self.drop_last)
 
 
-@batches.mutant(
+batches.changed(
     "the last batch is lost",
-    why="""
+    """
     Only full batches were yielded. What was gathered when the numbers ran out is still a batch, a
     short one, and whoever trains on few examples misses it: with 100 examples in batches of 64,
     more than a third is never seen. Yield the rest after the loop, unless `drop_last` says so.
     """,
+    (
+        "        if batch and not self.drop_last:\n"
+        "            yield batch\n",
+        "",
+    ),
+    (
+        "        whole, rest = divmod(len(self.sampler), self.size)\n"
+        "        return whole + (rest > 0 and not self.drop_last)",
+        "        return len(self.sampler) // self.size",
+    ),
 )
-class Batches(torch.utils.data.Sampler):
-    def __init__(self, sampler, size, drop_last=False):
-        self.sampler, self.size, self.drop_last = sampler, size, drop_last
 
-    def __iter__(self):
-        batch = []
-        for number in self.sampler:
-            batch.append(number)
-            if len(batch) == self.size:
-                yield batch
-                batch = []
-
-    def __len__(self):
-        return len(self.sampler) // self.size
-
-
-@batches.mutant(
+batches.changed(
     "drop_last is not asked",
-    why="""
+    """
     The short batch was yielded although `drop_last` is true. Some things need full batches: batch
     normalisation cannot normalise a batch of one, and some compiled kernels know one size only.
     """,
+    ("if batch and not self.drop_last:", "if batch:"),
+    (
+        "        whole, rest = divmod(len(self.sampler), self.size)\n"
+        "        return whole + (rest > 0 and not self.drop_last)",
+        "        return -(-len(self.sampler) // self.size)",
+    ),
 )
-class Batches(torch.utils.data.Sampler):
-    def __init__(self, sampler, size, drop_last=False):
-        self.sampler, self.size, self.drop_last = sampler, size, drop_last
 
-    def __iter__(self):
-        batch = []
-        for number in self.sampler:
-            batch.append(number)
-            if len(batch) == self.size:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
-
-    def __len__(self):
-        return -(-len(self.sampler) // self.size)
-
-
-@batches.mutant(
+batches.changed(
     "an empty batch at the end",
-    why="""
+    """
     When the numbers come out even, nothing is left at the end, and that nothing was yielded as a
     batch. Collating it fails, or worse, gives a mean over no examples, which is `nan`. Ask `if
     batch` first.
     """,
+    ("if batch and not self.drop_last:", "if not self.drop_last:"),
 )
-class Batches(torch.utils.data.Sampler):
-    def __init__(self, sampler, size, drop_last=False):
-        self.sampler, self.size, self.drop_last = sampler, size, drop_last
 
-    def __iter__(self):
-        batch = []
-        for number in self.sampler:
-            batch.append(number)
-            if len(batch) == self.size:
-                yield batch
-                batch = []
-        if not self.drop_last:
-            yield batch
-
-    def __len__(self):
-        whole, rest = divmod(len(self.sampler), self.size)
-        return whole + (rest > 0 and not self.drop_last)
-
-
-@batches.mutant(
+batches.changed(
     "one list for all batches",
-    why="""
+    """
     The list was emptied and filled again, so every batch that was handed out is the *same* list,
     and in the end all of them show the last numbers. A loader that looks ahead holds several
     batches at once. Begin a new list, `batch = []`, instead of `batch.clear()`.
     """,
+    ("                batch = []", "                batch.clear()"),
 )
-class Batches(torch.utils.data.Sampler):
-    def __init__(self, sampler, size, drop_last=False):
-        self.sampler, self.size, self.drop_last = sampler, size, drop_last
 
-    def __iter__(self):
-        batch = []
-        for number in self.sampler:
-            batch.append(number)
-            if len(batch) == self.size:
-                yield batch
-                batch.clear()
-        if batch and not self.drop_last:
-            yield batch
-
-    def __len__(self):
-        whole, rest = divmod(len(self.sampler), self.size)
-        return whole + (rest > 0 and not self.drop_last)
-
-
-@batches.mutant(
+batches.changed(
     "counts only full batches",
-    why="""
+    """
     The batches are right, and `len` rounds down although the short one is yielded. A learning rate
     schedule that asks `len(loader)` how many steps an epoch has then runs out before the last epoch
     does. Round down only with `drop_last`.
     """,
+    (
+        "        whole, rest = divmod(len(self.sampler), self.size)\n"
+        "        return whole + (rest > 0 and not self.drop_last)",
+        "        return len(self.sampler) // self.size",
+    ),
 )
-class Batches(torch.utils.data.Sampler):
-    def __init__(self, sampler, size, drop_last=False):
-        self.sampler, self.size, self.drop_last = sampler, size, drop_last
-
-    def __iter__(self):
-        batch = []
-        for number in self.sampler:
-            batch.append(number)
-            if len(batch) == self.size:
-                yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
-
-    def __len__(self):
-        return len(self.sampler) // self.size
 
 
 def _batched(f, count, size, **options):

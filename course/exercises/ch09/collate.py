@@ -105,31 +105,18 @@ def collate_batch(batch):
     return padded
 
 
-@collate.mutant(
+collate.changed(
     "keeps examples together instead of columns",
-    why="""
+    """
     Each example was collated by itself, so you get as many parts as there are examples. Turn the
     table: all first entries belong together, all second entries belong together. `zip(*batch)` does
     just that.
     """,
+    (
+        "return [collate_batch(column) for column in zip(*batch)]",
+        "return [list(one) for one in batch]",
+    ),
 )
-def collate_batch(batch):
-    first = batch[0]
-    if isinstance(first, dict):
-        return {key: collate_batch([one[key] for one in batch]) for key in first}
-    if isinstance(first, (tuple, list)):
-        return [list(one) for one in batch]
-    if isinstance(first, str):
-        return list(batch)
-    if not isinstance(first, torch.Tensor):
-        return torch.tensor(list(batch))
-    if all(one.shape == first.shape for one in batch):
-        return torch.stack(list(batch))
-    longest = max(len(one) for one in batch)
-    padded = first.new_zeros(len(batch), longest, *first.shape[1:])
-    for row, one in zip(padded, batch):
-        row[: len(one)] = one
-    return padded
 
 
 @collate.mutant(
@@ -153,107 +140,58 @@ def collate_batch(batch):
     return torch.cat(list(batch))
 
 
-@collate.mutant(
+collate.changed(
     "cuts to the shortest",
-    why="""
+    """
     The longer tensors were cut to the length of the shortest: then they stack, and what was cut off
     is lost. A single short sentence would shorten every other one in its batch. Pad the short ones.
     """,
+    (
+        "    longest = max(len(one) for one in batch)\n"
+        "    padded = first.new_zeros(len(batch), longest, *first.shape[1:])\n"
+        "    for row, one in zip(padded, batch):\n"
+        "        row[: len(one)] = one\n"
+        "    return padded",
+        "    shortest = min(len(one) for one in batch)\n"
+        "    return torch.stack([one[:shortest] for one in batch])",
+    ),
 )
-def collate_batch(batch):
-    first = batch[0]
-    if isinstance(first, dict):
-        return {key: collate_batch([one[key] for one in batch]) for key in first}
-    if isinstance(first, (tuple, list)):
-        return [collate_batch(column) for column in zip(*batch)]
-    if isinstance(first, str):
-        return list(batch)
-    if not isinstance(first, torch.Tensor):
-        return torch.tensor(list(batch))
-    if all(one.shape == first.shape for one in batch):
-        return torch.stack(list(batch))
-    shortest = min(len(one) for one in batch)
-    return torch.stack([one[:shortest] for one in batch])
 
-
-@collate.mutant(
+collate.changed(
     "pads in front",
-    why="""
+    """
     The zeros stand before the numbers. Some do that on purpose, but here position 0 should be each
     example's *first* number, so that the same position means the same thing in every row. Write to
     `row[: len(one)]`.
     """,
+    ("row[: len(one)] = one", "row[longest - len(one):] = one"),
 )
-def collate_batch(batch):
-    first = batch[0]
-    if isinstance(first, dict):
-        return {key: collate_batch([one[key] for one in batch]) for key in first}
-    if isinstance(first, (tuple, list)):
-        return [collate_batch(column) for column in zip(*batch)]
-    if isinstance(first, str):
-        return list(batch)
-    if not isinstance(first, torch.Tensor):
-        return torch.tensor(list(batch))
-    if all(one.shape == first.shape for one in batch):
-        return torch.stack(list(batch))
-    longest = max(len(one) for one in batch)
-    padded = first.new_zeros(len(batch), longest, *first.shape[1:])
-    for row, one in zip(padded, batch):
-        row[longest - len(one):] = one
-    return padded
 
-
-@collate.mutant(
+collate.changed(
     "the padding changes the dtype",
-    why="""
+    """
     `torch.zeros` makes float32, so padded words became 3.0 instead of 3, and an embedding refuses
     floats. What you pad with must be of the tensor's own kind: `first.new_zeros(...)`, or
     `dtype=first.dtype`.
     """,
+    (
+        "padded = first.new_zeros(len(batch), longest, *first.shape[1:])",
+        "padded = torch.zeros(len(batch), longest, *first.shape[1:])",
+    ),
 )
-def collate_batch(batch):
-    first = batch[0]
-    if isinstance(first, dict):
-        return {key: collate_batch([one[key] for one in batch]) for key in first}
-    if isinstance(first, (tuple, list)):
-        return [collate_batch(column) for column in zip(*batch)]
-    if isinstance(first, str):
-        return list(batch)
-    if not isinstance(first, torch.Tensor):
-        return torch.tensor(list(batch))
-    if all(one.shape == first.shape for one in batch):
-        return torch.stack(list(batch))
-    longest = max(len(one) for one in batch)
-    padded = torch.zeros(len(batch), longest, *first.shape[1:])
-    for row, one in zip(padded, batch):
-        row[: len(one)] = one
-    return padded
 
-
-@collate.mutant(
+collate.changed(
     "does not look inside",
-    why="""
+    """
     The values of the dictionary were gathered into lists and left so. They are examples themselves,
     and the same rules hold for them: collate each list in turn, by calling the function again.
     """,
+    (
+        "        return {key: collate_batch([one[key] for one in batch])\n"
+        "                for key in first}",
+        "        return {key: [one[key] for one in batch] for key in first}",
+    ),
 )
-def collate_batch(batch):
-    first = batch[0]
-    if isinstance(first, dict):
-        return {key: [one[key] for one in batch] for key in first}
-    if isinstance(first, (tuple, list)):
-        return [collate_batch(column) for column in zip(*batch)]
-    if isinstance(first, str):
-        return list(batch)
-    if not isinstance(first, torch.Tensor):
-        return torch.tensor(list(batch))
-    if all(one.shape == first.shape for one in batch):
-        return torch.stack(list(batch))
-    longest = max(len(one) for one in batch)
-    padded = first.new_zeros(len(batch), longest, *first.shape[1:])
-    for row, one in zip(padded, batch):
-        row[: len(one)] = one
-    return padded
 
 
 @collate.check("tensors of one shape")

@@ -128,33 +128,26 @@ def in_order(pool, indices, ahead):
         yield batch
 
 
-@ordered.mutant(
+ordered.changed(
     "hands over what comes first",
-    why="""
+    """
     Batches were yielded as they arrived. The order then depends on which worker happens to be
     quick, so a run with the same seed is not the same run. What comes too early has to wait: keep
     it under its index, and yield number 0, then 1, and so on. (PyTorch offers this order as
     `in_order=False`.)
     """,
+    (
+        "jobs, asked, given, arrived = enumerate(indices), 0, 0, {}",
+        "jobs, asked, given = enumerate(indices), 0, 0",
+    ),
+    (
+        "        while given not in arrived:\n"
+        "            worker, order, batch = pool.hear()\n"
+        "            arrived[order] = worker, batch\n"
+        "        worker, batch = arrived.pop(given)",
+        "        worker, _, batch = pool.hear()",
+    ),
 )
-def in_order(pool, indices, ahead):
-    jobs, asked, given = enumerate(indices), 0, 0
-
-    def ask(worker):
-        nonlocal asked
-        job = next(jobs, None)
-        if job is not None:
-            pool.ask(worker, *job)
-            asked += 1
-
-    for _ in range(ahead):
-        for worker in range(len(pool)):
-            ask(worker)
-    while given < asked:
-        worker, _, batch = pool.hear()
-        given += 1
-        ask(worker)
-        yield batch
 
 
 @ordered.mutant(
@@ -177,35 +170,26 @@ def in_order(pool, indices, ahead):
         yield arrived.pop(given)
 
 
-@ordered.mutant(
+ordered.changed(
     "asks again as soon as a batch arrives",
-    why="""
+    """
     A worker got its next job when its batch *arrived*, not when the batch was used. As long as the
     oldest batch is late, the other workers go on, and everything they fetch waits in memory. Ask
     for more when a batch is handed over.
     """,
+    (
+        "            arrived[order] = worker, batch\n"
+        "        worker, batch = arrived.pop(given)",
+        "            arrived[order] = batch\n"
+        "            ask(worker)\n"
+        "        batch = arrived.pop(given)",
+    ),
+    (
+        "\n"
+        "        ask(worker)",
+        "",
+    ),
 )
-def in_order(pool, indices, ahead):
-    jobs, asked, given, arrived = enumerate(indices), 0, 0, {}
-
-    def ask(worker):
-        nonlocal asked
-        job = next(jobs, None)
-        if job is not None:
-            pool.ask(worker, *job)
-            asked += 1
-
-    for _ in range(ahead):
-        for worker in range(len(pool)):
-            ask(worker)
-    while given < asked:
-        while given not in arrived:
-            worker, order, batch = pool.hear()
-            arrived[order] = batch
-            ask(worker)
-        batch = arrived.pop(given)
-        given += 1
-        yield batch
 
 
 @ordered.mutant(

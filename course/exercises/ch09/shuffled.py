@@ -82,24 +82,20 @@ class Shuffled(torch.utils.data.Sampler):
         return self.count
 
 
-@shuffled.mutant(
+shuffled.changed(
     "draws with replacement",
-    why="""
+    """
     Every draw was made from all indices anew, so some examples come twice and others not at all: in
     an epoch of n draws about 37 % are never seen. (That is a way to sample, too, and has uses. An
     epoch that shows everything once is a *permutation*.)
     """,
+    (
+        "        order = torch.randperm(self.count, generator=self.generator)\n"
+        "        return iter(order.tolist())",
+        "        drawn = torch.randint(self.count, (self.count,), generator=self.generator)\n"
+        "        return iter(drawn.tolist())",
+    ),
 )
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
-
-    def __iter__(self):
-        drawn = torch.randint(self.count, (self.count,), generator=self.generator)
-        return iter(drawn.tolist())
-
-    def __len__(self):
-        return self.count
 
 
 @shuffled.mutant(
@@ -140,42 +136,33 @@ class Shuffled(torch.utils.data.Sampler):
         return self.count
 
 
-@shuffled.mutant(
+shuffled.changed(
     "forgets its generator",
-    why="""
+    """
     The order was drawn from the default generator, whatever generator was given. Then the order
     changes as soon as anybody else draws a random number, a dropout for example, and two runs with
     the same generator see different batches. Hand it on: `generator=self.generator`.
     """,
+    (
+        "        order = torch.randperm(self.count, generator=self.generator)\n"
+        "        return iter(order.tolist())",
+        "        return iter(torch.randperm(self.count).tolist())",
+    ),
 )
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
 
-    def __iter__(self):
-        return iter(torch.randperm(self.count).tolist())
-
-    def __len__(self):
-        return self.count
-
-
-@shuffled.mutant(
+shuffled.changed(
     "yields tensors",
-    why="""
+    """
     Going through a tensor gives tensors of one number each. They can index other tensors and lists.
     But two tensors with the same number are not the same key of a dictionary, and sets of them
     count wrong. `.tolist()` gives plain ints, and it is faster.
     """,
+    (
+        "        order = torch.randperm(self.count, generator=self.generator)\n"
+        "        return iter(order.tolist())",
+        "        return iter(torch.randperm(self.count, generator=self.generator))",
+    ),
 )
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
-
-    def __iter__(self):
-        return iter(torch.randperm(self.count, generator=self.generator))
-
-    def __len__(self):
-        return self.count
 
 
 def _generator(seed):
@@ -219,42 +206,33 @@ def _(f):
     yield case("two samplers with generators of the same seed: the same order?", twice).gives(True)
 
 
-@shuffled.mutant(
+shuffled.changed(
     "the old order from a random place on",
-    why="""
+    """
     Only the beginning was drawn; from there the numbers follow one another as before. Of n! orders
     you get n, and each example always has the same neighbours. Draw a permutation.
     """,
+    (
+        "        order = torch.randperm(self.count, generator=self.generator)\n"
+        "        return iter(order.tolist())",
+        "        start = torch.randint(self.count, (1,), generator=self.generator).item()\n"
+        "        return iter([(start + i) % self.count for i in range(self.count)])",
+    ),
 )
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
 
-    def __iter__(self):
-        start = torch.randint(self.count, (1,), generator=self.generator).item()
-        return iter([(start + i) % self.count for i in range(self.count)])
-
-    def __len__(self):
-        return self.count
-
-
-@shuffled.mutant(
+shuffled.changed(
     "the last one stays last",
-    why="""
+    """
     The last number took no part in the shuffle. `randperm(count)` has the numbers 0 to count - 1,
     all of them.
     """,
+    (
+        "        order = torch.randperm(self.count, generator=self.generator)\n"
+        "        return iter(order.tolist())",
+        "        order = torch.randperm(self.count - 1, generator=self.generator).tolist()\n"
+        "        return iter([*order, self.count - 1])",
+    ),
 )
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
-
-    def __iter__(self):
-        order = torch.randperm(self.count - 1, generator=self.generator).tolist()
-        return iter([*order, self.count - 1])
-
-    def __len__(self):
-        return self.count
 
 
 @shuffled.mutant(

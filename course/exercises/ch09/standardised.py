@@ -94,90 +94,60 @@ class Standardised(torch.utils.data.Dataset):
         return row, self.labels[i]
 
 
-@standardised.mutant(
+standardised.changed(
     "standardises every set by itself",
-    why="""
+    """
     The test data were standardised with their *own* mean and deviation. Then the values of a
     penguin depend on the other penguins of its set, and 0.7 means something else than in training.
     A single new penguin could not be standardised at all. Take both statistics from the training
     data (`like`).
     """,
+    (
+        "        self.mean = features.mean(0) if like is None else like.mean\n"
+        "        self.std = std.where(std > 0, 1.0) if like is None else like.std",
+        "        self.mean, self.std = features.mean(0), std.where(std > 0, 1.0)",
+    ),
 )
-class Standardised(torch.utils.data.Dataset):
-    def __init__(self, features, labels, like=None):
-        self.features, self.labels = features, labels
-        std = features.std(0)
-        self.mean, self.std = features.mean(0), std.where(std > 0, 1.0)
 
-    def __len__(self):
-        return len(self.labels)
-
-    def __getitem__(self, i):
-        return (self.features[i] - self.mean) / self.std, self.labels[i]
-
-
-@standardised.mutant(
+standardised.changed(
     "one mean for the whole table",
-    why="""
+    """
     `features.mean()` is a mean over grams and millimetres together. It means nothing, and the
     heaviest column still drowns the others. Each column has a mean of its own: `.mean(0)` goes down
     the rows and leaves one number per column.
     """,
+    (
+        "        std = features.std(0)\n"
+        "        self.mean = features.mean(0) if like is None else like.mean\n"
+        "        self.std = std.where(std > 0, 1.0) if like is None else like.std",
+        "        self.mean = features.mean() if like is None else like.mean\n"
+        "        self.std = features.std() if like is None else like.std",
+    ),
 )
-class Standardised(torch.utils.data.Dataset):
-    def __init__(self, features, labels, like=None):
-        self.features, self.labels = features, labels
-        self.mean = features.mean() if like is None else like.mean
-        self.std = features.std() if like is None else like.std
 
-    def __len__(self):
-        return len(self.labels)
-
-    def __getitem__(self, i):
-        return (self.features[i] - self.mean) / self.std, self.labels[i]
-
-
-@standardised.mutant(
+standardised.changed(
     "divides by the variance",
-    why="""
+    """
     The variance is the *square* of the deviation, in square grams. Divided by it, a column in
     grams shrinks to nothing and one in metres explodes. Divide by its root, `.std(0)`, and the unit
     cancels.
     """,
+    ("std = features.std(0)", "std = features.var(0)"),
 )
-class Standardised(torch.utils.data.Dataset):
-    def __init__(self, features, labels, like=None):
-        self.features, self.labels = features, labels
-        std = features.var(0)
-        self.mean = features.mean(0) if like is None else like.mean
-        self.std = std.where(std > 0, 1.0) if like is None else like.std
 
-    def __len__(self):
-        return len(self.labels)
-
-    def __getitem__(self, i):
-        return (self.features[i] - self.mean) / self.std, self.labels[i]
-
-
-@standardised.mutant(
+standardised.changed(
     "divides by nothing",
-    why="""
+    """
     A column that is the same everywhere has the deviation 0, and 0 / 0 is `nan`. One such value is
     enough: it enters every sum of the network, and after one step all weights are `nan`. Divide by
     1 where the deviation is 0.
     """,
+    ("        std = features.std(0)\n", ""),
+    (
+        "self.std = std.where(std > 0, 1.0) if like is None else like.std",
+        "self.std = features.std(0) if like is None else like.std",
+    ),
 )
-class Standardised(torch.utils.data.Dataset):
-    def __init__(self, features, labels, like=None):
-        self.features, self.labels = features, labels
-        self.mean = features.mean(0) if like is None else like.mean
-        self.std = features.std(0) if like is None else like.std
-
-    def __len__(self):
-        return len(self.labels)
-
-    def __getitem__(self, i):
-        return (self.features[i] - self.mean) / self.std, self.labels[i]
 
 
 @standardised.mutant(
@@ -204,26 +174,15 @@ class Standardised(torch.utils.data.Dataset):
         return self.features[i], self.labels[i]
 
 
-@standardised.mutant(
+standardised.changed(
     "counts columns",
-    why="""
+    """
     `len(data)` was the number of columns. It has to be the number of *examples*: samplers draw from
     `range(len(data))`, so with four columns only the first four penguins would be used, and no
     error would be raised.
     """,
+    ("return len(self.labels)", "return self.features.shape[1]"),
 )
-class Standardised(torch.utils.data.Dataset):
-    def __init__(self, features, labels, like=None):
-        self.features, self.labels = features, labels
-        std = features.std(0)
-        self.mean = features.mean(0) if like is None else like.mean
-        self.std = std.where(std > 0, 1.0) if like is None else like.std
-
-    def __len__(self):
-        return self.features.shape[1]
-
-    def __getitem__(self, i):
-        return (self.features[i] - self.mean) / self.std, self.labels[i]
 
 
 def _table():

@@ -106,135 +106,90 @@ class Checkpoint:
         torch.set_rng_state(state["random"])
 
 
-@checkpoint.mutant(
+checkpoint.changed(
     "forgets the optimizer",
-    why="""
+    """
     Adam and momentum remember what the last gradients were like. Without their state the first
     steps after loading are those of a new optimizer. They are often large, and the loss rises for a
     while. The learning rate is in there, too.
     """,
+    (
+        '        self.parts = {"model": model, "optimizer": optimizer,\n'
+        '                      "scheduler": scheduler}',
+        '        self.parts = {"model": model, "scheduler": scheduler}',
+    ),
 )
-class Checkpoint:
-    def __init__(self, model, optimizer, scheduler, generator):
-        self.parts = {"model": model, "scheduler": scheduler}
-        self.generator = generator
 
-    def save(self, path):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        state["generator"] = self.generator.get_state()
-        state["random"] = torch.get_rng_state()
-        torch.save(state, path)
-
-    def load(self, path):
-        state = torch.load(path)
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["random"])
-
-
-@checkpoint.mutant(
+checkpoint.changed(
     "forgets the scheduler",
-    why="""
+    """
     A schedule counts epochs, and it began to count anew. The learning rate itself came back with
     the optimizer, so at first there is no difference. But every later change comes too late.
     """,
+    (
+        '        self.parts = {"model": model, "optimizer": optimizer,\n'
+        '                      "scheduler": scheduler}',
+        '        self.parts = {"model": model, "optimizer": optimizer}',
+    ),
 )
-class Checkpoint:
-    def __init__(self, model, optimizer, scheduler, generator):
-        self.parts = {"model": model, "optimizer": optimizer}
-        self.generator = generator
 
-    def save(self, path):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        state["generator"] = self.generator.get_state()
-        state["random"] = torch.get_rng_state()
-        torch.save(state, path)
-
-    def load(self, path):
-        state = torch.load(path)
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["random"])
-
-
-@checkpoint.mutant(
+checkpoint.changed(
     "forgets the order of the data",
-    why="""
+    """
     The loader's generator was not saved, so after loading the batches come in another order than
     they would have. With a freshly seeded generator it is worse: the first epoch's order comes once
     more, each time you resume.
     """,
+    (
+        '        self.parts = {"model": model, "optimizer": optimizer,\n'
+        '                      "scheduler": scheduler}\n'
+        "        self.generator = generator",
+        '        self.parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}',
+    ),
+    ('        state["generator"] = self.generator.get_state()\n', ""),
+    ('        self.generator.set_state(state["generator"])\n', ""),
 )
-class Checkpoint:
-    def __init__(self, model, optimizer, scheduler, generator):
-        self.parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
 
-    def save(self, path):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        state["random"] = torch.get_rng_state()
-        torch.save(state, path)
-
-    def load(self, path):
-        state = torch.load(path)
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        torch.set_rng_state(state["random"])
-
-
-@checkpoint.mutant(
+checkpoint.changed(
     "forgets the default generator",
-    why="""
+    """
     Dropout draws from the default generator, and that was somewhere else after loading. Everything
     else is right, so training goes on well, but not as it would have without the break. Then two
     runs cannot be compared bit by bit.
     """,
+    ('        state["random"] = torch.get_rng_state()\n', ""),
+    (
+        "\n"
+        '        torch.set_rng_state(state["random"])',
+        "",
+    ),
 )
-class Checkpoint:
-    def __init__(self, model, optimizer, scheduler, generator):
-        self.parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
-        self.generator = generator
 
-    def save(self, path):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        state["generator"] = self.generator.get_state()
-        torch.save(state, path)
-
-    def load(self, path):
-        state = torch.load(path)
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.generator.set_state(state["generator"])
-
-
-@checkpoint.mutant(
+checkpoint.changed(
     "saves parameters and no buffers",
-    why="""
+    """
     A model is more than its parameters. Batch normalisation keeps running means and variances in
     *buffers*: they are not learned, and without them the results in evaluation are wrong.
     `state_dict()` has both. (With `strict=False` such a mistake raises no error.)
     """,
+    (
+        '        self.parts = {"model": model, "optimizer": optimizer,\n'
+        '                      "scheduler": scheduler}\n'
+        "        self.generator = generator",
+        "        self.model, self.generator = model, generator\n"
+        '        self.parts = {"optimizer": optimizer, "scheduler": scheduler}',
+    ),
+    (
+        '        state["generator"] = self.generator.get_state()',
+        '        state["model"] = {name: p.detach() for name, p in self.model.named_parameters()}\n'
+        '        state["generator"] = self.generator.get_state()',
+    ),
+    (
+        '        self.generator.set_state(state["generator"])',
+        '        self.model.load_state_dict(state["model"], strict=False)\n'
+        '        self.generator.set_state(state["generator"])',
+    ),
 )
-class Checkpoint:
-    def __init__(self, model, optimizer, scheduler, generator):
-        self.model, self.generator = model, generator
-        self.parts = {"optimizer": optimizer, "scheduler": scheduler}
-
-    def save(self, path):
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        state["model"] = {name: p.detach() for name, p in self.model.named_parameters()}
-        state["generator"] = self.generator.get_state()
-        state["random"] = torch.get_rng_state()
-        torch.save(state, path)
-
-    def load(self, path):
-        state = torch.load(path)
-        for name, part in self.parts.items():
-            part.load_state_dict(state[name])
-        self.model.load_state_dict(state["model"], strict=False)
-        self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["random"])
 
 
 def _world(seed):

@@ -109,180 +109,90 @@ def fit(model, training, validation, optimizer, epochs):
     return history
 
 
-@training.mutant(
+training.changed(
     "never forgets a gradient",
-    why="""
+    """
     `backward` *adds* to `.grad`. Without `zero_grad()` each step goes along the sum of all
     gradients since the beginning. That is a momentum of 1. The network often learns at first, and
     later the steps become too long.
     """,
+    ("            optimizer.zero_grad()\n", ""),
 )
-def fit(model, training, validation, optimizer, epochs):
-    history = []
-    for _ in range(epochs):
-        model.train()
-        total, seen = 0.0, 0
-        for inputs, labels in training:
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(labels)
-            seen += len(labels)
-        model.eval()
-        right, judged = 0, 0
-        with torch.no_grad():
-            for inputs, labels in validation:
-                right += (model(inputs).argmax(1) == labels).sum().item()
-                judged += len(labels)
-        history.append({"loss": total / seen, "accuracy": right / judged})
-    return history
 
-
-@training.mutant(
+training.changed(
     "judges in training mode",
-    why="""
+    """
     `model.eval()` is missing. Dropout goes on setting elements to 0 while the network is judged.
     Batch normalisation uses the statistics of the validation batch, so the accuracy depends on the
     other examples in it. It also updates its running averages, so the validation data enter the
     model.
     """,
+    ("        model.eval()\n", ""),
 )
-def fit(model, training, validation, optimizer, epochs):
-    history = []
-    for _ in range(epochs):
-        model.train()
-        total, seen = 0.0, 0
-        for inputs, labels in training:
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(labels)
-            seen += len(labels)
-        right, judged = 0, 0
-        with torch.no_grad():
-            for inputs, labels in validation:
-                right += (model(inputs).argmax(1) == labels).sum().item()
-                judged += len(labels)
-        history.append({"loss": total / seen, "accuracy": right / judged})
-    return history
 
-
-@training.mutant(
+training.changed(
     "trains in evaluation mode from the second epoch on",
-    why="""
+    """
     `model.train()` was called once, before the first epoch, and `model.eval()` after it: from then
     on dropout and batch normalisation are in evaluation mode for the rest of the training. Switch
     back at the beginning of *every* epoch.
     """,
+    (
+        "    for _ in range(epochs):",
+        "    model.train()\n"
+        "    for _ in range(epochs):",
+    ),
+    ("        model.train()\n", ""),
 )
-def fit(model, training, validation, optimizer, epochs):
-    history = []
-    model.train()
-    for _ in range(epochs):
-        total, seen = 0.0, 0
-        for inputs, labels in training:
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(labels)
-            seen += len(labels)
-        model.eval()
-        right, judged = 0, 0
-        with torch.no_grad():
-            for inputs, labels in validation:
-                right += (model(inputs).argmax(1) == labels).sum().item()
-                judged += len(labels)
-        history.append({"loss": total / seen, "accuracy": right / judged})
-    return history
 
-
-@training.mutant(
+training.changed(
     "judges on the training data",
-    why="""
+    """
     The accuracy was taken from `training`. A network can know these by heart and be wrong on all
     others. Judge it on data that it has *not* been trained on: go through `validation`.
     """,
+    ("for inputs, labels in validation:", "for inputs, labels in training:"),
 )
-def fit(model, training, validation, optimizer, epochs):
-    history = []
-    for _ in range(epochs):
-        model.train()
-        total, seen = 0.0, 0
-        for inputs, labels in training:
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(labels)
-            seen += len(labels)
-        model.eval()
-        right, judged = 0, 0
-        with torch.no_grad():
-            for inputs, labels in training:
-                right += (model(inputs).argmax(1) == labels).sum().item()
-                judged += len(labels)
-        history.append({"loss": total / seen, "accuracy": right / judged})
-    return history
 
-
-@training.mutant(
+training.changed(
     "the mean of means",
-    why="""
+    """
     The losses of the batches were averaged as if all batches were equal. The last one is usually
     smaller, and its few examples then count more than the others. Add up `loss.item() *
     len(labels)`, and divide by the number of examples.
     """,
+    ("total, seen = 0.0, 0", "losses = []"),
+    (
+        "            total += loss.item() * len(labels)\n"
+        "            seen += len(labels)",
+        "            losses.append(loss.item())",
+    ),
+    (
+        'history.append({"loss": total / seen, "accuracy": right / judged})',
+        'history.append({"loss": sum(losses) / len(losses), "accuracy": right / judged})',
+    ),
 )
-def fit(model, training, validation, optimizer, epochs):
-    history = []
-    for _ in range(epochs):
-        model.train()
-        losses = []
-        for inputs, labels in training:
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-        model.eval()
-        right, judged = 0, 0
-        with torch.no_grad():
-            for inputs, labels in validation:
-                right += (model(inputs).argmax(1) == labels).sum().item()
-                judged += len(labels)
-        history.append({"loss": sum(losses) / len(losses), "accuracy": right / judged})
-    return history
 
-
-@training.mutant(
+training.changed(
     "records a graph while judging",
-    why="""
+    """
     No backward follows when the network is judged, but every layer saved what it would need for
     one. That costs memory and time, and a large validation batch may not fit into memory. Judge
     under `torch.no_grad()`.
     """,
+    (
+        "        with torch.no_grad():\n"
+        "            for inputs, labels in validation:\n"
+        "                answers = model(inputs).argmax(1)\n"
+        "                right += (answers == labels).sum().item()\n"
+        "                judged += len(labels)",
+        "        for inputs, labels in validation:\n"
+        "            answers = model(inputs).argmax(1)\n"
+        "\n"
+        "            right += (answers == labels).sum().item()\n"
+        "            judged += len(labels)",
+    ),
 )
-def fit(model, training, validation, optimizer, epochs):
-    history = []
-    for _ in range(epochs):
-        model.train()
-        total, seen = 0.0, 0
-        for inputs, labels in training:
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(inputs), labels)
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(labels)
-            seen += len(labels)
-        model.eval()
-        right, judged = 0, 0
-        for inputs, labels in validation:
-            right += (model(inputs).argmax(1) == labels).sum().item()
-            judged += len(labels)
-        history.append({"loss": total / seen, "accuracy": right / judged})
-    return history
 
 
 class _Watched(nn.Module):

@@ -85,106 +85,56 @@ class Patience:
         return self.waited >= self.patience
 
 
-@patience.mutant(
+patience.changed(
     "never forgives",
-    why="""
+    """
     The bad epochs were counted, and a good one did not set the count back. Losses jump about; with
     enough epochs every training would be stopped. Only epochs *in a row* count: begin anew at each
     improvement.
     """,
+    ("self.best, self.waited = loss, 0", "self.best = loss"),
 )
-class Patience:
-    def __init__(self, patience, min_delta=0.0):
-        self.patience, self.min_delta = patience, min_delta
-        self.best, self.waited = float("inf"), 0
 
-    def stop(self, loss):
-        if loss < self.best - self.min_delta:
-            self.best = loss
-        else:
-            self.waited += 1
-        return self.waited >= self.patience
-
-
-@patience.mutant(
+patience.changed(
     "compares with the last epoch",
-    why="""
+    """
     A loss was called better when it was below that of the epoch *before*. After a bad jump it can
     improve for a long time and still be worse than the best. Compare with the best so far.
     """,
+    ("self.best, self.waited = loss, 0", "self.waited = 0"),
+    (
+        "        return self.waited >= self.patience",
+        "        self.best = loss\n"
+        "        return self.waited >= self.patience",
+    ),
 )
-class Patience:
-    def __init__(self, patience, min_delta=0.0):
-        self.patience, self.min_delta = patience, min_delta
-        self.best, self.waited = float("inf"), 0
 
-    def stop(self, loss):
-        if loss < self.best - self.min_delta:
-            self.waited = 0
-        else:
-            self.waited += 1
-        self.best = loss
-        return self.waited >= self.patience
-
-
-@patience.mutant(
+patience.changed(
     "one epoch too late",
-    why="""
+    """
     It stopped after `patience + 1` bad epochs. With a patience of 2, the second bad epoch in a row
     is the last: `waited >= patience`.
     """,
+    ("return self.waited >= self.patience", "return self.waited > self.patience"),
 )
-class Patience:
-    def __init__(self, patience, min_delta=0.0):
-        self.patience, self.min_delta = patience, min_delta
-        self.best, self.waited = float("inf"), 0
 
-    def stop(self, loss):
-        if loss < self.best - self.min_delta:
-            self.best, self.waited = loss, 0
-        else:
-            self.waited += 1
-        return self.waited > self.patience
-
-
-@patience.mutant(
+patience.changed(
     "any improvement will do",
-    why="""
+    """
     `min_delta` was not asked. A loss that creeps down by a millionth each epoch then trains for
     ever. An improvement has to be *more* than `min_delta`.
     """,
+    ("if loss < self.best - self.min_delta:", "if loss < self.best:"),
 )
-class Patience:
-    def __init__(self, patience, min_delta=0.0):
-        self.patience, self.min_delta = patience, min_delta
-        self.best, self.waited = float("inf"), 0
 
-    def stop(self, loss):
-        if loss < self.best:
-            self.best, self.waited = loss, 0
-        else:
-            self.waited += 1
-        return self.waited >= self.patience
-
-
-@patience.mutant(
+patience.changed(
     "equal is good enough",
-    why="""
+    """
     A loss that stays exactly the same was taken for an improvement. A network whose gradients are
     all 0 has the same loss for ever, and its training should be stopped. Ask `<`, not `<=`.
     """,
+    ("if loss < self.best - self.min_delta:", "if loss <= self.best - self.min_delta:"),
 )
-class Patience:
-    def __init__(self, patience, min_delta=0.0):
-        self.patience, self.min_delta = patience, min_delta
-        self.best, self.waited = float("inf"), 0
-
-    def stop(self, loss):
-        if loss <= self.best - self.min_delta:
-            self.best, self.waited = loss, 0
-        else:
-            self.waited += 1
-        return self.waited >= self.patience
 
 
 @patience.mutant(

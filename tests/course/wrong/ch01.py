@@ -84,6 +84,21 @@ def nested_shape(data):
     print((len(data),))
 
 
+like(
+    "tensors.shape",
+    "an empty list has no shape",
+    (
+        "return (len(data), *(inner[0] if inner else ()))",
+        "return (len(data), *(inner[0] if inner else ())) if data else ()",
+    ),
+)
+like(
+    "tensors.shape",
+    "compares how deep the rows are, not how long",
+    ("other != inner[0]", "len(other) != len(inner[0])"),
+)
+
+
 # -- tensors.dtype --------------------------------------------------------------------------------
 
 
@@ -141,6 +156,15 @@ def infer_dtype(numbers):
     if float in kinds or not kinds or any(abs(x) >= 2**31 for x in numbers):
         return torch.float32
     return torch.int64 if int in kinds else torch.bool
+
+
+like("tensors.dtype", "complex numbers are doubles", ("torch.complex64", "torch.complex128"))
+like("tensors.dtype", "integers have 32 bits", ("torch.int64", "torch.int32"))
+like(
+    "tensors.dtype",
+    "a float counts only where there is no integer",
+    ("float in kinds or not kinds", "kinds <= {float, bool}"),
+)
 
 
 # -- tensors.scalar -------------------------------------------------------------------------------

@@ -79,6 +79,9 @@ def cell_of(index, shape, stride, offset):
     return found
 
 
+like("memory.cell", "refuses the smallest negative index", ("not -size <= i", "not -size < i"))
+
+
 # -- memory.strides -------------------------------------------------------------------------------
 
 
@@ -207,6 +210,14 @@ def is_row_major(shape, stride):
             return 0
         wanted *= size
     return 1
+
+
+like(
+    "memory.contiguous",
+    "begins with the first dimension",
+    ("zip(reversed(shape), reversed(stride), strict=True)", "zip(shape, stride, strict=True)"),
+)
+like("memory.contiguous", "adds sizes up", ("step *= size", "step += size"))
 
 
 # -- memory.view ----------------------------------------------------------------------------------
@@ -407,6 +418,9 @@ def expand_strides(shape, stride, new_shape):
     return tuple(found)
 
 
+like("memory.expand", "new dimensions have a step of 1", ("[0] * lead", "[1] * lead"))
+
+
 # -- memory.windows -------------------------------------------------------------------------------
 
 
@@ -476,6 +490,13 @@ def windows(x, k):
     shape = (*lead, height - k + 1, width - k + 1, k, k)
     strides = (*steps, down, right, down, right)
     return x.as_strided(shape, strides, min(2 * x.storage_offset(), 2))
+
+
+like(
+    "memory.windows",
+    "the rows of a window are k cells apart",
+    ("right, down, right)", "right, k, 1)"),
+)
 
 
 # -- memory.layout --------------------------------------------------------------------------------

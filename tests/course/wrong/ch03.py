@@ -125,6 +125,16 @@ def read_signature(text):
     return name, names, defaults
 
 
+like(
+    "ops.signature",
+    "forgets defaults that count as false",
+    (
+        "return name, names, defaults",
+        "return name, names, {key: value for key, value in defaults.items() if value}",
+    ),
+)
+
+
 # -- ops.broadcast --------------------------------------------------------------------------------
 
 
@@ -206,6 +216,13 @@ def broadcast_shape(a, b):
             raise ValueError(f"{a} and {b} cannot broadcast")
         shape.append(_pair(m, n))
     return tuple(shape)
+
+
+like(
+    "ops.broadcast",
+    "the smaller number of dimensions",
+    ("max(len(a), len(b))", "min(len(a), len(b))"),
+)
 
 
 # -- ops.promote ----------------------------------------------------------------------------------
@@ -312,6 +329,16 @@ def common_dtype(*operands):
     return _settle(ranks) or torch.float32
 
 
+like(
+    "ops.promote",
+    "compares the kinds the wrong way round",
+    ("kind(result) > kind(high)", "kind(result) < kind(high)"),
+)
+like(
+    "ops.promote", "numbers have no say", ("(ranks[2], ranks[1], ranks[0])", "(ranks[1], ranks[0])")
+)
+
+
 # -- ops.dispatch ---------------------------------------------------------------------------------
 
 
@@ -406,6 +433,14 @@ def run(record, a, b):
     shape = torch.broadcast_shapes(a.shape, b.shape)
     arrays = (x.expand(shape).numpy() for x in (a, b))
     return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+
+
+like("ops.dispatch", "every result is a float", ('record["promotion"] == "float" and not', "not"))
+like(
+    "ops.dispatch",
+    "the shape of the first operand",
+    ("torch.broadcast_shapes(a.shape, b.shape)", "a.shape"),
+)
 
 
 # -- ops.registry ---------------------------------------------------------------------------------

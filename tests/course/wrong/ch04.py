@@ -308,6 +308,18 @@ def run_backward(root, gradient):
     Engine().backward([(root, gradient)], keep_graph=True, create_graph=False)
 
 
+like(
+    "autograd.engine",
+    "the first gradient counts twice",
+    ("{root: gradient}", "{root: gradient + gradient}"),
+)
+like(
+    "autograd.engine",
+    "runs a node when one gradient is still missing",
+    ("missing[target] == 0", "missing[target] <= 1"),
+)
+
+
 # -- autograd.tensor ------------------------------------------------------------------------------
 
 like(

@@ -122,6 +122,13 @@ def leaves_of(result):
     return [leaf for leaf in found if leaf.grad is not None]
 
 
+like(
+    "inplace.leaves",
+    "stops at the first leaf",
+    ("found.append(node.variable)", "return [node.variable]"),
+)
+
+
 # -- inplace.counter ------------------------------------------------------------------------------
 
 
@@ -284,6 +291,9 @@ class Cells(_Cells):
         return kept
 
 
+like("inplace.counter", "the version is 0 or 1", ("self.writes[0] += 1", "self.writes[0] = 1"))
+
+
 # -- inplace.quiet --------------------------------------------------------------------------------
 
 
@@ -421,6 +431,9 @@ def copy_slices(grad, part, inner):
         return base, *others
 
 
+like("inplace.slices", "forgets the other inputs", ("return base, *others", "return (base,)"))
+
+
 # -- inplace.culprit ------------------------------------------------------------------------------
 
 
@@ -525,6 +538,11 @@ def first_nan(loss):
     with contextlib.suppress(RuntimeError):
         loss.backward()
     return found[0] if found else None
+
+
+like(
+    "inplace.culprit", "a NaN only where everything is NaN", ("g.isnan().any()", "g.isnan().all()")
+)
 
 
 # -- inplace.versions -----------------------------------------------------------------------------

@@ -227,6 +227,10 @@ like(
     ),
 )
 
+
+like("extending.implicit", "does not divide", ("by_x / by_y, None", "by_x, None"))
+
+
 # -- extending.hvp
 
 like(

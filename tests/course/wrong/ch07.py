@@ -57,6 +57,30 @@ like(
     ),
 )
 
+
+like(
+    "modules.register",
+    "only modules are registered",
+    ('kind = "_parameters"\n    elif', "kind = None\n    elif"),
+)
+like(
+    "modules.register",
+    "modules among the parameters",
+    ('        kind = "_modules"', '        kind = "_parameters"'),
+)
+like(
+    "modules.register",
+    "too early is passed over in silence",
+    ('raise AttributeError("call super().__init__() first")', "return"),
+)
+like(
+    "modules.register",
+    "None takes the name away",
+    ("own[kind][name] = None", "del own[kind][name]"),
+)
+like("modules.register", "an error of another kind", ("raise TypeError(", "raise ValueError("))
+
+
 # -- modules.parameters
 
 like(
@@ -104,6 +128,15 @@ def named_parameters(module, prefix="", seen=None):
                 found.append((prefix + name, p))
         todo += [(prefix + n + ".", c) for n, c in now._modules.items() if c is not None]
     return found
+
+
+like("modules.parameters", "joins names with an underscore", ('name + "."', 'name + "_"'))
+like("modules.parameters", "only the first child", (", seen)\n", ", seen)\n            break\n"))
+like(
+    "modules.parameters",
+    "a dictionary instead of a list",
+    ("    return found", "    return dict(found)"),
+)
 
 
 # -- modules.linear
@@ -157,6 +190,15 @@ like(
 @wrong("modules.linear", "is nn.Linear")
 class Linear(nn.Linear):
     pass
+
+
+like("modules.linear", "no root in the bound", ("1 / math.sqrt(in_features)", "1 / in_features"))
+like(
+    "modules.linear",
+    "a column of biases",
+    ("torch.empty(out_features).", "torch.empty(out_features, 1)."),
+)
+like("modules.linear", "does not transpose", ("x @ self.weight.t()", "x @ self.weight"))
 
 
 # -- modules.load
@@ -274,6 +316,18 @@ class BatchNorm(nn.BatchNorm1d):
     pass
 
 
+like(
+    "modules.batchnorm",
+    "one mean for all features",
+    ("x.mean(0), x.var(0, correction=0)", "x.mean(), x.var(correction=0)"),
+)
+like(
+    "modules.batchnorm",
+    "shifts before it scales",
+    ("y * self.weight + self.bias", "(y + self.bias) * self.weight"),
+)
+
+
 # -- modules.watch
 
 like(
@@ -335,6 +389,10 @@ def sizes(model, x):
             x = module(x)
             found[name] = x.square().mean().sqrt().item()
     return found
+
+
+like("modules.watch", "the mean size", (".square().mean().sqrt()", ".abs().mean()"))
+like("modules.watch", "tensors instead of numbers", (".sqrt().item()", ".sqrt()"))
 
 
 # -- modules.module -------------------------------------------------------------------------------
@@ -440,6 +498,9 @@ like(
 
 handed_in("modules.module", "is torch.nn.Module", lambda: nn.Module)
 
+like("modules.module", "eval gives nothing back", ("return self.train(False)", "self.train(False)"))
+
+
 # -- modules.layer --------------------------------------------------------------------------------
 
 like(
@@ -502,3 +563,6 @@ class Linear(Module):
     def forward(self, x):
         y = x @ self.weight
         return y if self.bias is None else y + self.bias
+
+
+like("modules.layer", "no root in the bound", ("1 / np.sqrt(inputs)", "1 / inputs"))

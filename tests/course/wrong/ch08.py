@@ -48,6 +48,14 @@ like(
     ),
 )
 
+
+like(
+    "optim.cross_entropy",
+    "how unlikely the labels are",
+    ("(logs - right).mean()", "1 - (right - logs).exp().mean()"),
+)
+
+
 # -- optim.sgd
 
 like(
@@ -103,6 +111,14 @@ like(
     ),
 )
 like("optim.sgd", "Nesterov adds the velocity without the momentum", ("g + m * v if", "g + v if"))
+
+
+like(
+    "optim.sgd",
+    "the momentum of the defaults",
+    ('m = group["momentum"]', 'm = self.defaults["momentum"]'),
+)
+
 
 # -- optim.adam
 
@@ -250,6 +266,19 @@ like(
     ("min((step - warmup) / (total - warmup), 1.0)", "(step - warmup) / (total - warmup) % 1.0"),
 )
 
+
+like(
+    "optim.schedule",
+    "the wave ends one step early",
+    ("(total - warmup), 1.0", "max(total - warmup - 1, 1), 1.0"),
+)
+like(
+    "optim.schedule",
+    "a sine",
+    ("(1 + math.cos(math.pi * x)) / 2", "(1 - math.sin(math.pi * x / 2))"),
+)
+
+
 # -- optim.clip
 
 
@@ -364,6 +393,10 @@ like(
     ("part = self.p.copy()", "part = self.p / len(self.p)"),
     ("return g * part / len(part), None", "return g * part, None"),
 )
+
+
+like("optim.loss", "a loss for each example", ("-log_p[self.place].mean()", "-log_p[self.place]"))
+
 
 # -- optim.package
 

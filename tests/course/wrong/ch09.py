@@ -53,6 +53,14 @@ like(
     ),
 )
 
+
+like(
+    "data.standardised",
+    "the deviation of a whole population",
+    ("features.std(0)", "features.std(0, correction=0)"),
+)
+
+
 # -- data.shuffled
 
 
@@ -160,6 +168,9 @@ class Shuffled(torch.utils.data.Sampler):
         return self.count
 
 
+like("data.shuffled", "counts from 1", ("order.tolist()", "(order + 1).tolist()"))
+
+
 # -- data.batches
 
 
@@ -251,6 +262,14 @@ like(
     "one too many for sizes that come out even",
     ("return whole + (rest > 0 and not self.drop_last)", "return whole + (not self.drop_last)"),
 )
+
+
+like(
+    "data.batches",
+    "full batches are tuples",
+    ("                yield batch", "                yield tuple(batch)"),
+)
+
 
 # -- data.collate
 
@@ -377,6 +396,15 @@ like(
     ("if job is not None:", "if job is not None and job[1]:"),
 )
 
+
+like("data.in_order", "gives the worker as well", ("yield batch", "yield worker, batch"))
+like(
+    "data.in_order",
+    "listens once for each batch",
+    ("while given not in arrived:", "if given not in arrived:"),
+)
+
+
 # -- data.package
 
 like(
@@ -457,3 +485,6 @@ like(
         "        return np.array(samples, dtype=object if len(shapes) > 1 else None)",
     ),
 )
+
+
+like("data.package", "batches of nothing are allowed", ("batch_size < 1", "batch_size < 0"))

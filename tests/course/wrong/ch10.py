@@ -249,6 +249,18 @@ class Patience:
         return bool(before) and not min(now) < min(before) - self.min_delta
 
 
+like(
+    "training.patience",
+    "a little worse counts as better",
+    ("self.best - self.min_delta", "self.best + self.min_delta"),
+)
+like(
+    "training.patience",
+    "returns how long it has waited",
+    ("return self.waited >= self.patience", "return self.waited"),
+)
+
+
 # -- training.freeze
 
 like(
@@ -385,4 +397,11 @@ like(
         "parts = np.tensordot(g, self.filters, ((1,), (0,)))",
         "parts = np.tensordot(g[:, :1], self.filters[:1], ((1,), (0,)))",
     ),
+)
+
+
+like(
+    "training.conv",
+    "no gradient for the filters",
+    ("return inside, g_filters", "return inside, 0 * g_filters"),
 )

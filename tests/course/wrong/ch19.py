@@ -126,6 +126,10 @@ like(
     ),
 )
 
+
+like("capstone.norm", "multiplies by the deviation", ("** -0.5", "** 0.5"))
+
+
 # -- capstone.attention
 
 like(
