@@ -33,7 +33,7 @@ LARGE = 10 * MIB  # from here on, a segment has the size of the request
 STEP = 2 * MIB  # what segments' sizes are multiples of
 FIRST_ADDRESS = 0x7F0000000000  # where PyTorch's addresses usually lie
 POOLS = ("small", "large")
-TRACED = 100_000  # events that are kept
+TRACED = 50_000  # events that are kept
 
 
 def rounded(size: int) -> int:

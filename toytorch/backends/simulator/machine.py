@@ -27,7 +27,7 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
 from toytorch.facts.trace import AcceleratorError, Arrow, MemoryPoint, Span, Timeline
 
-KEPT = 200_000  # spans that are kept of a long program
+KEPT = 50_000  # spans (and arrows, and points of memory) that are kept of a long program
 SHARE = 0.999  # of a card: rounding must not keep two halves apart
 
 
@@ -180,7 +180,10 @@ class Machine:
     def arrow(self, before: int | None, after: int | None, kind: str) -> None:
         """Writes down that one span waited for another."""
         if before is not None and after is not None:
-            self.timeline.arrows.append(Arrow(before, after, kind))
+            arrows = self.timeline.arrows
+            arrows.append(Arrow(before, after, kind))
+            if len(arrows) > KEPT:
+                del arrows[: KEPT // 10]
 
     def spend(self, microseconds: float, name: str, source: Any = None) -> int | None:
         """The host works for a while."""
