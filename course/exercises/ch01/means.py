@@ -181,7 +181,7 @@ means.changed(
 means.changed(
     "scales x in place",
     """
-    `x.div_(…)` writes into the tensor that the caller handed in: at the next call its numbers are
+    `x.div_(…)` writes into the tensor that the caller handed in: at the next call its elements are
     others. Divide what you computed, not what you were given.
     """,
     ("    sums = rows.T @ x  # (classes, features)\n", ""),
