@@ -53,6 +53,8 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "fill pow add sub mul",
     ),
     "cuda/emulator/": ("functions of CUDA C, atomics, and words of its grammar", ""),
+    "cuda/comm.py": ("functions between devices", "scatter gather"),
+    "nn/parallel/__init__.py": ("functions between devices", "scatter gather"),
     "cuda/memory.py": ("both pools of an allocator", "all"),
     "core/formulas.py": ("words of formulas", "maximum minimum sign"),
     "core/node_class.py": ("words of conditions in formulas", "where logical_not"),

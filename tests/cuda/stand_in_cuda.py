@@ -171,6 +171,10 @@ class Pool:
         return Pool.limit
 
 
+class PinnedMemoryPointer(bytearray):
+    """`cupy.cuda.PinnedMemoryPointer`: a buffer, made by its size in bytes."""
+
+
 MEMORY = 1 << 34
 
 
@@ -202,6 +206,8 @@ def made() -> Any:
         MemoryPointer=MemoryPointer,
         Stream=Stream,
         UnownedMemory=UnownedMemory,
+        PinnedMemoryPointer=PinnedMemoryPointer,
+        alloc_pinned_memory=PinnedMemoryPointer,
         get_current_stream=get_current_stream,
         get_elapsed_time=get_elapsed_time,
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),

@@ -46,6 +46,15 @@ def test_memory() -> None:
     torch.cuda.empty_cache()
 
 
+def test_pinned_memory() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    pinned = x.pin_memory()
+    assert pinned.is_pinned() and not x.is_pinned() and pinned.pin_memory() is pinned
+    moved = pinned.to("cuda", non_blocking=True)
+    torch.cuda.synchronize()
+    assert moved.device.type == "cuda" and (moved.cpu() == x).all() and (pinned == x).all()
+
+
 def test_the_words_of_a_device_that_is_not_there(device: Any) -> None:
     count = torch.cuda.device_count()
     with pytest.raises(RuntimeError, match="invalid device ordinal"):

@@ -144,7 +144,8 @@ class CupyBackend:
         """Whether the memory of a host array is pinned."""
         while isinstance(array.base, np.ndarray):
             array = array.base
-        return isinstance(array.base, self.xp.cuda.PinnedMemoryPointer)
+        below = getattr(array.base, "obj", array.base)  # NumPy holds a memoryview of the buffer
+        return isinstance(below, self.xp.cuda.PinnedMemoryPointer)
 
     def pinned_copy(self, array: Any) -> Any:
         """The elements in pinned memory."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from toytorch.facts.hints import Array
+
 
 class Runtime(Protocol):
     """The devices of one kind, as programs steer them. Devices are given by number."""
@@ -46,23 +48,23 @@ class Runtime(Protocol):
         """The queue that this thread's work goes to."""
         ...
 
-    def set_stream(self, stream: Any) -> None:
+    def set_stream(self, stream: object) -> None:
         """Makes it another."""
         ...
 
-    def device_of_stream(self, stream: Any) -> int:
+    def device_of_stream(self, stream: object) -> int:
         """Whose queue it is."""
         ...
 
-    def handle_of(self, stream: Any) -> int:
+    def handle_of(self, stream: object) -> int:
         """CUDA's number for it."""
         ...
 
-    def stream_done(self, stream: Any) -> bool:
+    def stream_done(self, stream: object) -> bool:
         """Whether all that it was given is done."""
         ...
 
-    def synchronize_stream(self, stream: Any) -> None:
+    def synchronize_stream(self, stream: object) -> None:
         """Returns when it is."""
         ...
 
@@ -70,27 +72,27 @@ class Runtime(Protocol):
         """A mark that streams can record and wait for."""
         ...
 
-    def record(self, event: Any, stream: Any) -> None:
+    def record(self, event: object, stream: object) -> None:
         """Marks the end of what a stream has been given."""
         ...
 
-    def wait(self, stream: Any, event: Any) -> None:
+    def wait(self, stream: object, event: object) -> None:
         """Work given to a stream from now on waits for a mark."""
         ...
 
-    def event_done(self, event: Any) -> bool:
+    def event_done(self, event: object) -> bool:
         """Whether the mark was reached."""
         ...
 
-    def synchronize_event(self, event: Any) -> None:
+    def synchronize_event(self, event: object) -> None:
         """Returns when it is."""
         ...
 
-    def elapsed(self, first: Any, second: Any) -> float:
+    def elapsed(self, first: object, second: object) -> float:
         """Milliseconds between two marks."""
         ...
 
-    def record_stream(self, array: Any, stream: Any) -> None:
+    def record_stream(self, array: Array, stream: object) -> None:
         """Keeps an array's memory from being used again before a stream is done with it."""
         ...
 
@@ -134,15 +136,15 @@ class Runtime(Protocol):
 
     # -- graphs -------------------------------------------------------------------------------
 
-    def begin_capture(self, stream: Any, pool: Any) -> Any:
+    def begin_capture(self, stream: object, pool: int | None) -> Any:
         """A graph that takes in what is given to a stream from now on."""
         ...
 
-    def end_capture(self, capture: Any) -> Any:
+    def end_capture(self, capture: object) -> Any:
         """What can be replayed."""
         ...
 
-    def replay(self, graph: Any) -> None:
+    def replay(self, graph: object) -> None:
         """Does all of a graph again, on the current stream."""
         ...
 

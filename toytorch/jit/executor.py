@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.jit import interpreter
@@ -95,8 +94,6 @@ class Executor:
         try:
             if self.made > MOST:
                 raise Untraceable(f"it was called with more than {MOST} kinds of inputs")
-            if base.queued and len(set(map(place_of, inputs)) - {None}) > 1:
-                raise Untraceable("its inputs are on several devices")
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
             xp = module_of(inputs)
@@ -146,14 +143,7 @@ def facts_of(inputs: Sequence[Any]) -> list[Any]:
                 facts.append(value.device)
         except AttributeError:
             facts.append(kind_of(value))
-    if base.queued:
-        facts += map(place_of, inputs)
     return facts
-
-
-def place_of(value: Any) -> Any:
-    """The device of a tensor with dimensions; numbers may be anywhere."""
-    return value.device if isinstance(value, Tensor) and value._array.ndim else None
 
 
 def sharing(inputs: Sequence[Any]) -> bool:

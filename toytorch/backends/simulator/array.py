@@ -15,6 +15,7 @@ import numpy as np
 from toytorch.backends.simulator.allocator import Block, Shortage
 from toytorch.backends.simulator.machine import Event, Machine, SimulatedDevice, Stream, users_line
 from toytorch.backends.simulator.races import Access, History, Race
+from toytorch.facts.hints import Array
 from toytorch.facts.trace import OutOfMemoryError
 
 ndarray = np.ndarray
@@ -27,7 +28,7 @@ class Buffer:
     __slots__ = ("__weakref__", "block", "device", "history", "root", "start", "stream")
 
     def __init__(
-        self, device: SimulatedDevice, stream: Stream, root: Any, source: tuple[str, int] | None
+        self, device: SimulatedDevice, stream: Stream, root: Array, source: tuple[str, int] | None
     ) -> None:
         self.block: Block | None = None
         self.device, self.stream, self.root = device, stream, root
@@ -151,7 +152,7 @@ class DeviceArray:
 
     __slots__ = ("__weakref__", "buffer", "held")
 
-    def __init__(self, held: Any, buffer: Buffer) -> None:
+    def __init__(self, held: Array, buffer: Buffer) -> None:
         self.held, self.buffer = held, buffer
 
     # -- what it is ---------------------------------------------------------------------------
@@ -227,7 +228,7 @@ class DeviceArray:
 
     # -- views, which cost nothing ------------------------------------------------------------
 
-    def seen(self, held: Any) -> DeviceArray:
+    def seen(self, held: Array) -> DeviceArray:
         """The same memory in another way."""
         return DeviceArray(held, self.buffer)
 
@@ -289,7 +290,7 @@ def arrays_in(value: Any) -> Any:
             yield from arrays_in(part)
 
 
-def root_of(array: Any) -> Any:
+def root_of(array: Array) -> Any:
     """The NumPy array that owns the memory."""
     below = array.base
     while below is not None:
@@ -326,7 +327,7 @@ def note_access(
         machine.races.report(Race(words_for(buffer, raced), raced, access, advice(raced, access)))
 
 
-def bounds(held: Any) -> tuple[int, int]:
+def bounds(held: Array) -> tuple[int, int]:
     """The addresses of an array's first byte and of the one behind its last."""
     low = high = held.__array_interface__["data"][0]
     for n, step in zip(held.shape, held.strides):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,7 @@ from toytorch.facts import state
 from toytorch.facts.cards import Card, card_of
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Array
 
 
 class SimulatorBackend:
@@ -61,7 +62,7 @@ class SimulatorBackend:
     def device_count(self) -> int:
         return len(self.machine.devices)
 
-    def device(self, array: Any) -> device_class:
+    def device(self, array: DeviceArray) -> device_class:
         found: device_class = array.buffer.device.name
         return found
 
@@ -88,19 +89,21 @@ class SimulatorBackend:
         finally:
             local.device = before
 
-    def to_numpy(self, array: Any) -> Any:
+    def to_numpy(self, array: DeviceArray) -> Any:
         return self.transfer(array, cpu, False)
 
-    def from_numpy(self, array: Any) -> Any:
+    def from_numpy(self, array: Array) -> Any:
         return self.transfer(array, device_class("cuda", self.machine.local.device), False)
 
-    def flat(self, array: Any) -> Any:
+    def flat(self, array: DeviceArray) -> Any:
         return array.seen(base.of_kind("cpu").flat(array.held))
 
-    def data_ptr(self, array: Any) -> int:
+    def data_ptr(self, array: DeviceArray) -> int:
         return int(array.address) if array.size else 0
 
-    def as_strided(self, flat: Any, shape: Sequence[int], strides: Any, offset: int) -> Any:
+    def as_strided(
+        self, flat: DeviceArray, shape: Sequence[int], strides: Sequence[int], offset: int
+    ) -> Any:
         return flat.seen(base.of_kind("cpu").as_strided(flat.held, shape, strides, offset))
 
     def generator(self, seed: int) -> Any:
@@ -110,11 +113,11 @@ class SimulatorBackend:
     def synchronize(self) -> None:
         self.machine.synchronise_device(self.machine.device, users_line())
 
-    def is_pinned(self, array: Any) -> bool:
+    def is_pinned(self, array: Array) -> bool:
         """Whether the memory of a host array is pinned."""
         return isinstance(array, PinnedArray)
 
-    def pinned_copy(self, array: Any) -> Any:
+    def pinned_copy(self, array: Array) -> Any:
         """The elements in pinned memory."""
         made = pinned_like(array)
         np.copyto(made, array)
@@ -122,27 +125,29 @@ class SimulatorBackend:
 
     # -- launches and copies ------------------------------------------------------------------
 
-    def launch(self, name: str, function: Any, args: tuple[Any, ...], **more: Any) -> Any:
+    def launch(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], **more: Any
+    ) -> Any:
         """Runs `function(*args)` as one kernel; its arguments arrive as host arrays."""
         return self.launcher.run(name, function, args, **more)
 
     def launch_graph(
         self,
         name: str,
-        function: Any,
+        function: Callable[..., Any],
         arrays: Sequence[Any],
         kernels: Sequence[tuple[str, int, int, bool]],
     ) -> Any:
         """Runs a compiled function as its kernels, for which the host pays once."""
         return self.launcher.run(name, function, tuple(arrays), kernels=kernels)
 
-    def without_time(self, array: Any) -> Any:
+    def without_time(self, array: DeviceArray) -> Any:
         """The elements on the host without a copy that takes time: for whoever plans."""
         return array.held
 
-    def transfer(self, array: Any, where: device_class, non_blocking: bool) -> Any:
+    def transfer(self, array: Array | DeviceArray, where: device_class, non_blocking: bool) -> Any:
         """The elements on another device, or on the host."""
-        if array.__class__ is not DeviceArray:
+        if not isinstance(array, DeviceArray):
             made = self._new(array, self.simulated(where))
             self.copy_across(made, array, non_blocking)
             return made
@@ -166,7 +171,7 @@ class SimulatorBackend:
         else:
             self._to_peer(target, source)
 
-    def _new(self, like: Any, device: SimulatedDevice) -> DeviceArray:
+    def _new(self, like: Array, device: SimulatedDevice) -> DeviceArray:
         stream = self.machine.stream_of(device)
         held = np.empty_like(like, subok=False)
         return DeviceArray(held, Buffer(device, stream, held, users_line()))
@@ -268,7 +273,7 @@ class DeviceGenerator:
     """A generator whose draws are arrays of the device; inside of a kernel, those of the host that
     stand for them."""
 
-    def __init__(self, backend: SimulatorBackend, rng: Any) -> None:
+    def __init__(self, backend: SimulatorBackend, rng: PhiloxGenerator) -> None:
         self._backend, self._rng = backend, rng
 
     def __getattr__(self, name: str) -> Any:
@@ -276,7 +281,7 @@ class DeviceGenerator:
         if name in ("seed", "get_state", "set_state"):
             return draw
 
-        def drawn(*args: Any, **kwargs: Any) -> Any:
+        def drawn(*args: object, **kwargs: object) -> Any:
             if state.local.place is not None:
                 return draw(*args, **kwargs)
             return self._backend.launch(name, draw, args, kwargs=kwargs)

@@ -16,6 +16,7 @@ import numpy as np
 
 from toytorch.backends.simulator.array import DeviceArray
 from toytorch.backends.simulator.launch import Launcher
+from toytorch.facts.hints import Array
 
 OPERATORS = {
     "__add__": np.add,
@@ -66,7 +67,7 @@ class Functions:
         self.__dict__[name] = made
         return made
 
-    def _launching(self, name: str, function: Any) -> Any:
+    def _launching(self, name: str, function: Callable[..., Any]) -> Any:
         return Launching(self._launcher, name, function)
 
     def kernel_of(self, op: Any) -> Callable[..., Any]:
@@ -76,7 +77,7 @@ class Functions:
             return functools.partial(_view, kernel)
         launcher = self._launcher
 
-        def launched(*args: Any) -> Any:
+        def launched(*args: object) -> Any:
             return launcher().run(op.name, kernel, args)
 
         return launched
@@ -88,12 +89,12 @@ class Launching:
     def __init__(self, launcher: Callable[[], Launcher], name: str, function: Any) -> None:
         self._launcher, self.__name__, self._function = launcher, name, function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        target = kwargs.get("out")
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        target: Any = kwargs.get("out")
         target = target[0] if isinstance(target, tuple) else target
         return self._launcher().run(self.__name__, self._function, args, kwargs, target=target)
 
-    def at(self, array: DeviceArray, *args: Any) -> None:
+    def at(self, array: DeviceArray, *args: object) -> None:
         """As `numpy.ufunc.at`: writes into its first argument."""
         self._launcher().run(self.__name__, self._function.at, (array, *args), writes=[array])
 
@@ -101,7 +102,7 @@ class Launching:
         return Launching(self._launcher, f"{self.__name__}.{name}", getattr(self._function, name))
 
 
-def _view(kernel: Callable[..., Any], array: DeviceArray, *args: Any) -> Any:
+def _view(kernel: Callable[..., Any], array: DeviceArray, *args: object) -> Any:
     """A view, or a list of them: nothing is launched."""
     made = kernel(array.held, *args)
     if isinstance(made, (list, tuple)):
@@ -112,8 +113,8 @@ def _view(kernel: Callable[..., Any], array: DeviceArray, *args: Any) -> Any:
 def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], Any]) -> None:
     """Lets device arrays be added, cast, and written to, each as one launch."""
 
-    def binary(name: str, function: Any, swapped: bool = False) -> Any:
-        def operate(self: DeviceArray, other: Any) -> Any:
+    def binary(name: str, function: Callable[..., Any], swapped: bool = False) -> Any:
+        def operate(self: DeviceArray, other: object) -> Any:
             if not isinstance(other, (DeviceArray, int, float, complex, np.generic, np.ndarray)):
                 return NotImplemented
             pair = (other, self) if swapped else (self, other)
@@ -121,9 +122,9 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
 
         return operate
 
-    def in_place(name: str, function: Any) -> Any:
-        def operate(self: DeviceArray, other: Any) -> Any:
-            def write(a: Any, b: Any) -> Any:
+    def in_place(name: str, function: Callable[..., Any]) -> Any:
+        def operate(self: DeviceArray, other: object) -> Any:
+            def write(a: Array, b: object) -> Any:
                 return function(a, b, out=a, casting="unsafe")
 
             launcher().run(name, write, (self, other), target=self)
@@ -131,12 +132,12 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
 
         return operate
 
-    def unary(name: str, function: Any) -> Any:
+    def unary(name: str, function: Callable[..., Any]) -> Any:
         return lambda self: launcher().run(name.strip("_"), function, (self,))
 
     def method(name: str) -> Any:
-        def call(self: DeviceArray, *args: Any, **kwargs: Any) -> Any:
-            def run(array: Any, *rest: Any, **words: Any) -> Any:
+        def call(self: DeviceArray, *args: object, **kwargs: object) -> Any:
+            def run(array: Array, *rest: object, **words: object) -> Any:
                 return getattr(array, name)(*rest, **words)
 
             return launcher().run(name, run, (self, *args), kwargs)
@@ -156,7 +157,7 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         setattr(DeviceArray, name, method(name))
 
     def ufunc_of_numpy(
-        self: DeviceArray, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
+        self: DeviceArray, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: object
     ) -> Any:
         """NumPy's functions reach the device, as CuPy has it, but not with arrays of the host."""
         if any(isinstance(a, np.ndarray) and a.ndim for a in inputs):
@@ -165,18 +166,18 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         return Launching(launcher, ufunc.__name__, function)(*inputs, **kwargs)
 
     def function_of_numpy(
-        self: DeviceArray, function: Any, types: Any, args: Any, kwargs: Any
+        self: DeviceArray, function: Callable[..., Any], types: object, args: Any, kwargs: Any
     ) -> Any:
         return Launching(launcher, function.__name__, function)(*args, **kwargs)
 
-    def get(self: DeviceArray, where: Any) -> Any:
+    def get(self: DeviceArray, where: object) -> Any:
         if _basic(where):
             return self.seen(self.held[_as_array(where)])
         return launcher().run("index", lambda a, w: a[w], (self, where))
 
-    def put(self: DeviceArray, where: Any, value: Any) -> None:
-        def write(array: Any, place: Any, new: Any) -> Any:
-            array[place] = new
+    def put(self: DeviceArray, where: object, value: object) -> None:
+        def write(array: Array, place: object, new: object) -> Any:
+            array[place] = new  # type: ignore[call-overload]  # as NumPy takes it
             return array
 
         if _basic(where):
@@ -185,13 +186,13 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         else:
             launcher().run("index_put", write, (self, where, value), target=self)
 
-    def fill(self: DeviceArray, value: Any) -> None:
+    def fill(self: DeviceArray, value: object) -> None:
         put(self, Ellipsis, value)
 
     def number(kind: Callable[[Any], Any]) -> Any:
         return lambda self: kind(to_host(self)[()])
 
-    def item(self: DeviceArray, *where: Any) -> Any:
+    def item(self: DeviceArray, *where: object) -> Any:
         return to_host(self).item(*where)
 
     others: dict[str, Any] = {
@@ -209,13 +210,13 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         setattr(DeviceArray, name, function)
 
 
-def _basic(where: Any) -> bool:
+def _basic(where: object) -> bool:
     """Whether an index makes a view."""
     parts = where if isinstance(where, tuple) else (where,)
     return all(p is None or p is Ellipsis or isinstance(p, (int, slice, np.integer)) for p in parts)
 
 
-def _as_array(where: Any) -> Any:
+def _as_array(where: object) -> Any:
     """The index that gives a 0-d array, where NumPy would give a scalar."""
     parts = where if isinstance(where, tuple) else (where,)
     return where if Ellipsis in parts else (*parts, Ellipsis)

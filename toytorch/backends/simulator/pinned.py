@@ -17,6 +17,7 @@ from toytorch.backends.numpy import NumpyBackend
 from toytorch.backends.simulator.array import ndarray, root_of
 from toytorch.backends.simulator.machine import Machine, Stream, users_line
 from toytorch.backends.simulator.races import HOST, Access, History, Race
+from toytorch.facts.hints import Array
 
 
 class PinnedArray(np.ndarray):
@@ -24,10 +25,10 @@ class PinnedArray(np.ndarray):
 
     history: History
 
-    def __array_finalize__(self, parent: Any) -> None:
+    def __array_finalize__(self, parent: object) -> None:
         """Views have no history of their own."""
 
-    def item(self, *where: Any) -> Any:
+    def item(self, *where: object) -> Any:
         """One element, once nothing races with the look at it."""
         return base.of_array(self).to_numpy(self).item(*where)
 
@@ -35,7 +36,7 @@ class PinnedArray(np.ndarray):
         return self.view(ndarray).__reduce__()
 
 
-def pinned_like(array: Any) -> PinnedArray:
+def pinned_like(array: Array) -> PinnedArray:
     """New pinned memory for an array of that shape, type and layout."""
     made = np.empty_like(array, subok=False).view(PinnedArray)
     owner = root_of(made)
@@ -92,7 +93,7 @@ def note(
         machine.races.report(Race(f"{high - low} bytes of pinned memory", raced, access, advice))
 
 
-def _bounds(array: Any) -> tuple[int, int]:
+def _bounds(array: Array) -> tuple[int, int]:
     low = high = array.__array_interface__["data"][0]
     for n, step in zip(array.shape, array.strides):
         if step < 0:
@@ -111,12 +112,17 @@ class PinnedBackend(NumpyBackend):
         self.machine = machine
 
     def launch(
-        self, name: str, function: Any, args: tuple[Any, ...], target: Any = None, **more: Any
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        target: Any = None,
+        **more: Any,
     ) -> Any:
         """Runs a CPU kernel on plain arrays, once nothing races with it."""
         machine, source = self.machine(), users_line()
 
-        def plain(value: Any) -> Any:
+        def plain(value: object) -> Any:
             if value.__class__ is PinnedArray:
                 note(machine, value, value is target, name, source)
                 return value.view(ndarray)
@@ -134,10 +140,10 @@ class PinnedBackend(NumpyBackend):
             return target
         return made
 
-    def flat(self, array: Any) -> Any:
+    def flat(self, array: Array) -> Any:
         return super().flat(array.view(ndarray)).view(PinnedArray)
 
-    def as_strided(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
+    def as_strided(self, flat: Array, shape: Any, strides: Any, offset: int) -> Any:
         if 0 in shape:
             return flat[:0].reshape(shape)
         step = flat.itemsize
@@ -147,5 +153,5 @@ class PinnedBackend(NumpyBackend):
         note(self.machine(), array, False, "a read by Python", users_line())
         return array.view(ndarray)
 
-    def from_numpy(self, array: Any) -> Any:
+    def from_numpy(self, array: Array) -> Any:
         return array.view(ndarray)
