@@ -20,6 +20,19 @@ from course.contents import CHAPTERS, ROOT, Chapter, written
 every = pytest.mark.parametrize("chapter", written(), ids=lambda chapter: chapter.stem)
 SANITIZE = Path(__file__).with_name("nbval.sanitize")
 
+# Runs in a kernel before its first cell: there is no other machine.
+ALONE = """
+import sys
+
+def _alone(event, args):
+    host = {"socket.getaddrinfo": args[:1], "socket.connect": args[1:2]}.get(event, ("localhost",))[0]
+    host = host[0] if isinstance(host, tuple) else "localhost" if isinstance(host, int) else host
+    if host not in ("localhost", "127.0.0.1", "::1", "0.0.0.0", None) and not str(host).startswith("/"):
+        raise OSError(f"a chapter asks for {host}")
+
+sys.addaudithook(_alone)
+"""
+
 
 def nbval(notebook: Path, mode: str, tmp_path: Path) -> dict[str, bool]:
     """Run pytest with nbval over a notebook; whether each cell passed, by its name."""
@@ -33,6 +46,11 @@ def nbval(notebook: Path, mode: str, tmp_path: Path) -> dict[str, bool]:
     ]
     env = {**notebooks.environment(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""}
     env.pop("PYTEST_ADDOPTS", None)
+    if os.name == "posix":
+        env["PATH"] = str(tmp_path)  # no dot, no compiler
+    startup = tmp_path / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True, exist_ok=True)
+    (startup / "alone.py").write_text(ALONE, encoding="utf-8")
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert report.exists(), done.stdout + done.stderr
     cells = {}
@@ -45,6 +63,24 @@ def nbval(notebook: Path, mode: str, tmp_path: Path) -> dict[str, bool]:
 
 def codes(notebook: Path) -> list[Any]:
     return [c for c in nbformat.read(notebook, as_version=4).cells if c.cell_type == "code"]
+
+
+def test_a_kernel_of_these_tests_is_alone(tmp_path: Path) -> None:
+    cells = [
+        "import socket, shutil",
+        "socket.create_connection(('192.0.2.1', 80), timeout=1)",
+        "socket.getaddrinfo('example.org', 80)",
+        "assert shutil.which('dot') is shutil.which('cc') is shutil.which('gcc') is None",
+        "assert socket.getaddrinfo('localhost', 80)",
+    ]
+    made = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell, execution_count=1) for cell in cells],
+        metadata={"kernelspec": {"name": "python3", "display_name": "", "language": "python"}},
+    )
+    path = tmp_path / "alone.ipynb"
+    nbformat.write(made, path)
+    passed = list(nbval(path, "--nbval-lax", tmp_path).values())
+    assert passed == [True, False, False, True, True]
 
 
 @every

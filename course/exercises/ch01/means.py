@@ -169,6 +169,29 @@ def _table():
     return x, torch.tensor([0, 0, 1])
 
 
+means.changed(
+    "only the classes that are there",
+    """
+    `torch.unique(labels)` has the classes that occur. A batch may lack one, and the result then has
+    a row too few: row c no longer belongs to class c. `torch.arange(classes)` has all of them.
+    """,
+    ("torch.arange(classes)", "torch.unique(labels)"),
+)
+
+means.changed(
+    "scales x in place",
+    """
+    `x.div_(…)` writes into the tensor that the caller handed in: at the next call its elements are
+    others. Divide what you computed, not what you were given.
+    """,
+    ("    sums = rows.T @ x  # (classes, features)\n", ""),
+    (
+        "    return sums / counts[:, None]",
+        "    return rows.T @ x.div_(counts[labels][:, None])",
+    ),
+)
+
+
 @means.check("two classes, two features")
 def _(f):
     x, labels = _table()

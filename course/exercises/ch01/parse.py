@@ -282,6 +282,15 @@ class Array:
         return "[" + between.join(rows) + "]"
 
 parse.changed(
+    "the first element decides the dtype",
+    """
+    One float anywhere makes all elements floats, also where the first one is an integer. So look at
+    all of them.
+    """,
+    ("any(isinstance(x, float) for x in elements)", "isinstance(elements[0], float)"),
+)
+
+parse.changed(
     "lengths are not compared",
     """
     The length of a list was not compared with the shape. So a row that is too long or too short is taken as it

@@ -221,3 +221,21 @@ versions.changed(
     """,
     ("        if Versioned.recording:\n            made.node = node\n", "        made.node = node\n"),
 )
+
+versions.changed(
+    "the count is a new list after each write",
+    """
+    The write put a *new* list in the place of the old one. Views, and the derivatives that noted the
+    old list, go on reading that one and never see the write. Change the number in the shared list.
+    """,
+    ("self.writes[0] += 1", "self.writes = [self.writes[0] + 1]"),
+)
+
+versions.changed(
+    "only the view knows that it is one",
+    """
+    The result was marked as viewed, and `self` was not. A recorded write to `self` then changes the
+    view's elements without entering its history. Both share the memory, so mark both.
+    """,
+    ("made.viewed = self.viewed = True", "made.viewed = True"),
+)
