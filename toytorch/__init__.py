@@ -186,6 +186,7 @@ LATER = {
     **dict.fromkeys(("load", "save"), "serialization"),
     **dict.fromkeys(("AcceleratorError", "OutOfMemoryError"), "facts.trace"),
     "compile": "jit",
+    "get_device_module": "accelerator",
     "vmap": "func",
 }
 LATER_PACKAGES = (

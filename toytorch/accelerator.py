@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from toytorch import cuda
+from typing import Any
+
+from toytorch import cpu, cuda
 from toytorch.facts.device import device
+from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 
 
@@ -30,6 +33,17 @@ def current_device_index() -> int:
 def set_device_index(device: Device, /) -> None:
     """Makes another the one that new tensors go to."""
     cuda.set_device(device)
+
+
+def get_device_module(device: Device = None) -> Any:
+    """The package of a kind of device, `torch.cuda` or `torch.cpu`: of the accelerator's, unless
+    one is named. Like `torch.get_device_module`.
+
+    >>> get_device_module("cpu").__name__
+    'toytorch.cpu'
+    """
+    kind = device_class(device).type if device is not None else "cuda" if is_available() else "cpu"
+    return cuda if kind == "cuda" else cpu
 
 
 def synchronize(device: Device = None, /) -> None:

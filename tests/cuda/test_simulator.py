@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -206,3 +209,44 @@ def test_what_is_asked_without_a_device() -> None:
     ):  # fmt: skip
         with pytest.raises(AssertionError, match="simulate it"):
             asked()
+
+
+def test_older_classes_of_tensors(sim: Any) -> None:
+    x = torch.cuda.FloatTensor([1.0, 2.0])
+    assert x.is_cuda and isinstance(x, torch.cuda.FloatTensor)
+    assert not isinstance(x.cpu(), torch.cuda.FloatTensor)
+    assert torch.cuda.LongTensor(2, 3).shape == (2, 3)
+
+
+def test_more_memory_than_any_card_has(sim: Any) -> None:
+    with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 3725.29 GiB"):
+        torch.empty(10**12, device="cuda")
+
+
+def test_loaders_pin_their_batches(sim: Any) -> None:
+    data = [(torch.ones(2), {"label": torch.tensor(k)}) for k in range(4)]
+    for workers in (0, 2):
+        loader = torch.utils.data.DataLoader(
+            data, batch_size=2, pin_memory=True, num_workers=workers
+        )
+        for x, more in loader:
+            assert x.is_pinned() and more["label"].is_pinned()
+            assert (x.cuda(non_blocking=True) + 1).sum().item() == 8
+
+
+def test_other_libraries_are_refused(sim: Any) -> None:
+    with pytest.raises(BufferError, match=r"use tensor.cpu\(\)"):
+        torch.utils.dlpack.to_dlpack(torch.ones(2, device="cuda"))
+
+
+def test_the_environment_asks_for_devices() -> None:
+    program = "import toytorch as t; print(t.ones(2).cuda(1).device, t.cuda.get_device_name())"
+    for asked, wanted in (("simulate:2:T4", "cuda:1 T4 (simulated)"), ("simulated", "")):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "TOYTORCH_CUDA": asked},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.strip() == wanted
+        assert bool(wanted) or "TOYTORCH_CUDA='simulated' is not understood" in done.stderr

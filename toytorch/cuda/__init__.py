@@ -35,6 +35,7 @@ from toytorch.cuda.graphs import (
     is_current_stream_capturing,
     make_graphed_callables,
 )
+from toytorch.cuda.legacy import TENSORS
 from toytorch.cuda.memory import (
     caching_allocator_alloc,
     caching_allocator_delete,
@@ -99,6 +100,7 @@ from toytorch.facts.trace import AcceleratorError, OutOfMemoryError
 CudaError = AcceleratorError
 default_generators: tuple[Generator, ...] = ()
 has_half = has_magma = True
+globals().update(TENSORS)
 
 __all__ = [
     "AcceleratorError",

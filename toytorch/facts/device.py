@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import re
+from types import TracebackType
 from typing import Any
+
+from toytorch.facts import state
 
 KINDS = ("cpu", "cuda")
 
@@ -60,6 +64,23 @@ class device:
 
     def __reduce__(self) -> Any:
         return device, (self.type, self.index)
+
+    def __enter__(self) -> device:
+        """Within the context, new tensors for which no device is named go here."""
+        local = state.local
+        local.outer_devices = (*local.outer_devices, local.default_device)
+        local.default_device = self
+        return self
+
+    def __exit__(
+        self,
+        kind: builtins.type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        local = state.local
+        *outer, local.default_device = local.outer_devices
+        local.outer_devices = tuple(outer)
 
 
 cpu = device("cpu")

@@ -28,6 +28,8 @@ class ThreadState(threading.local):
     contexts: Any = None  # where calls of Functions leave their context, if somebody asks for it
     unnamed = False  # whether names of dimensions are left alone (see ops/named_dims.py)
     leaving: Any = None
+    default_device: Any = None  # where new tensors go for which no device is named; the CPU if None
+    outer_devices: tuple[Any, ...] = ()  # what it was outside of `with torch.device(…)`
     backward = 0  # how many backward passes run, one inside of the other
     place: Any = None  # the device whose kernel runs on the host just now
 

@@ -219,6 +219,14 @@ class DeviceArray:
             "a simulated device has no memory that another library could read; use tensor.cpu()"
         )
 
+    def __dlpack__(self, **how: object) -> Any:
+        raise BufferError(
+            "a simulated device has no memory that another library could read; use tensor.cpu()"
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.device.index  # CUDA's number
+
     def __len__(self) -> int:
         return len(self.held)
 

@@ -40,6 +40,7 @@ OPERATORS = {
 REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
 IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 UNARY = {"__neg__": np.negative, "__invert__": np.invert, "__abs__": np.absolute}
+MAKING = ("empty", "zeros", "ones", "full")
 METHODS = (
     "all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot max mean min "
     "nonzero prod ravel repeat reshape round searchsorted sort std sum take trace var "
@@ -90,6 +91,8 @@ class Launching:
         self._launcher, self.__name__, self._function = launcher, name, function
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
+        if self.__name__ in MAKING and (args or "shape" in kwargs):
+            self._launcher().refuse_too_large(self._function, args, kwargs)
         target: Any = kwargs.get("out")
         target = target[0] if isinstance(target, tuple) else target
         return self._launcher().run(self.__name__, self._function, args, kwargs, target=target)

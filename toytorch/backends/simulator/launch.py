@@ -6,6 +6,7 @@ of the framework does to arrays outside of ops (a cast, a write into part of one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from toytorch.backends.simulator.array import (
     DeviceArray,
     ndarray,
     note_access,
+    out_of_memory,
     root_of,
 )
 from toytorch.backends.simulator.machine import (
@@ -30,6 +32,7 @@ from toytorch.backends.simulator.roofline import kernel_time
 from toytorch.backends.sparse import SparseArray
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
+from toytorch.facts.trace import OutOfMemoryError
 
 ELEMENTS_OF_THREAD = 4
 PIECE = 2.0  # µs of the host for each further kernel of a compiled function
@@ -138,6 +141,20 @@ class Launcher:
         if not root.flags.writeable or (root is not held and root.nbytes > 2 * held.nbytes):
             held = root = np.array(held, order="K", copy=True)
         return DeviceArray(held, Buffer(device, stream, root, source))
+
+    def refuse_too_large(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Raises OutOfMemoryError for new arrays that no device of this kind could hold, before the
+        host is asked for as much."""
+        shape = kwargs.get("shape", args[0] if args else ())
+        sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+        kind = kwargs.get("dtype") or next((a for a in args[1:] if isinstance(a, np.dtype)), None)
+        size = math.prod(sizes) * np.dtype(kind or np.float64).itemsize
+        device = self.machine.device
+        if size > device.memory.limit:
+            device.memory.statistics.shortages += 1
+            raise OutOfMemoryError(out_of_memory(device, size))
 
     def late(
         self, device: SimulatedDevice, stream: Stream, name: str, call: _Call, error: Exception

@@ -20,23 +20,20 @@ from toytorch.facts.hints import Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.size import copy_order
 from toytorch.ops.define import creating, public
 
-_default_device: Any = None
-
 
 def set_default_device(device: Device) -> None:
     """Makes `device` the place of tensors for which none is named."""
-    global _default_device
-    _default_device = None if device is None else device_class(device)
+    state.local.default_device = None if device is None else device_class(device)
 
 
 def get_default_device() -> Any:
     """The place of tensors for which none is named."""
-    return _default_device or device_class("cpu")
+    return state.local.default_device or device_class("cpu")
 
 
 def place(device: Device) -> tuple[Any, Any]:
     """The array module of a device and a context that makes its arrays there."""
-    device = _default_device if device is None else device
+    device = state.local.default_device if device is None else device
     if device is None:
         return np, None
     where = device_class(device)

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from toytorch.backends import base
 from toytorch.facts import state
 from toytorch.ops.creation.random import randint
 from toytorch.utils.data.collate import default_collate, default_convert
@@ -183,6 +184,19 @@ def _begun(pool: Pool, delivered: Iterator[Any]) -> Iterator[Any]:
     yield from delivered
 
 
+def pinned(batch: Any) -> Any:
+    """A batch in pinned memory, where there is a device to copy it to."""
+    if not base.of_kind("cuda").is_available():
+        return batch
+    if hasattr(batch, "pin_memory"):
+        return batch.pin_memory()
+    if isinstance(batch, dict):
+        return type(batch)((key, pinned(value)) for key, value in batch.items())
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*map(pinned, batch))
+    return type(batch)(map(pinned, batch)) if isinstance(batch, (list, tuple)) else batch
+
+
 class _Here:
     """One pass over the data in this process.
 
@@ -197,7 +211,8 @@ class _Here:
         return self
 
     def __next__(self) -> Any:
-        return timed("_SingleProcess", self._fetch, next(self._indices))
+        batch = timed("_SingleProcess", self._fetch, next(self._indices))
+        return pinned(batch) if self._loader.pin_memory else batch
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -234,7 +249,7 @@ class _Epoch:
             raise
         if isinstance(batch, Failure):
             batch.reraise()
-        return batch
+        return pinned(batch) if self._loader.pin_memory else batch
 
     def __len__(self) -> int:
         return len(self._loader)
