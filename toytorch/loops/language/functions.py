@@ -151,7 +151,8 @@ def shift(function: Any, fills: bool) -> Callable[[Any, Any], Any]:
 
     def shifted(x: Array, y: Array) -> Any:
         inside = (y >= 0) & (y < 8 * x.dtype.itemsize)
-        made = function(x, np.where(inside, y, 0).astype(x.dtype))
+        # [()]: of a number, a scalar again, which any device's function takes
+        made = function(x, np.where(inside, y, 0).astype(x.dtype)[()])
         beyond = np.where(x < 0, -1, 0).astype(x.dtype) if fills else x.dtype.type(0)
         return np.where(inside, made, beyond)
 
