@@ -8,6 +8,7 @@ segments of 2 MiB, above from segments of 20 MiB, from 10 MiB on from one of the
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -233,3 +234,27 @@ def test_a_snapshot_is_written_for_the_viewer(sim: Any, tmp_path: Path) -> None:
     assert used["frames"][0]["filename"] == __file__
     assert [t["action"] for t in found["device_traces"][0]] == ["segment_alloc", "alloc"]
     assert x.numel() == 3 * MIB and list(tmp_path.iterdir()) == [tmp_path / "snapshot.pickle"]
+
+
+def test_memory_freed_by_a_collection_in_the_midst_of_a_request(
+    sim: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensors in cycles are freed whenever Python collects: here, while a block is being cut."""
+    memory = sim._backend.machine.devices[0].memory
+    cut = memory._splits
+
+    def collecting(left: int, kind: str) -> bool:
+        gc.collect()
+        return bool(cut(left, kind))
+
+    first, second, third = (torch.ones(100, device="cuda") for _ in range(3))
+    ring: list[Any] = [second]
+    ring.append(ring)
+    del first, second, ring  # a hole, and beside it what a collection will free
+    monkeypatch.setattr(memory, "_splits", collecting)
+    again = torch.ones(100, device="cuda")  # into the hole
+    assert torch.cuda.memory_allocated() == 1024
+    del again, third
+    assert torch.cuda.memory_allocated() == 0
+    (segment,) = torch.cuda.memory_snapshot()
+    assert [b["state"] for b in segment["blocks"]] == ["inactive"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.simulator.allocator import Block, Shortage
-from toytorch.backends.simulator.machine import Event, Machine, SimulatedDevice, Stream, users_line
+from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream, users_line
 from toytorch.backends.simulator.races import Access, History, Race
 from toytorch.facts.hints import Array
 from toytorch.facts.trace import OutOfMemoryError
@@ -35,8 +35,9 @@ class Buffer:
         self.start = root.__array_interface__["data"][0]
         self.history = History(root.nbytes)
         if root.nbytes:
-            self.block = obtain(device, stream, root.nbytes, source)
-            self._inherit(self.block)
+            with device.working():
+                self.block = obtain(device, stream, root.nbytes, source)
+                self._inherit(self.block)
 
     def _inherit(self, block: Block) -> None:
         """Takes over what other streams still do in this place, for whoever had it before."""
@@ -71,26 +72,8 @@ class Buffer:
 
     def __del__(self) -> None:
         block = getattr(self, "block", None)
-        if block is None:
-            return
-        device, stream = self.device, self.stream
-        machine = device.machine
-        if not block.users:
-            # The next user of the stream is in order with this one; other streams are not.
-            for access in self.history.open_for(stream.clock):
-                if access.actor != stream.actor:
-                    access.low += block.address
-                    access.high += block.address
-                    access.view = None
-                    device.ghosts.append(access)
-
-        def record(user: Stream) -> Event:
-            mark = Event()
-            machine.record(mark, user)
-            return mark
-
-        device.memory.release(block, record)
-        machine.memory_point(device)
+        if block is not None:
+            self.device.free(block, self.stream, self.history)
 
 
 def obtain(

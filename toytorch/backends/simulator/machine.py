@@ -13,14 +13,15 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from toytorch.backends.simulator.allocator import FIRST_ADDRESS, CachingAllocator
-from toytorch.backends.simulator.races import HOST, Access, Clock, Races
+from toytorch.backends.simulator.allocator import FIRST_ADDRESS, Block, CachingAllocator
+from toytorch.backends.simulator.races import HOST, Access, Clock, History, Races
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
 from toytorch.facts.device import device as device_class
@@ -90,6 +91,56 @@ class SimulatedDevice:
         self.failed = 0.0  # when the kernel that met it ends
         self.peers: set[int] = set()
         self.ghosts: list[Access] = []  # of memory that was freed while streams still used it
+        self.freed: list[tuple[Block, Stream, History]] = []  # what waits to be given back
+        self.lock = threading.RLock()
+        self.at_work = 0
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """While the allocator is at work, what a garbage collection frees has to wait."""
+        with self.lock:
+            self.at_work += 1
+            try:
+                yield
+            finally:
+                self.at_work -= 1
+                self._give_back()
+
+    def free(self, block: Block, stream: Stream, history: History) -> None:
+        """Takes a block back from a tensor that is gone, which may happen at any time."""
+        self.freed.append((block, stream, history))
+        if self.lock.acquire(blocking=False):  # else another thread is at work, and does it
+            try:
+                self._give_back()
+            finally:
+                self.lock.release()
+
+    def _give_back(self) -> None:
+        while self.freed and not self.at_work:
+            self.at_work += 1
+            try:
+                self._take_back(*self.freed.pop())
+            finally:
+                self.at_work -= 1
+
+    def _take_back(self, block: Block, stream: Stream, history: History) -> None:
+        machine = self.machine
+        if not block.users:
+            # The next user of the stream is in order with this one; other streams are not.
+            for access in history.open_for(stream.clock):
+                if access.actor != stream.actor:
+                    access.low += block.address
+                    access.high += block.address
+                    access.view = None
+                    self.ghosts.append(access)
+
+        def record(user: Stream) -> Event:
+            mark = Event()
+            machine.record(mark, user)
+            return mark
+
+        self.memory.release(block, record)
+        machine.memory_point(self)
 
     @property
     def default(self) -> Stream:

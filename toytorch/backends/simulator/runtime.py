@@ -164,7 +164,9 @@ class SimulatorRuntime:
             for stream in device.streams:  # the driver waits for all work before it takes memory
                 machine.learn(stream.clock)
             machine.wait_until(device.tail, "cudaFree")
-            if device.memory.give_back():
+            with device.working():
+                given = device.memory.give_back()
+            if given:
                 machine.spend(machine.host.allocate, "cudaFree", users_line())
             machine.memory_point(device)
 
@@ -180,7 +182,8 @@ class SimulatorRuntime:
         segments: list[dict[str, Any]] = []
         traces = []
         for device in self.machine.devices:
-            found = device.memory.snapshot()
+            with device.working():
+                found = device.memory.snapshot()
             segments += [{"device": device.index, **segment} for segment in found]
             traces.append(list(device.memory.trace or ()))
         return {"segments": segments, "device_traces": traces}
