@@ -14,7 +14,6 @@ from course import progress, traces
 from course.contents import CHAPTERS, Chapter
 from course.registry import of_chapter
 from toytorch.core.first_call import generated
-from toytorch.facts.syntax import parse as parse_python
 
 _ACCENT = "#e2572b"
 YOURS = ("<!--yours-->", "<!--/yours-->")
@@ -174,7 +173,7 @@ def _class_in_cell(thing: Any) -> str:
     codes = [code for m in methods if (code := getattr(inspect.unwrap(m), "__code__", None))]
     for filename in dict.fromkeys(code.co_filename for code in codes):
         text = "".join(linecache.getlines(filename))
-        for node in ast.walk(parse_python(text)):
+        for node in ast.walk(_parse(text)):
             if isinstance(node, ast.ClassDef) and node.name == thing.__name__:
                 return "\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno])
     return ""
@@ -241,3 +240,10 @@ def setup() -> None:
             "svg.hashsalt": "toytorch",
         }
     )
+
+
+def _parse(text: str) -> Any:
+    """The syntax tree of a text."""
+    from toytorch.facts.syntax import parse  # the launcher starts before NumPy is installed
+
+    return parse(text)

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 from course.contents import ROOT
 from course.files import write_atomically
-from toytorch.facts.syntax import parse as parse_python
 
 if TYPE_CHECKING:
     from course.records import Exercise
@@ -100,9 +99,9 @@ def reference(name: str) -> str:
 
 def _used_imports(module: str, source: str) -> str:
     """A definition below those imports of its module that it uses."""
-    used = {node.id for node in ast.walk(parse_python(source)) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(_parse(source)) if isinstance(node, ast.Name)}
     lines = []
-    for node in parse_python(module).body:
+    for node in _parse(module).body:
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "course":
@@ -222,3 +221,10 @@ def install() -> None:
     """Let ``import mytorch`` find the learner's package from now on."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+
+
+def _parse(text: str) -> Any:
+    """The syntax tree of a text."""
+    from toytorch.facts.syntax import parse  # the launcher starts before NumPy is installed
+
+    return parse(text)

@@ -20,7 +20,6 @@ from course import judge, package, progress, registry
 from course.contents import find
 from course.files import write_atomically
 from course.records import Exercise
-from toytorch.facts.syntax import parse as parse_python
 
 
 def folder() -> Path:
@@ -69,7 +68,7 @@ def load(found: Exercise) -> Any:
 
     path = folder() / f"{found.name}.py"
     try:
-        tree = parse_python(path.read_text(encoding="utf-8"))
+        tree = _parse(path.read_text(encoding="utf-8"))
         space: dict[str, Any] = {"__name__": "__main__"}
         execute.run([(str(path), node) for node in tree.body], space)
         return space.get(found.function)
@@ -151,3 +150,10 @@ def catch_up(chapter: int | str | None = None, *, install: bool = False) -> Caug
             if states[name] == "yours" and found.inject is not None:
                 found.install(quiet=True)
     return CaughtUp(states)
+
+
+def _parse(text: str) -> Any:
+    """The syntax tree of a text."""
+    from toytorch.facts.syntax import parse  # the launcher starts before NumPy is installed
+
+    return parse(text)

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toytorch.facts.syntax import parse as parse_python
-
 _seen: Counter[tuple[str, str]] = Counter()
 
 
@@ -109,8 +107,15 @@ def _definitions(filename: str) -> tuple[str, dict[str, list[Any]]]:
     """All decorated definitions of a file by name, in order, with the decorators cut off."""
     text = Path(filename).read_text(encoding="utf-8")
     found: dict[str, list[Any]] = {}
-    for node in parse_python(text).body:
+    for node in _parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.decorator_list:
             node.decorator_list = []
             found.setdefault(node.name, []).append(node)
     return text, found
+
+
+def _parse(text: str) -> Any:
+    """The syntax tree of a text."""
+    from toytorch.facts.syntax import parse  # the launcher starts before NumPy is installed
+
+    return parse(text)

@@ -20,10 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from course import package
 from course.contents import ROOT, find
-from toytorch.facts.syntax import parse as parse_python
 
 PROGRAMS = Path(__file__).parent
 DATA = ROOT / "toytorch" / "vision" / "data"  # digits and a story: files, no code
@@ -168,7 +168,7 @@ def title(chapter: int | str) -> str:
 
 
 def _title(program: Path) -> str:
-    said = ast.get_docstring(parse_python(program.read_text(encoding="utf-8"))) or program.stem
+    said = ast.get_docstring(_parse(program.read_text(encoding="utf-8"))) or program.stem
     return said.splitlines()[0].rstrip(".")
 
 
@@ -199,3 +199,10 @@ def _run(home: Path, program: Path, report: Path, tell: Callable[[str], None]) -
     if late:
         wrong = f"It was ended after {LIMIT} s.\n"
     return process.returncode == 0, "".join(said) + (wrong if process.returncode else "")
+
+
+def _parse(text: str) -> Any:
+    """The syntax tree of a text."""
+    from toytorch.facts.syntax import parse  # the launcher starts before NumPy is installed
+
+    return parse(text)

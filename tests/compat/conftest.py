@@ -1,3 +1,3 @@
-"""The programs are run by test_programs.py and test_cuda_programs.py, each in a process of its own kind; none is imported."""
+"""The programs are run by the tests beside them, each in a process of its own; none is imported."""
 
 collect_ignore_glob = ["programs/*", "cuda_programs/*", "run_all.py", "run_cuda.py"]
