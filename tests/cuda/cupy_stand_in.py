@@ -265,12 +265,13 @@ def made() -> Any:
     for word, text in table["classes"]["ndarray"].items():
         if text and word not in vars(ndarray) and not word.startswith("_"):
             setattr(ndarray, word, method_of(word, text))
-    ndarray.__matmul__ = lambda a, b: cupy.matmul(a, b)  # type: ignore[attr-defined]
+    ndarray.__matmul__ = lambda a, b: cupy.matmul(a, b)  # type: ignore[attr-defined]  # set on the class
     return cupy
 
 
 def not_written(path: str) -> Callable[..., Any]:
     def compute(*args: Any, **kwargs: Any) -> Any:
+        # a name of CuPy's that no kernel of ours may call before somebody writes it here
         raise NotImplementedError(f"the stand-in has nothing that computes {path}")
 
     return compute
@@ -287,7 +288,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         a, shape[0] if len(shape) == 1 else shape, order
     ),
     "view": lambda a, dtype=None, type=None: a.view() if dtype is None else a.view(dtype),
-    "scatter_add": None,  # type: ignore[dict-item]  # written below
+    "scatter_add": None,  # type: ignore[dict-item]  # it needs the module, and is put in below
     "argmax": lambda a, axis=None, out=None, dtype=None, keepdims=False: np.argmax(
         a, axis, keepdims=keepdims
     ),

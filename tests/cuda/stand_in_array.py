@@ -218,6 +218,7 @@ class Ufunc:
 
     def at(self, a: Any, indices: Any, b: Any = None) -> None:
         if self.scatter is None:
+            # CuPy's own refusals, in its words, here and in the three methods below
             raise NotImplementedError(f"`{self.name}.at` is not supported yet")
         scatter(a, indices, b, self.scatter)
 
@@ -302,7 +303,7 @@ class ndarray:
     ) -> None:  # fmt: skip
         check_type(dtype)
         if memptr is None:
-            self._numpy = np.empty(shape, dtype, order=order)  # type: ignore[call-overload]
+            self._numpy = np.empty(shape, dtype, order=order)  # type: ignore[call-overload]  # order is CuPy's word
             return
         mem, offset = memptr.mem, memptr.ptr - memptr.mem.ptr
         buffer = (ctypes.c_char * mem.size).from_address(mem.ptr)

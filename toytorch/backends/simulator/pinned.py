@@ -14,7 +14,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.numpy import NumpyBackend
-from toytorch.backends.simulator.array import ndarray, root_of
+from toytorch.backends.simulator.array import bounds, ndarray, root_of
 from toytorch.backends.simulator.machine import Machine, Stream, users_line
 from toytorch.backends.simulator.races import HOST, Access, History, Race
 from toytorch.facts.hints import Array
@@ -72,7 +72,7 @@ def note(
         actor, clock, where = HOST, machine.clock, "the host"
     else:
         actor, clock, where = stream.actor, stream.clock, stream.name
-    low, high = _bounds(array)
+    low, high = bounds(array)
     access = Access(
         actor,
         clock[actor],
@@ -91,16 +91,6 @@ def note(
             "torch.cuda.synchronize()."
         )
         machine.races.report(Race(f"{high - low} bytes of pinned memory", raced, access, advice))
-
-
-def _bounds(array: Array) -> tuple[int, int]:
-    low = high = array.__array_interface__["data"][0]
-    for n, step in zip(array.shape, array.strides):
-        if step < 0:
-            low += (n - 1) * step
-        else:
-            high += (n - 1) * step
-    return low, high + array.itemsize
 
 
 class PinnedBackend(NumpyBackend):
