@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     hint.add_argument("exercise", help="as in its prompt: memory.view")
     hint.add_argument("grade", nargs="?", type=int, default=None, help="1, 2 or 3")
     reach = commands.add_parser("milestone", help="train a network on your own package, mytorch")
-    reach.add_argument("chapter", help="04, 08, 10 or 19")
+    reach.add_argument("chapter", help="04, 08, 10, 14, 15 or 19")
     reach.add_argument("--solved", action="store_true", help="on the course's own answers instead")
     again = commands.add_parser("reset", help="begin a chapter's notebook anew; the old is kept")
     again.add_argument("chapter", help="04, 4 or autograd")

@@ -65,11 +65,11 @@ _TABLE = {
         ("accelerators", "Accelerators", "Asynchrony, streams, memory; with or without a GPU."),
         ("tracing", "Tracing and scripting", "Catching a program as a graph."),
         ("fusion", "Passes and fusion", "Rewriting the graph until one kernel is left."),
-        ("export", "Beyond Python", "Archives, ONNX and C++."),
+        ("kernels", "Kernels", "Blocks, warps and shared memory, in emulation."),
     ],
     "Scale": [
         ("distributed", "Many processes", "All-reduce, buckets, overlap, remote calls."),
-        ("precision", "Fewer bits", "Quantization and mixed precision."),
+        ("precision", "Fewer bits, and beyond Python", "Quantization, archives, ONNX, C++."),
         ("names", "Tensors with names, tensors with holes", "Named dimensions and sparse data."),
         ("capstone", "Capstone", "A GPT trained on what you built."),
         ("pytorch", "Reading PyTorch itself", "Where each of our rooms is in the real house."),

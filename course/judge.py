@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ class Outcome:
     where: str = ""
     symptoms: tuple[str, ...] = ()
     args: tuple[Any, ...] = ()
+    fine: tuple[tuple[Any, ...], ...] = ()  # the inputs of those of its steps that are right
 
     @property
     def unwritten(self) -> bool:
@@ -122,11 +123,16 @@ def judge(found: Exercise, submission: Any, *, hidden: bool = True) -> Verdict:
 def _diagnosis(outcomes: list[Outcome]) -> str:
     ended = next((o for o in outcomes if o.kind == "timeout"), None)
     if ended is not None:
-        return "".join(ended.symptoms)
+        return "".join(ended.symptoms) or _ENDLESS
     if any(outcome.kind in ("broken", "borrowed") for outcome in outcomes):
         return ""
-    failing = [(o.symptoms, o.args) for o in outcomes if o.kind != "ok"]
-    return diagnosis.common(failing, [o.args for o in outcomes if o.kind == "ok"])
+    failing = [diagnosis.Failure(o.symptoms, o.args, o.given) for o in outcomes if o.kind != "ok"]
+    return diagnosis.common(failing, [args for o in outcomes for args in o.fine])
+
+
+_ENDLESS = (
+    "Your code does not come to its end: a loop goes on for ever, or takes far too many steps."
+)
 
 
 def state_of(outcomes: list[Outcome]) -> str:
@@ -250,7 +256,8 @@ class Trial:
 
     def outcome(self, case: Case) -> Outcome:
         """What a case comes to: that of its first step that fails."""
-        count, got, steps = 0, "", case.steps()
+        got, steps = "", case.steps()
+        fine: list[tuple[Any, ...]] = []
         while True:
             try:
                 step = next(steps, None)
@@ -266,11 +273,12 @@ class Trial:
                 return Outcome(self.check, "open", step.given, step.wanted, "...")
             right = step.accepts(came.got) if came.error is None else step.accepts_error(came.error)
             if not right:
-                return self._failure(case, step, came)
-            count += 1
+                return self._failure(case, step, came, fine)
+            fine.append(step.args)
             got = step.describe(came.got) if came.error is None else running.said(came.error)
         self.case = case
-        return self._outcome_of(case, "ok", got if case.single else f"{count} inputs, all right")
+        got = got if case.single else f"{len(fine)} inputs, all right"
+        return self._outcome_of(case, "ok", got, fine=fine)
 
     def came(self, step: Case) -> Came:
         """What a step comes to: here it is run."""
@@ -287,23 +295,32 @@ class Trial:
         return self._failure(place, place, came)
 
     def _outcome_of(
-        self, case: Case, kind: str, got: str, where: str = "", symptoms: tuple[str, ...] = ()
+        self,
+        case: Case,
+        kind: str,
+        got: str,
+        where: str = "",
+        symptoms: tuple[str, ...] = (),
+        fine: Sequence[tuple[Any, ...]] = (),
     ) -> Outcome:
-        args = case.args
-        return Outcome(self.check, kind, case.given, case.wanted, got, where, symptoms, args)
+        text = self.check, kind, case.given, case.wanted, got, where
+        return Outcome(*text, symptoms, case.args, tuple(fine))
 
-    def _failure(self, case: Case, step: Case, came: Came) -> Outcome:
+    def _failure(
+        self, case: Case, step: Case, came: Came, fine: Sequence[tuple[Any, ...]] = ()
+    ) -> Outcome:
         step.says = step.says or case.says
         error, where = came.error, came.where
         if error is None:
             found = _guarded(lambda: diagnosis.symptoms(step, came.got, came.printed))
-            return self._outcome_of(step, "wrong", step.describe(came.got), symptoms=found)
+            got = step.describe(came.got)
+            return self._outcome_of(step, "wrong", got, symptoms=found, fine=fine)
         if isinstance(error, NotImplementedError) and not self.outcomes and where:
             return Outcome(self.check, "open", step.given, step.wanted, running.said(error))
         # without a line of the learner's on the stack, it is the check that is wrong
         kind = "error" if where or self.case is not None else "broken"
         found = _guarded(lambda: diagnosis.symptoms_of_error(step, error, where))
-        return self._outcome_of(step, kind, running.said(error), where, found)
+        return self._outcome_of(step, kind, running.said(error), where, found, fine)
 
     def out_of_time(self) -> Outcome:
         """The last outcome of an answer that ran out of time."""

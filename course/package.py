@@ -48,9 +48,23 @@ FILES: dict[str, tuple[str, str]] = {
     "adam": ("ch08.adamw_own", "own_adam"),
     "loader": ("ch09.loader_own", "own_loader"),
     "conv": ("ch10.conv_own", "own_conv"),
+    "trainer": ("ch10.trainer_own", "own_trainer"),
+    "profiler": ("ch11.profiler", "own_profiler"),
+    "allocator": ("ch12.allocator", "own_allocator"),
+    "graph": ("ch13.graph", "own_graph"),
+    "trace": ("ch13.trace", "own_trace"),
+    "script": ("ch13.script", "own_script"),
+    "prune": ("ch14.prune", "own_prune"),
+    "share": ("ch14.share", "own_share"),
+    "derive": ("ch14.derive", "own_derive"),
+    "groups": ("ch14.groups", "own_groups"),
+    "fuse": ("ch14.fuse", "own_fuse"),
+    "kernels": ("ch15.machine", "machine"),
+    "flash": ("ch15.attention", "flash"),
     "embedding": ("ch19.embedding", "embedding"),
     "norm": ("ch19.norm", "norm"),
     "attention": ("ch19.attention", "attention"),
+    "gpt": ("ch19.gpt", "gpt"),
 }
 
 _HEAD = '"""My own {}: written in chapter {:02d} of the toytorch course."""\n\n'
@@ -122,12 +136,28 @@ def keep(found: Exercise, text: str) -> Path | None:
     if not name:
         return None
     target = folder() / f"{name}.py"
-    write_atomically(target, (_HEAD.format(name, found.chapter) + text).encode())
+    text = _HEAD.format(name, found.chapter) + _imported(text, name)
+    write_atomically(target, text.encode())
     write_atomically(folder() / "__init__.py", contents(written()).encode())
     # The next import finds the new file. The others stay as they are loaded: what stands on their
     # classes would not know those of a second copy.
     sys.modules.pop(f"{NAME}.{name}", None)
     return target
+
+
+def _imported(text: str, name: str) -> str:
+    """A file's text with imports for the definitions that the files before it hold already."""
+    before = list(FILES)[: list(FILES).index(name)]
+    known = {exercise_of(n).function: n for n in before if own(n)}
+    lines, imports = text.splitlines(), []
+    for node in reversed(_parse(text).body):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in known:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            del lines[first - 1 : node.end_lineno]
+            imports.append(f"from {NAME}.{known[node.name]} import {node.name}")
+    if not imports:
+        return text
+    return "\n".join([*reversed(imports), *lines]).rstrip() + "\n"
 
 
 def written() -> list[str]:
@@ -163,6 +193,15 @@ def write_whole(target: Path, *, solved: bool = False) -> list[str]:
     return stand_in
 
 
+def begin(target: Path, *, before: int) -> None:
+    """Write the files of the chapters before one, as their references have them."""
+    names = [name for name in FILES if exercise_of(name).chapter < before]
+    for name in names:
+        write_atomically(target / NAME / f"{name}.py", reference(name).encode())
+    if names:
+        write_atomically(target / NAME / "__init__.py", contents(names).encode())
+
+
 # -- importing ------------------------------------------------------------------------------------
 
 
@@ -192,7 +231,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         if mine is not None:
             return importlib.util.spec_from_file_location(fullname, mine)
         if name in FILES:
-            return importlib.util.spec_from_loader(fullname, _Reference())
+            exercise_of(name)  # reads its chapter, whose later exercises may stand on this file
+            loaded = sys.modules.get(fullname)
+            loader = _Reference() if loaded is None else _Loaded(loaded)
+            return importlib.util.spec_from_loader(fullname, loader)
         return None
 
 
@@ -208,6 +250,19 @@ class _Package(importlib.abc.Loader):
             raise AttributeError(f"{NAME} has no {wanted}")
 
         module.__getattr__ = find  # type: ignore[method-assign]
+
+
+class _Loaded(importlib.abc.Loader):
+    """A file that was imported while it was being found: it must not come a second time."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
 
 
 class _Reference(importlib.abc.InspectLoader):

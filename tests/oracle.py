@@ -127,6 +127,7 @@ class Side:
 
 ORACLE = Side(torch)
 SUBJECT = Side(tt)
+GPU = bool(os.environ.get("TOYTORCH_TEST_GPU"))  # set by `python3 -m course test --gpu`
 
 
 def devices() -> list[str]:

@@ -44,15 +44,20 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "loops/": ("words of the loop language, after which ops are named", ""),
     "backends/cupy_kernels.py": (
         "CuPy's functions",
-        "add minimum maximum logical_and logical_not logical_or logical_xor",
+        "add minimum maximum logical_and logical_not logical_or logical_xor copy",
     ),
+    "backends/cupy_rows.py": ("kernels that a backend has, by their own names", ""),
     "backends/cupy_runtime.py": ("both pools of an allocator", "all"),
     "backends/simulator/allocator.py": ("a key of PyTorch's snapshots", "addr"),
     "backends/simulator/functions.py": (
         "Python's operators; a method of arrays",
-        "fill pow add sub mul",
+        "fill pow add sub mul nonzero",
     ),
     "cuda/emulator/": ("functions of CUDA C, atomics, and words of its grammar", ""),
+    "kernels/sequential.py": (
+        "functions of C's library, of Python and of LLVM",
+        "abs cos exp lgamma log log1p pow sin",
+    ),
     "cuda/comm.py": ("functions between devices", "scatter gather"),
     "nn/parallel/__init__.py": ("functions between devices", "scatter gather"),
     "cuda/memory.py": ("both pools of an allocator", "all"),
@@ -91,6 +96,10 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "trainer/": ("words of `mode=` and `reduce_fx=`; Python's module", "mean sum min max random"),
     "autograd/graph.py": ("words of `mode=`", "all any"),
     "backends/sparse.py": ("slots of an array", "values"),
+    "distributions/constraints.py": (
+        "names that the module exports",
+        "cat real square stack",
+    ),
     "core/printing.py": ("words of `set_printoptions`", "threshold"),
     "facts/": ("attributes of a device; an attribute of edges", "index"),
     "profiler/": ("keys of a trace that Chrome reads", "stack cat"),

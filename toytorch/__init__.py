@@ -63,7 +63,8 @@ from toytorch.core.random import (
     set_rng_state,
 )
 from toytorch.facts.size import Size
-from toytorch.core.storage import TypedStorage, UntypedStorage
+from toytorch.core import subclasses as _subclasses
+from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
 
 from toytorch.ops.define import PUBLIC as _PUBLIC
@@ -82,9 +83,9 @@ for _name, _op in _registry.items():
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
 
+from toytorch.ops.creation.asarray import asarray
 from toytorch.ops.creation.from_data import (
     as_tensor,
-    asarray,
     from_numpy,
     frombuffer,
     scalar_tensor,
@@ -170,6 +171,8 @@ def _legacy(kind: _dtype.dtype) -> Any:
 
 for _kind in _dtype.ALL:
     globals()[f"{_kind.legacy}Tensor"] = _legacy(_kind)
+globals().update({_class.__name__: _class for _class in LEGACY})
+Storage = globals()["FloatStorage"]
 
 
 def typename(obj: Any) -> str:
@@ -180,24 +183,33 @@ def typename(obj: Any) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
+def _overrides() -> None:
+    importlib.import_module("toytorch.overrides").arm()
+
+
+_subclasses.appeared = _overrides
+
 # What is imported when first named: a program that only adds tensors waits for none of it.
 LATER = {
     **dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional"),
     **dict.fromkeys(("load", "save"), "serialization"),
     **dict.fromkeys(("AcceleratorError", "OutOfMemoryError"), "facts.trace"),
+    **dict.fromkeys(
+        ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite"), "symbolic"
+    ),
+    **dict.fromkeys(("sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbolic"),
+    **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "core.subclasses"),
     "compile": "jit",
     "get_device_module": "accelerator",
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ accelerator compiler cpu cuda distributed fft func functional hub jit linalg "
-    "masked multiprocessing nn optim profiler serialization signal sparse special testing trainer "
-    "types utils vision viz"
+    "__config__ _utils accelerator compiler cpu cuda distributed distributions fft func functional hub "
+    "jit linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
+    "special storage testing trainer types utils vision viz xpu"
 ).split()
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization",
-    "distributions": "probability distributions; write the densities with "
-    "torch functions, and draw with torch.randn, torch.rand and torch.multinomial",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
     "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
     "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",

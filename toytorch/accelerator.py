@@ -27,11 +27,13 @@ def current_accelerator(check_available: bool = False) -> device | None:
 
 def current_device_index() -> int:
     """The number of the one that new tensors go to."""
+    _there()
     return cuda.current_device()
 
 
 def set_device_index(device: Device, /) -> None:
     """Makes another the one that new tensors go to."""
+    _there()
     cuda.set_device(device)
 
 
@@ -48,4 +50,96 @@ def get_device_module(device: Device = None) -> Any:
 
 def synchronize(device: Device = None, /) -> None:
     """Returns when all its work is done."""
+    _there()
     cuda.synchronize(device)
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+def _there() -> None:
+    """Refuses where there is no accelerator."""
+    if not cuda.is_available():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+def empty_cache() -> None:
+    """Gives back memory that no tensor uses."""
+    _there()
+    cuda.empty_cache()
+
+
+def memory_stats(device: Device = None, /) -> dict[str, Any]:
+    """What the allocator counts, by dotted names."""
+    _there()
+    return cuda.memory_stats(device)
+
+
+def memory_allocated(device: Device = None, /) -> int:
+    """Bytes that tensors use."""
+    _there()
+    return cuda.memory_allocated(device)
+
+
+def max_memory_allocated(device: Device = None, /) -> int:
+    """The most bytes that tensors have used."""
+    _there()
+    return cuda.max_memory_allocated(device)
+
+
+def memory_reserved(device: Device = None, /) -> int:
+    """Bytes that the allocator holds."""
+    _there()
+    return cuda.memory_reserved(device)
+
+
+def max_memory_reserved(device: Device = None, /) -> int:
+    """The most bytes that the allocator has held."""
+    _there()
+    return cuda.max_memory_reserved(device)
+
+
+def reset_accumulated_memory_stats(device: Device = None, /) -> None:
+    """Starts the counts of allocations anew."""
+    _there()
+    cuda.reset_accumulated_memory_stats(device)
+
+
+def reset_peak_memory_stats(device: Device = None, /) -> None:
+    """Starts the largest figures anew."""
+    _there()
+    cuda.reset_peak_memory_stats(device)
+
+
+def get_memory_info(device: Device = None, /) -> tuple[int, int]:
+    """(bytes that are free, bytes of the device)."""
+    _there()
+    return cuda.mem_get_info(device)
+
+
+def current_stream(device: Device = None, /) -> Any:
+    """The stream that work goes to."""
+    _there()
+    return cuda.current_stream(device)
+
+
+def set_stream(stream: Any) -> None:
+    """Sends work to another stream."""
+    _there()
+    cuda.set_stream(stream)
+
+
+class device_index:
+    """A context in which the accelerator of a number is the current one; None leaves it."""
+
+    def __init__(self, device: int | None, /) -> None:
+        self.index, self.before = device, 0
+
+    def __enter__(self) -> None:
+        if self.index is not None:
+            self.before = current_device_index()
+            set_device_index(self.index)
+
+    def __exit__(self, *error: object) -> None:
+        if self.index is not None:
+            set_device_index(self.before)

@@ -78,7 +78,15 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             raise ModuleNotFoundError(lacking(spec.name), name=spec.name) from None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Runs nothing: the module was run under its own name."""
+        """Runs nothing: the module was run under its own name.
+
+        With the package, the parts that have been imported so far get their other name. Python would
+        else import them again, and put the module `gradcheck` over the function of that name.
+        """
+        if own_name(module.__name__) == OWN or module.__name__ == OWN:
+            for name, part in list(sys.modules.items()):
+                if name.startswith(f"{OWN}."):
+                    sys.modules.setdefault(taken_name(name), part)
         module.__spec__ = spec_of(module)
 
     def find_distributions(self, context: Any = None) -> Iterable[Distribution]:

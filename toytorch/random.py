@@ -8,10 +8,12 @@ from typing import Any
 
 from toytorch.core.random import (
     default_generator,
+    get_cpu_generator,
     get_rng_state,
     initial_seed,
     manual_seed,
     seed,
+    set_cpu_generator,
     set_rng_state,
     state_of,
     states,
@@ -21,10 +23,12 @@ from toytorch.facts.device import device
 __all__ = [
     "default_generator",
     "fork_rng",
+    "get_cpu_generator",
     "get_rng_state",
     "initial_seed",
     "manual_seed",
     "seed",
+    "set_cpu_generator",
     "set_rng_state",
 ]
 

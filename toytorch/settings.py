@@ -23,6 +23,7 @@ _values: dict[str, Any] = {
     "precision": "highest",
     "interop": None,
     "warn_always": False,
+    "fill_uninitialized": True,
 }
 
 
@@ -150,6 +151,17 @@ def set_flush_denormal(mode: bool) -> bool:
     """Says False: NumPy has no switch for numbers below the normal ones."""
     _truth("flush_denormal", mode)
     return False
+
+
+def fill_uninitialized_memory(mode: bool) -> None:
+    """Says whether new memory is filled while algorithms are to be deterministic."""
+    _truth("fill_uninitialized_memory", mode)
+    _values["fill_uninitialized"] = mode
+
+
+def fills_uninitialized_memory() -> bool:
+    """What `fill_uninitialized_memory` was told; True at first."""
+    return bool(_values["fill_uninitialized"])
 
 
 def set_warn_always(b: bool, /) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from course import package
 from course.build.source import Cell, SourceError
 from course.contents import ROOT
 from course.files import write_atomically
@@ -73,6 +74,9 @@ def execute(cells: list[Cell], *, solution: bool = True, progress: Progress | No
             on_cell_execute=tell,
             resources={"metadata": {"path": folder}},
         )
+        if solution:  # whoever has come so far has solved the chapters before
+            numbers = [cell.exercise.chapter for cell in cells if cell.exercise]
+            package.begin(Path(folder) / "work", before=min(numbers, default=0))
         try:
             client.execute(env=environment(Path(folder)))
         except CellExecutionError as error:

@@ -69,6 +69,11 @@ class Prose(Part):
 
     source: str = ""
 
+    @property
+    def announces(self) -> bool:
+        """Whether it ends with a colon: it means what comes next."""
+        return self.source.rstrip(" \n*_").endswith(":")
+
     def height(self, size: int, room: float = ROOM) -> float:
         """Estimated from the Markdown."""
         text = float(TEXT[size])
@@ -324,6 +329,8 @@ def fitting(title: Heading, parts: Sequence[Part], last: Part) -> list[Part]:
         if room < 0 and kept:
             break
         kept.append(part)
+    while len(kept) > 1 and isinstance(kept[-1], Prose) and kept[-1].announces:
+        kept.pop()  # what it announces was left out
     return [*kept, last]
 
 

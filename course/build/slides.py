@@ -182,6 +182,11 @@ def _shown(output: Any) -> list[Part]:
             return [figures.of_steps(html)]
         if "source-pane" in html:
             return list(_sources(html))
+        still = re.search(r'data-part="still">(<svg.*?</svg>)\s*</div>', html, re.S)
+        if (
+            "data-tt-timeline" in html and still
+        ):  # to be zoomed in on at a desk, not from the last row
+            return [figures.of_svg(still[1], words)]
         if html:
             return [Panel(output_html(output))]
         if "image/svg+xml" in data:

@@ -84,8 +84,8 @@ print(t.element_size(), "bytes for each")
 # factory functions compute the elements themselves.
 #
 # Random elements come from a generator. With the same seed, toytorch gives the
-# same elements on every machine. (PyTorch's generator gives other ones, and
-# guarantees them only for one release and one platform.)
+# same elements on every machine, and they are those that PyTorch gives. (PyTorch
+# itself guarantees them only for one release and one platform.)
 
 # %%
 print(torch.zeros(2, 3))
@@ -281,7 +281,7 @@ print(f"{right:.1%} of {len(guess)} digits right, no training at all")
 # It combines three exercises of this chapter, and adds what was missing: the
 # elements themselves, one after the other, and the text that `print` shows.
 # Before you begin, look at what PyTorch prints. **Predict** where the second
-# row begins, and how wide its elements are:
+# row begins, and how wide its elements are.
 
 # %% [markdown] slide="notes"
 # Show the printed table and let the group state the rules for widths and
@@ -333,7 +333,7 @@ except ValueError as error:
 # The two lines of the exercise are in here. The rest handles nested lists,
 # arrays and tensors. Give the class a minute to find them.
 
-# %% slide="more" show="code"
+# %% slide="more" show="output"
 from toytorch.ops.creation import from_data
 
 look(from_data.infer_dtype)

@@ -517,7 +517,7 @@ print(alike, "of", len(guesses), "digits read alike")
 # to `work/mytorch/ops.py`.
 #
 # NumPy has rules of its own, and they are not those of PyTorch. **Predict**
-# the dtypes that NumPy gives, then compare with the table of this chapter:
+# the dtypes that NumPy gives, then compare with the table of this chapter.
 
 # %% [markdown] slide="notes"
 # NumPy gives float64 twice, PyTorch float32: in NumPy an integer's width

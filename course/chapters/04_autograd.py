@@ -442,7 +442,7 @@ for piece in pieces:
 # When the check is green, your class is written to `work/mytorch/tensor.py`.
 # Each later chapter adds a file to this package, and in the end a small
 # language model trains on it. `sum_to` is yours if you have written it, and
-# the course's otherwise:
+# the course's otherwise.
 
 # %% [markdown] slide="notes"
 # Until now the graph was given. In the last exercise the class records it,

@@ -15,6 +15,8 @@
 # years.
 
 # %% keep=true slide="more" show="output"
+import warnings
+
 import toytorch as torch
 from course import check, exercise, hint, look, setup, use
 from toytorch import viz
@@ -177,12 +179,13 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Four exercises:
+# Four exercises, and a larger one:
 #
 # 1. a **Function** of two inputs: the activation Swish
 # 2. a **gradient check**
 # 3. the derivative of a **search** (optional, the hardest of the chapter)
 # 4. the **Hessian** times a vector
+# 5. a **Function** of your own package, with its check
 
 # %% [markdown] slide="notes"
 # Exercise 1 live, with the mistake of keeping s: it passes the first
@@ -883,8 +886,6 @@ for text, f in (("kept", Kept.apply), ("true", functional.silu)):
 # Ask for the order in which to look.
 
 # %% slide="more"
-import warnings
-
 warnings.simplefilter("ignore")  # it warns of float32, rightly
 gradcheck = torch.autograd.gradcheck
 doubles = torch.rand(3, dtype=torch.float64, requires_grad=True)

@@ -292,7 +292,7 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Six exercises:
+# Six exercises, and two for your own package:
 #
 # 1. the **assignment** that registers
 # 2. **every parameter**, by name
@@ -300,6 +300,7 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 # 4. **loading** a state
 # 5. a **batch norm**, in training and after
 # 6. **watching** a network with hooks
+# 7. a **Module** of your own, and a **Linear** on it
 #
 # Exercises 1, 2 and 4 have an injection point: every module of toytorch will
 # run on them.
@@ -579,7 +580,7 @@ torch.manual_seed(7)
 with torch.no_grad():
     scores = Reader(normed=False)(images)
 print(f"common to all images: {scores.mean(0).square().mean().sqrt():.2f}")
-print(f"between the images:   {scores.std(0).square().mean().sqrt():.4f}")
+print(f"between the images:   {scores.std(0).square().mean().sqrt():.6f}")
 
 # %% [markdown]
 # Save the network with batch norm, and load it into a new network through *your*

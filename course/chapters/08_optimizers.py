@@ -371,7 +371,7 @@ for step in range(5):
 # %% [markdown] slide="slide"
 # ## Build
 #
-# There are six exercises. Each must give PyTorch's values:
+# Six exercises that must give PyTorch's values, and two for your own package:
 #
 # 1. **cross entropy** that does not overflow
 # 2. **SGD** with momentum, Nesterov's too, and weight decay
@@ -379,6 +379,7 @@ for step in range(5):
 # 4. **AdamW**: the decay, decoupled
 # 5. a **schedule**: warm-up, then a cosine
 # 6. **clipping** by the norm
+# 7. a **loss** and an **optimizer** of your own
 #
 # Your optimizers are subclasses of `torch.optim.Optimizer`. So they can be used
 # wherever an optimizer is expected.
@@ -679,11 +680,12 @@ plt.show()
 # ## Your own package: a loss and an optimizer
 #
 # With a loss and an optimizer your package can train. The loss is a `Function` as
-# in chapter 06, and the optimizer updates tensors as in chapter 04.
+# in chapter 06. The optimizer is the large exercise of this chapter: groups of
+# parameters, Adam, decoupled decay, a schedule, and a state that can be saved.
 
 # %% [markdown] slide="notes"
-# With a loss and an optimizer the package can train. Both are small, because
-# the chapter has done the work.
+# With a loss and an optimizer the package can train. The optimizer puts together
+# what the chapter had in single exercises.
 
 # %%
 import numpy as np
@@ -701,8 +703,8 @@ from mytorch.function import Function
 # %% exercise="optim.package" slide="subslide" show="prompt"
 
 # %% [markdown] slide="notes"
-# Thirty minutes, homework. The state is two averages for each parameter and
-# one count of steps.
+# Forty-five minutes, homework. The state is two averages for each parameter, two
+# learning rates for each group, and one count of steps.
 
 # %% check="optim.package" points=4
 

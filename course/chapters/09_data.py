@@ -202,6 +202,7 @@ for batch in DataLoader(Stream("stream"), batch_size=4):
 # 3. **batches**, and the last one
 # 4. **collate**, with padding
 # 5. **fetching ahead** with several workers, in order
+# 6. a **loader** for your own package
 
 # %% [markdown] slide="notes"
 # Live: exercise 1 with the question "whose mean?", exercise 3 with the
@@ -415,8 +416,9 @@ print("more than 90 % of unseen digits right:", read(moving, 2) > 0.9)
 # %% [markdown] slide="slide"
 # ## Your own package: a loader
 #
-# Your package gets one class for order, batches and collation. It has no workers.
-# Chapter 16 adds processes.
+# Your package gets one class for order, batches and collation. A run that was
+# interrupted in the middle of an epoch can go on with the next batch. The class has
+# no workers. Chapter 16 adds processes.
 
 # %% [markdown] slide="notes"
 # One class for the package. It is short because the chapter has built its
@@ -425,7 +427,7 @@ print("more than 90 % of unseen digits right:", read(moving, 2) > 0.9)
 # %% exercise="data.package" slide="subslide" show="prompt"
 
 # %% [markdown] slide="notes"
-# Thirty-five minutes, homework. Length, order, batches and collation are
+# Forty-five minutes, homework. Length, order, batches, collation and state are
 # checked one after the other.
 
 # %% check="data.package" points=4

@@ -196,6 +196,7 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 # 2. **A checkpoint** from which training goes on exactly
 # 3. **When to stop**
 # 4. **Freeze** what somebody else has trained
+# 5. **A convolution** and **a trainer** for your own package
 
 # %% [markdown] slide="notes"
 # Exercise 1 live. Write it wrong on purpose, once for each mutant the room
@@ -583,6 +584,7 @@ import numpy as np
 
 from mytorch.function import Function
 from mytorch.layout import Layout
+from mytorch.tensor import Tensor
 
 # %% exercise="training.conv" slide="subslide" show="prompt"
 
@@ -592,10 +594,24 @@ from mytorch.layout import Layout
 
 # %% check="training.conv" points=5
 
+# %% [markdown]
+# The last exercise puts the chapter together: a step that refuses NaN and clips,
+# measuring in evaluation mode, early stopping that keeps the best parameters, and a
+# state from which a training goes on. It drives your optimizer of chapter 08 and your
+# loader of chapter 09.
+
+# %% exercise="training.package" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Fifty minutes, homework. Go through the trace of patience on the whiteboard: which
+# epoch's parameters are left?
+
+# %% check="training.package" points=6
+
 # %% [markdown] slide="subslide"
 # ## Milestone: digits on your own package
 #
-# This program uses your convolution, loader, loss and optimizer, and NumPy. There
+# This program uses your convolution, trainer, loader, loss, optimizer, and NumPy. There
 # are 1,200 images for training, 300 for validation, and 297 for one test at the
 # end.
 

@@ -3,8 +3,8 @@
 #
 # A GPT reads a text and gives a probability for each letter that may come next. To
 # write, it draws a letter, appends it, and repeats. In this chapter a small GPT
-# learns a story. It runs only on your package: Tensor, Function, Module, AdamW, and
-# three new layers.
+# learns a story. It runs only on your package: Tensor, Function, Module, AdamW,
+# three new layers, and the model that you build of them.
 #
 # > **The question of this chapter:** how can a network use a text of any length,
 # > and find in it what matters for the next letter?
@@ -19,9 +19,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from course import check, hint, look, milestone, setup, use
+from mytorch.adam import AdamW
+from mytorch.attention import Attention
+from mytorch.cross_entropy import CrossEntropy
+from mytorch.embedding import Embedding
 from mytorch.function import Function
 from mytorch.linear import Linear
 from mytorch.module import Module
+from mytorch.norm import LayerNorm
 from mytorch.tensor import Tensor
 
 setup()
@@ -128,14 +133,14 @@ print("result", (weights @ v).round(1))
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Three layers of your package `mytorch`:
+# Three layers of your package `mytorch`, and what is built of them:
 #
 # 1. an **embedding**, which turns letters into vectors
 # 2. **layer normalization**, which keeps the vectors at the same size
 # 3. **attention** with several heads
+# 4. the **GPT**: blocks of both, its loss, and how it writes
 #
-# Together with your `Tensor`, `Module`, `Linear`, `CrossEntropy` and `AdamW` they
-# are enough for a GPT.
+# Everything else is there: `Tensor`, `Module`, `Linear`, `CrossEntropy` and `AdamW`.
 
 # %% [markdown] slide="notes"
 # Draw the score matrix for three letters before exercise 3. Ask what happens
@@ -184,13 +189,20 @@ print("result", (weights @ v).round(1))
 
 # %% check="capstone.attention" points=6
 
+# %% exercise="capstone.gpt" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Fifty minutes, homework. Ask what the first block would learn if nothing were added
+# to x, and which row of the scores a writer needs.
+
+# %% check="capstone.gpt" points=6
+
 # %% [markdown] slide="slide"
 # ## Plug in: your GPT learns to write
 #
-# The program below builds a GPT of two blocks from your package, without toytorch.
-# Each block adds the result of attention to the vectors of the text, and then the
-# result of a small network. It is trained on nine tenths of the story and tested on
-# the last tenth.
+# The program below trains your GPT with two blocks, without toytorch. Each block adds
+# the result of attention to the vectors of the text, and then the result of a small
+# network. It is trained on nine tenths of the story and tested on the last tenth.
 #
 # **Predict**: will its loss on the last tenth be smaller than that
 # of the letter pairs?
@@ -218,8 +230,8 @@ milestone(19)  # about ten seconds
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# toytorch's own attention does the same in one fused operation. Here is the code
-# that runs where no fast kernel can be used, beside yours:
+# toytorch's own attention does the same in one fused operation. The next cell of the
+# notebook shows the code that runs where no fast kernel can be used, beside yours.
 
 # %% [markdown] slide="notes"
 # The same steps in one operation: scores, mask, softmax, sum. Compare line by

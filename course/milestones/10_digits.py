@@ -15,6 +15,7 @@ from mytorch.linear import Linear
 from mytorch.loader import Loader
 from mytorch.module import Module
 from mytorch.tensor import Tensor
+from mytorch.trainer import Trainer
 
 
 class Filters(Module):
@@ -72,13 +73,12 @@ def share(some):
 
 
 loader = Loader(Digits(images[train], labels[train]), batch_size=32, shuffle=True)
-for epoch in range(1, 9):
-    for some, wanted in loader:
-        loss = CrossEntropy.apply(model(Tensor(some)), wanted)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    print(f"epoch {epoch}: {share(validation):.1%} of the validation images")
+held = Loader(Digits(images[validation], labels[validation]), batch_size=100)
+trainer = Trainer(model, CrossEntropy.apply, optimizer, loader, patience=3, clip=5.0)
+trainer.fit(8, held)
+for epoch, (loss, unseen) in enumerate(trainer.history, 1):
+    print(f"epoch {epoch}: loss {loss:.3f}, {unseen:.3f} on the validation images")
+print(f"the best of them is kept: {share(validation):.1%} of the validation images")
 
 reached = share(test)
 print(f"{reached:.1%} of {len(test)} test images; aim: 96 %")

@@ -124,7 +124,7 @@ def milestone(
     """Run a chapter's milestone on your own package.
 
     Args:
-        chapter: 4, 8, 10 or 19; or ``"04"``, ``"autograd"``.
+        chapter: 4, 8, 10, 14, 15 or 19; or ``"04"``, ``"autograd"``.
         solved: run on the references instead.
         tell: gets each line when the program prints it.
 

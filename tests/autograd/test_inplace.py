@@ -344,3 +344,19 @@ def test_anomaly_leaves_the_forward_lines_in_the_metadata(m: Any) -> None:
     with m.autograd.set_detect_anomaly(True, check_nan=False):
         y = x.exp()
     assert "y = x.exp()" in y.grad_fn.metadata["traceback_"][-1]
+
+
+@pytest.mark.parametrize("write", ["a[0] = 1", "a[1:].add_(1)", "a.t()[0].mul_(2)", "a.zero_()"])
+def test_a_leaf_that_is_a_view_is_refused(write: str) -> None:
+    """`arange(6.).reshape(2, 3).requires_grad_()` shows other memory, and is a leaf."""
+    said = []
+    for m in (tt, torch):
+        a = m.arange(6.0).reshape(2, 3).requires_grad_()
+        with pytest.raises(RuntimeError) as refused:
+            exec(write, {"a": a})
+        said.append(str(refused.value))
+        with m.no_grad():
+            exec(write, {"a": a})
+        (a * 2).sum().backward()
+        assert a.grad.tolist() == [[2.0] * 3] * 2
+    assert said[0] == said[1]

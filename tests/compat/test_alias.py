@@ -77,7 +77,7 @@ def test_without_a_program_the_use_is_told() -> None:
     ("statement", "told"),
     [
         ("import torch.onnx", "No module named 'torch.onnx' (toytorch has no export to ONNX"),
-        ("from torch.distributions import Normal", "(toytorch has no probability distributions"),
+        ("from torch.fx import symbolic_trace", "(toytorch has no rewriting of Python programs"),
         (
             "import torch.nowhere",
             "No module named 'torch.nowhere' (toytorch has no part of this name)",

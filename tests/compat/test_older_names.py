@@ -149,3 +149,48 @@ def test_older_settings_of_autocast(side: Side) -> None:
         assert torch.is_autocast_cpu_enabled()
     torch.set_autocast_cpu_enabled(False)
     assert not torch.is_autocast_cpu_enabled() and not torch.is_anomaly_enabled()
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_hooks_on_what_modules_get(side: Side) -> None:
+    nn, seen = side.root.nn, []
+    tables = nn.modules.module
+    handles = [
+        tables.register_module_parameter_registration_hook(lambda m, name, p: seen.append(name)),
+        tables.register_module_buffer_registration_hook(lambda m, name, b: seen.append(name)),
+        tables.register_module_module_registration_hook(lambda m, name, c: seen.append(name)),
+    ]
+    nn.Sequential(nn.BatchNorm1d(2))
+    for handle in handles:
+        handle.remove()
+    nn.Linear(2, 2)
+    assert seen == ["weight", "bias", "running_mean", "running_var", "num_batches_tracked", "0"]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_tables_of_hooks_can_be_replaced(side: Side) -> None:
+    nn, seen = side.root.nn, []
+    tables = nn.modules.module
+    handle = tables.register_module_forward_hook(lambda m, args, out: seen.append(type(m).__name__))
+    assert len(tables._global_forward_hooks) == 1 and len(handle.hooks_dict_ref()) == 1
+    nn.ReLU()(side.root.ones(2))
+    tables._global_forward_hooks = {}
+    nn.ReLU()(side.root.ones(2))
+    assert seen == ["ReLU"]
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lambda m, grads_in, grads_out: ())
+    with pytest.raises(RuntimeError, match="got 0, but expected 1"):
+        layer(side.root.ones(1, 2, requires_grad=True)).sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook:FutureWarning")
+@pytest.mark.parametrize("side", SIDES)
+def test_the_older_backward_hook_of_all_modules(side: Side) -> None:
+    nn, seen = side.root.nn, []
+    tables = nn.modules.module
+    handle = tables.register_module_backward_hook(lambda m, *grads: seen.append(type(m).__name__))
+    layer = nn.Sigmoid()  # PyTorch does not keep it alive for its hooks
+    layer(side.root.ones(2, requires_grad=True)).sum().backward()
+    handle.remove()
+    layer(side.root.ones(2, requires_grad=True)).sum().backward()
+    assert seen == ["Sigmoid"]

@@ -39,6 +39,7 @@ class Seen:
         letters: the smallest lettering of each picture.
         outside: what sticks out of the page, is cut off, or lies on the foot of the page.
         covered: what the page's number or the arrows lie on.
+        last: the text of its last paragraph, if nothing comes below that.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Seen:
     outside: list[str] = field(default_factory=list)
     covered: list[str] = field(default_factory=list)
     notes: int = 0
+    last: str = ""
     share: float = 0.0
 
 
@@ -101,7 +103,7 @@ _MEASURE = """
     const seen = {
       number: at + 1, title: heading ? heading.textContent.trim() : '',
       code: [], letters: [], outside: [], covered: [],
-      notes: said ? said.textContent.trim().length : 0, share: 0
+      notes: said ? said.textContent.trim().length : 0, last: '', share: 0
     };
     const foot = [...document.querySelectorAll('.slide-number, .controls button')]
       .filter(one => getComputedStyle(one).visibility !== 'hidden')
@@ -131,6 +133,10 @@ _MEASURE = """
       if (by > 2) seen.outside.push(`${name} ${side} by ${Math.round(by)}px`);
       if (foot.some(one => meet(one, box))) seen.covered.push(name);
     }
+    const shown = [...slide.querySelectorAll('p, li, pre, table, svg, img, canvas, button')]
+      .filter(one => !one.closest('aside.notes') && one.getBoundingClientRect().height);
+    const end = shown.pop();
+    if (end && (end.tagName === 'P' || end.tagName === 'LI')) seen.last = end.textContent.trim();
     seen.share = (low - area.top) / area.height;
     pages.push(seen);
   }

@@ -72,6 +72,14 @@ def test_a_green_answer_becomes_a_file(session: SimpleNamespace) -> None:
         names.Nonsense  # noqa: B018
 
 
+def test_a_file_imports_what_the_files_before_it_define(session: SimpleNamespace) -> None:
+    for name in ("embedding", "norm", "attention", "gpt"):
+        solve(session, name)
+    text = (package.folder() / "gpt.py").read_text()
+    assert "from mytorch.attention import Attention" in text
+    assert text.count("class ") == 1
+
+
 def test_the_folder_is_a_package_without_the_course(session: SimpleNamespace) -> None:
     for name in package.FILES:
         solve(session, name)
@@ -102,6 +110,22 @@ def test_references_are_files_on_their_own(name: str) -> None:
     compile(text, name, "exec")
     assert "course" not in text.split('"""', 2)[2]
     assert "toytorch" not in text.split('"""', 2)[2]
+
+
+@pytest.mark.parametrize("name", ["module", "conv", "attention", "gpt"])
+def test_any_file_can_be_the_first_that_is_imported(name: str) -> None:
+    """Reading its exercise reads the chapter, whose other exercises import this file as well."""
+    function = package.exercise_of(name).function
+    lines = [
+        f"import course, sys; from mytorch.{name} import {function}",
+        "from course import registry; registry.all_exercises()",
+        f"assert sys.modules['mytorch.{name}'].{function} is {function}",
+        f"from course import package; assert '{name}' in package.stand_ins()",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow

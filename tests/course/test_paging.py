@@ -74,3 +74,9 @@ def test_a_prompt_ends_where_the_page_does() -> None:
     assert 2 < len(kept) < 9
     assert Page(TITLE, [Unit(kept)]).taken(SIZES[-1]) <= TALL
     assert fitting(TITLE, blocks[:2], last) == blocks[:2]
+
+
+def test_a_prompt_does_not_end_with_what_announces_something_left_out() -> None:
+    blocks = [Prose("<p>", source="word " * 60), Prose("<p>", source="All of these:"),
+              *(Prose("<p>", source="word " * 400) for _ in range(3))]  # fmt: skip
+    assert fitting(TITLE, blocks, blocks[0]) == [blocks[0], blocks[0]]

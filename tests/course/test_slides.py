@@ -104,6 +104,17 @@ def test_every_page_has_a_title_of_its_own(chapter: Chapter, shown: dict[str, De
 
 @pytest.mark.browser
 @chapters
+def test_what_a_page_announces_is_on_the_slides(chapter: Chapter, shown: dict[str, Deck]) -> None:
+    """After a colon something comes, on this page or on the next one with its title."""
+    pages = shown[chapter.stem].pages
+    for page, after in zip(pages, [*pages[1:], None], strict=True):
+        if page.last.endswith(":"):
+            title = re.sub(r" \(\d+\)$", "", page.title)
+            assert after is not None and after.title.startswith(title), page
+
+
+@pytest.mark.browser
+@chapters
 def test_every_page_has_notes(chapter: Chapter, shown: dict[str, Deck]) -> None:
     without = [one.title for one in shown[chapter.stem].pages if one.notes < 40]
     assert without == []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 
 import pytest
 
 from course import registry
-from course.judge import judge
+from course.judge import Verdict, judge
 from course.panel import text
 from tests.course.wrong import Wrong, all_wrong
 
@@ -36,22 +37,34 @@ def _is_mutant(answer: Wrong) -> bool:
 OTHERS = [answer for answer in WRONG if not _is_mutant(answer)]
 
 
+@functools.cache
+def verdict_on(answer: Wrong) -> Verdict:
+    """What the checks say, asked once a session."""
+    return judge(registry.exercise(answer.exercise), answer.value)
+
+
+def _named(answer: Wrong) -> bool:
+    """Whether the panel says which misconception it is, or that the answer is borrowed."""
+    verdict = verdict_on(answer)
+    return verdict.mutant is not None or any(o.kind == "borrowed" for o in verdict.outcomes)
+
+
 @pytest.mark.parametrize("answer", WRONG, ids=lambda answer: f"{answer.exercise}: {answer.label}")
 def test_a_wrong_answer_is_red(answer: Wrong) -> None:
-    verdict = judge(registry.exercise(answer.exercise), answer.value)
+    verdict = verdict_on(answer)
     assert verdict.state == "red", text(verdict)
     assert all(outcome.kind != "broken" for outcome in verdict.outcomes), text(verdict)
 
 
-@pytest.mark.parametrize("number", sorted({registry.exercise(w.exercise).chapter for w in WRONG}))
-def test_half_of_them_are_named(number: int) -> None:
-    own = [w for w in WRONG if registry.exercise(w.exercise).chapter == number]
-    verdicts = [judge(registry.exercise(w.exercise), w.value) for w in own]
-    named = [v.mutant is not None or v.failure.kind == "borrowed" for v in verdicts if v.failure]
-    told = sum(bool(v.diagnosis) for v in verdicts)
-    said = f"chapter {number:02d}: {len(own)} wrong answers, {sum(named)} named, {told} diagnosed"
+@pytest.mark.parametrize("number", sorted({registry.exercise(w.exercise).chapter for w in OTHERS}))
+def test_half_of_those_that_are_no_mutants_are_named_or_diagnosed(number: int) -> None:
+    """A copy of a mutant is always named, so it does not count here."""
+    own = [w for w in OTHERS if registry.exercise(w.exercise).chapter == number]
+    named = [w for w in own if _named(w)]
+    told = [w for w in own if not _named(w) and verdict_on(w).diagnosis]
+    said = f"chapter {number:02d}: of {len(own)}, {len(named)} named, {len(told)} diagnosed"
     print(said)
-    assert 2 * sum(named) >= len(own), said
+    assert 2 * (len(named) + len(told)) >= len(own), said
 
 
 def test_every_exercise_has_five_that_are_no_mutants() -> None:

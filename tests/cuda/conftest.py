@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,11 +9,17 @@ from typing import Any
 import pytest
 
 from tests.cuda import cupy_stand_in
-from toytorch.backends import base
+from tests.oracle import GPU
+from toytorch.backends import base, cupy_rows
 from toytorch.backends.cupy import CupyBackend
 from toytorch.core import random
+from toytorch.core.op import registry
 
-GPU = bool(os.environ.get("TOYTORCH_TEST_GPU"))  # set by `python3 -m course test --gpu`
+
+def forget(xp: Any) -> None:
+    """Lets ops find their kernels anew: the stand-in is one module, with formulas or without."""
+    for op in registry.values():
+        op._kernels.pop(xp, None)
 
 
 @contextmanager
@@ -23,12 +28,15 @@ def pretended(formulas: bool) -> Iterator[Any]:
     before = base.of_kind("cuda")
     backend = CupyBackend(cupy_stand_in.made())
     if not formulas:
-        del backend.kernels["formula"]
+        for name in ("formula", *cupy_rows.TABLE):
+            del backend.kernels[name]
     base.register("cuda", backend)
+    forget(backend.xp)
     try:
         yield backend
     finally:
         base.register("cuda", before)
+        forget(backend.xp)
         random.forget("cuda")
 
 

@@ -116,7 +116,7 @@ CASES = {
     ),
     "division and remainder of C": elementwise(
         "out[i] = x[i] / 7 * 1000 + x[i] % 7;", K,
-        lambda: np.fix(K / 7) * 1000 + np.fmod(K, 7), "int",
+        lambda: np.trunc(K / 7) * 1000 + np.fmod(K, 7), "int",
     ),
     "unsigned wraps around": elementwise(
         "unsigned v = x[i]; v ^= v << 13; v ^= v >> 17; v ^= v << 5; out[i] = v * 2654435761u;", U,

@@ -75,6 +75,10 @@ class MemoryPointer:
     def __add__(self, other: int) -> MemoryPointer:
         return MemoryPointer(self.mem, self.ptr - self.mem.ptr + int(other))
 
+    def copy_from_device_async(self, src: MemoryPointer, size: int, stream: Any = None) -> None:
+        if size:
+            ctypes.memmove(self.ptr, src.ptr, size)
+
 
 class Flags:
     """What `flags` of a CuPy array tells: three things."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.ops.records import REGISTRY, TESTED, has_inplace, report
+from tests.ops.records import REGISTRY, TESTED, has_inplace, report, undefined
 from tests.ops.samples.base import Sample, supported
 from tests.ops.test_forms import _inplace, _out, accepts_out, overlaps, takes_tensor
 from tests.ops.test_gradients import SLACK, differentiable, first, second
@@ -66,6 +66,8 @@ def test_forward(name: str) -> None:
     entry, failures = TESTED[name], []
     samples = supported(entry)
     for sample in samples:
+        if undefined(name, sample):
+            continue
         want, _ = attempt(run, ORACLE, entry.function(ORACLE), sample)
         got, failure = attempt(run, CUDA, entry.function(CUDA), sample)
         if failure:
@@ -156,7 +158,7 @@ def test_out(name: str) -> None:
 def test_every_record_runs(device: Any) -> None:
     """Which records have run their kernel over CuPy's functions, forward and backward."""
     for op in REGISTRY.values():
-        op._kernels.pop(id(device.xp), None)
+        op._kernels.pop(device.xp, None)
     for name, entry in TESTED.items():
         samples = supported(entry)
         every = len(entry.covers) > 4 or name == "unique"
@@ -166,7 +168,7 @@ def test_every_record_runs(device: Any) -> None:
             attempt(first, CUDA, entry.function(CUDA), sample)
     idle = {
         name for name, op in REGISTRY.items()
-        if id(device.xp) not in op._kernels and op.kind not in ("create", "composite")
+        if device.xp not in op._kernels and op.kind not in ("create", "composite")
     }  # fmt: skip
     print(sorted(idle))
     assert not idle - IDLE, sorted(idle - IDLE)

@@ -429,6 +429,26 @@ def test_mended_it_is_silent(name: str) -> None:
         PROGRAMS[name](torch.cuda.Stream(), fixed=True)
 
 
+def test_memory_given_out_again_is_not_free_for_other_streams() -> None:
+    """A kernel of the first stream may still write to it, for the tensor that had it before."""
+    for waits in (False, True):
+        with torch.cuda.simulate(races="list") as sim:
+            side = torch.cuda.Stream()
+            x = torch.ones(1000, device="cuda")
+            torch.cuda.synchronize()
+            old = x * 2
+            address = old.data_ptr()
+            del old
+            new = torch.empty(1000, device="cuda")
+            assert new.data_ptr() == address
+            if waits:
+                side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                new.fill_(3)
+            assert len(sim.races) == (not waits)
+            assert all("which a tensor had before" in str(race) for race in sim.races)
+
+
 def test_how_a_race_is_told() -> None:
     for how in ("warn", "error"):
         with torch.cuda.simulate(devices=2, races=how):

@@ -50,6 +50,28 @@ def test_the_same_program_takes_the_same_time() -> None:
     assert times[0] == times[1]
 
 
+def test_simulations_nest_as_their_blocks_do(sim: Any) -> None:
+    x = torch.ones(3, device="cuda")
+    with torch.cuda.simulate(model="H100"):
+        assert torch.cuda.get_device_name() == "H100 (simulated)"
+    assert torch.cuda.get_device_name() == "V100 (simulated)"
+    assert (x * 2).tolist() == [2.0, 2.0, 2.0]
+    assert torch.ones(3).pin_memory().is_pinned()
+
+
+@pytest.mark.parametrize("name", ["nonzero", "mask", "masked_select"])
+def test_the_host_waits_for_a_shape(sim: Any, name: str) -> None:
+    x = torch.ones(2000, 2000, device="cuda")
+    find = {"nonzero": x.nonzero, "mask": lambda: x[x > 0]}.get(name)
+    find = find or (lambda: x.masked_select(x > 0))
+    find()  # its memory is cached from now on
+    torch.cuda.synchronize()
+    x @ x  # 1460 µs
+    before = sim.now
+    find()
+    assert sim.now - before > 1000
+
+
 def test_work_is_asynchronous(sim: Any) -> None:
     x = torch.ones(4000, 4000, device="cuda")
     torch.cuda.synchronize()

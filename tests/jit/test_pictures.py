@@ -66,6 +66,40 @@ def test_passes_step_by_step() -> None:
         viz.passes(lambda x: x @ x, torch.ones(2, 2))
 
 
+def branching(x: Any, y: Any) -> Any:
+    z = x * y
+    if z.sum() > 0:
+        z = z * 2
+    return torch.tanh(z)
+
+
+def test_a_trace_step_by_step() -> None:
+    steps = viz.trace_steps(branching, torch.ones(3), torch.ones(3))
+    assert [caption.split()[1] for caption in steps.captions[1:-1]] == ["2", "4", "5"]
+    said = texts(re.search(r"<svg.*?</svg>", steps.html, re.DOTALL).group())  # type: ignore[union-attr]
+    assert {"the program", "the graph", "z = z * 2", "%0 = mul(%x, %y)"} <= set(said)
+    other = viz.trace_steps(branching, -torch.ones(3), torch.ones(3))
+    assert len(other) == len(steps) - 1  # line 4 did not run
+
+
+def test_a_run_step_by_step() -> None:
+    steps = viz.run_steps(torch.jit.script(loop), torch.ones(2), 2)
+    assert steps.captions[0] == "The inputs are entered."
+    turns = [caption for caption in steps.captions if caption.startswith("Turn")]
+    assert turns == ["Turn 0 begins.", "Turn 1 begins."]
+    expected = viz.compiler.text_steps.value_text(loop(torch.ones(2), 2))
+    assert steps.captions[-1] == f"The result is {expected}."
+
+
+def test_lines_step_by_step() -> None:
+    steps = viz.text_steps(
+        [("first", (["a"], {0}), ([], ())), ("second", (["a"], ()), (["b"], {0}))]
+    )
+    assert steps.captions == ["first", "second"] and steps.png(1)
+    with pytest.raises(ValueError, match="one frame"):
+        viz.text_steps([])
+
+
 def test_kernels_in_all_languages() -> None:
     shown = viz.kernel_sources(f, torch.ones(4, 3))
     assert len(shown) == 1 and "tanh" in repr(shown)
@@ -92,6 +126,7 @@ def test_bytes_moved() -> None:
         f"viz.ir({FUNCTION}, torch.ones(4, 3)).svg.encode()",
         f"viz.passes({FUNCTION}, torch.ones(4, 3)).html.encode()",
         f"viz.traffic({FUNCTION}, torch.ones(4, 3)).svg.encode()",
+        f"viz.run_steps(torch.jit.trace({FUNCTION}, torch.ones(4, 3)), torch.ones(4, 3)).html.encode()",
         f"viz.kernel_sources({FUNCTION}, torch.ones(4, 3)).html.encode()",
     ],
 )

@@ -31,9 +31,11 @@ KERNELS = [f"tests/kernels/test_{name}.py" for name in (
     "tests/loops/test_elementwise.py", "tests/loops/test_loops.py", "tests/loops/test_vectors.py",
     "tests/ops/test_one_pass.py"]  # fmt: skip
 OPS = ["tests/ops/test_gradients.py::test_first"]
+DRAWS = ["tests/core/test_generators.py"]
 # Level, side, whether kernels are written for 512 bits all the same, the suites.
 RUNS = [("native", "end", False, KERNELS), ("native", "start", False, KERNELS[:-3]),
-        ("native", "end", True, KERNELS), ("native", "end", False, OPS)] + [
+        ("native", "end", True, KERNELS), ("native", "end", False, OPS),
+        ("native", "end", False, DRAWS), ("native", "start", False, DRAWS)] + [
     (level, "start", False, KERNELS) for level in processor.levels()[:-1]]  # fmt: skip
 
 

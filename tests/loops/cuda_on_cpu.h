@@ -42,6 +42,10 @@ static float __int_as_float(int x) { float y; std::memcpy(&y, &x, 4); return y; 
 static int __float_as_int(float x) { int y; std::memcpy(&y, &x, 4); return y; }
 static double __longlong_as_double(long long x) { double y; std::memcpy(&y, &x, 8); return y; }
 static float rsqrtf(float x) { return 1 / sqrtf(x); }
+static double rsqrt(double x) { return 1 / sqrt(x); }
+#define __sincosf card_sincosf  // glibc has one of its own
+static void __sincosf(float x, float* s, float* c) { *s = sinf(x), *c = cosf(x); }
+static void sincospi(double x, double* s, double* c) { *s = sin(M_PI * x), *c = cos(M_PI * x); }
 static void begin() {
     body();
     wait(DONE);

@@ -6,7 +6,8 @@ import importlib
 from typing import Any
 
 from tests.ops.samples import ENTRIES, Entry
-from tests.oracle import ORACLE, SELFTEST, SUBJECT, attempt, devices, names, torch, tt
+from tests.ops.samples.base import Sample
+from tests.oracle import GPU, ORACLE, SELFTEST, SUBJECT, attempt, devices, names, torch, tt
 
 # The op records: name -> Op. PyTorch, tested as itself, has none.
 REGISTRY: dict[str, Any] = (
@@ -72,3 +73,12 @@ def report(failures: list[str], tried: int) -> None:
     """Fail with the first few failures and their number."""
     shown = "\n  ".join(failures[:5])
     assert not failures, f"{len(failures)} of {tried} samples\n  {shown}"
+
+
+def undefined(name: str, sample: Sample) -> bool:
+    """Whether a card may write any of several values to one place, as PyTorch says it may."""
+    if not GPU or name not in ("setitem", "__setitem__"):
+        return False
+    index = sample.args[1] if isinstance(sample.args[1], tuple) else (sample.args[1],)
+    places = [i for i in index if getattr(i, "dtype", None) is torch.int64]
+    return any(len(i.unique()) < i.numel() for i in places)

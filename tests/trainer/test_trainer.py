@@ -296,7 +296,8 @@ def test_two_optimizers_by_hand():
     run.fit(model, loaders()[0])
     assert run.global_step == 10
     changed = [not torch.equal(a, b) for a, b in zip(before, model.parameters())]
-    assert changed == [True, True, False, False, True, True]  # batch norm belongs to neither
+    del changed[1]  # a bias in front of a batch norm: its gradient is nothing but rounding
+    assert changed == [True, False, False, True, True]  # batch norm belongs to neither
 
 
 def step_of(result, **more):

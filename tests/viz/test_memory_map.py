@@ -177,7 +177,9 @@ def test_blocks_stand_at_their_addresses() -> None:
     pool.free(a)
     steps = viz.memory_map(pool.snapshot())
     last = len(steps) - 1
-    boxes = {s.tip: s for s in seen(steps, last) if isinstance(s, Rect) and " at 0x" in s.tip}
+    boxes = {
+        s.tip: s for s in seen(steps, last) if isinstance(s, Rect) and " at address 0x" in s.tip
+    }
     frees = sorted((s for tip, s in boxes.items() if tip.startswith("free")), key=lambda s: s.x)
     assert len(frees) == 2 and all(s.hatch for s in frees)  # what was freed, and what was split off
     large = next(s for tip, s in boxes.items() if "line 2" in tip)
@@ -186,7 +188,7 @@ def test_blocks_stand_at_their_addresses() -> None:
     assert large.w / small.w == pytest.approx((10 * MIB - 512) / (2 * MIB), rel=1e-3)
     assert small.x - large.x == pytest.approx(large.w, rel=1e-3)
     assert boxes[large.tip].tip == (
-        "10 MB at 0x7f0000500000; net.py line 2 in forward; lives from event 2 to its end"
+        "10 MB at address 0x7f0000500000; net.py line 2 in forward; lives from event 2 to its end"
     )
     before = [s.tip for s in seen(steps, 2) if isinstance(s, Rect)]
     assert any("line 1" in tip for tip in before) and not any("line 2" in tip for tip in before)

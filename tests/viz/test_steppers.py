@@ -51,6 +51,7 @@ def _walks() -> Any:
 MAKERS: dict[str, Callable[[], Any]] = {
     "BackwardSteps": _backward,
     "BoundarySteps": _boundary,
+    "CacheSteps": lambda: viz.cache_steps((2, 4), [(0, 0), (1, 0), (0, 1)]),
     "KernelSteps": _kernel,
     "LoaderSteps": lambda: viz.loader_steps([3, 1, 1]),
     "MemorySteps": lambda: viz.memory_map(training(1).snapshot(), limit=9),
@@ -58,6 +59,12 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "ProgramSteps": lambda: viz.program_steps("x = torch.ones(2)\nx.mul_(2)"),
     "SecantSteps": lambda: viz.secants(lambda x: x**3, 2.0, [1.0, 0.1]),
     "SignalSteps": lambda: viz.signal({"a net": nn.Sequential(nn.Linear(4, 4))}, torch.ones(8, 4)),
+    "SpanSteps": lambda: viz.span_steps(
+        {"traceEvents": [{"name": "a", "ph": "X", "ts": 0, "dur": 2}]}
+    ),
+    "TextSteps": lambda: viz.text_steps(
+        [(f"x is {n}.", ([f"x = {n}"], {0}), ([f"x: {n}"], {0})) for n in range(3)]
+    ),
     "WalkSteps": _walks,
 }
 

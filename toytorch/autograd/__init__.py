@@ -16,10 +16,12 @@ from toytorch.autograd.modes import (
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
-from toytorch.core.tensor import Tensor as Variable
+from toytorch.autograd.variable import Variable
 
 __all__ = [
     "Engine",
@@ -41,8 +43,15 @@ __all__ = [
     "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
+
+
+def variable(*args: object, **kwargs: object) -> None:
+    """Raises RuntimeError: `torch.tensor` makes tensors. The module of this name has `Variable`."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy import ndarray, ones
+from numpy import ndarray, ones, prod
 
 from toytorch.autograd import engine as engines
+from toytorch.autograd.graph import GradientEdge
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.ops.creation.create import ones_like
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    """The values of one tensor or edge, or of several in any iterable."""
+    one = (
+        value is None or isinstance(value, (Tensor, GradientEdge)) or not hasattr(value, "__iter__")
+    )
+    return (value,) if one else tuple(value)
+
+
+def _tensors(inputs: Any) -> list[Any]:
+    """Inputs as tensors: edges by tensors whose gradients arrive there."""
+    return [t.tensor() if isinstance(t, GradientEdge) else t for t in _tuple(inputs)]
 
 
 def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tuple[Any, Tensor]]:
@@ -23,6 +33,9 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
     if len(grads) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
     for i, (tensor, grad) in enumerate(zip(tensors, grads)):
+        if isinstance(tensor, GradientEdge):
+            roots.append(root_at(tensor, grad))
+            continue
         if not isinstance(tensor, Tensor):
             raise TypeError(f"element {i} of tensors must be a Tensor, not {type(tensor).__name__}")
         if grad is None:
@@ -64,6 +77,17 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
     return roots
 
 
+def root_at(place: GradientEdge, grad: Tensor | None) -> tuple[Any, Tensor]:
+    """The edge of a place in the graph, and the gradient to start from."""
+    target = place.tensor()
+    if grad is None:
+        shape, dtype = place.node.meta
+        if prod(shape) != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        grad = wrap(ones(shape, dtype.numpy), dtype)
+    return target._grad_edge or target, grad
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -84,7 +108,7 @@ def backward(
     tensor([3., 3.])
     """
     if inputs is not None:
-        inputs = list(_tuple(inputs))
+        inputs = _tensors(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         for tensor in inputs:
@@ -127,7 +151,7 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads="
             "True, but got: allow_unused=False."
         )
-    inputs = _tuple(inputs)
+    inputs = _tensors(inputs)
     roots = make_roots(_tuple(outputs), grad_outputs, create_graph)
     for tensor in inputs:
         if not isinstance(tensor, Tensor):

@@ -72,7 +72,12 @@ class Level:
                     return True
                 continue
             t = self.get(a)
-            if t is not None and np.may_share_memory(t._array, tangent._array):
+            if t is None:
+                continue
+            if t.is_sparse or tangent.is_sparse:  # they have no memory to compare
+                if t._array is tangent._array:
+                    return True
+            elif np.may_share_memory(t._array, tangent._array):
                 return True
         return False
 
@@ -328,6 +333,13 @@ def exit_dual_level(*, level: Level | int | None = None) -> None:
         )
     _level.__exit__()
     _level = None
+
+
+def __getattr__(name: str) -> int:
+    """`_current_level`, which PyTorch's programs ask for: 0 inside a level, -1 outside."""
+    if name == "_current_level":
+        return -1 if _level is None else 0
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class dual_level(Mode):

@@ -198,7 +198,8 @@ def check(
                 "of double precision floating point or complex. ",
                 stacklevel=4,
             )
-        if any(s == 0 and n > 1 for n, s in zip(x.shape, x.stride())):
+        held = x._values() if x.is_sparse else x
+        if any(s == 0 and n > 1 for n, s in zip(held.shape, held.stride())):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only "
                 "supports inputs that are non-overlapping to be able to compute the "

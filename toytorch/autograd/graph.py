@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
+
+from numpy import empty
 
 from toytorch.core.inplace import bump
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
-from toytorch.facts.node import AccumulateGrad, Handle, Node, as_function
+from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function
 
 __all__ = [
     "AccumulateGrad",
@@ -90,12 +92,21 @@ def disable_saved_tensors_hooks(error_message: str) -> Any:
         state.local.no_saved_hooks = before
 
 
-class GradientEdge(tuple[Any, int]):
-    """A place in the graph: (node, output_nr)."""
+class GradientEdge(NamedTuple):
+    """A place in the graph: a result of a node. `ownership_token` keeps alive what it needs."""
 
-    __slots__ = ()
-    node = property(lambda self: self[0])
-    output_nr = property(lambda self: self[1])
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+    def tensor(self) -> Tensor:
+        """A tensor whose gradient arrives here: the leaf, or one without elements of its own."""
+        if isinstance(self.node, AccumulateGrad):
+            return self.node.variable
+        made = wrap(empty(0), self.node.meta[1])
+        made._requires_grad = True
+        made._grad_edge = Output(self.node, self.output_nr) if self.node.many else self.node
+        return made
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -105,7 +116,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not "
             "require gradients"
         )
-    return GradientEdge(as_function(tensor if tensor._grad_edge is None else tensor._grad_edge))
+    return GradientEdge(*as_function(tensor if tensor._grad_edge is None else tensor._grad_edge))
 
 
 def increment_version(tensor: Any) -> None:

@@ -141,3 +141,22 @@ class inference_mode(Mode):
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside `inference_mode`."""
     return bool(state.local.inference)
+
+
+class set_multithreading_enabled:
+    """Whether a backward pass may use several threads. This engine uses one, so nothing changes."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before = state.local.multithreading
+        state.local.multithreading = bool(mode)
+
+    def __enter__(self) -> None:
+        """The mode is set since this object was made."""
+
+    def __exit__(self, *exc: object) -> None:
+        state.local.multithreading = self.before
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` was told."""
+    return bool(state.local.multithreading)

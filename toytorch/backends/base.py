@@ -8,9 +8,96 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, ArrayModule
+
+
+class RandomSource(Protocol):
+    """A stream of random numbers, which ops draw from `count` at a time into flat arrays.
+
+    `type` is the type of the results: float32 or float64, or one of two bytes, whose numbers are
+    given in float32.
+    """
+
+    @property
+    def seed(self) -> int:
+        """Where the stream started."""
+        ...
+
+    place: Any  # where it is, for as long as the source lives
+
+    def get_state(self) -> bytes:
+        """Where it is, for any time and process."""
+        ...
+
+    def set_state(self, state: bytes) -> None:
+        """Goes to a place that `get_state` gave."""
+        ...
+
+    def uniform(self, count: int, type: npt.DTypeLike, low: float = 0.0, high: float = 1.0) -> Any:
+        """Numbers in [low, high)."""
+        ...
+
+    def normal(
+        self,
+        count: int,
+        type: npt.DTypeLike,
+        mean: float = 0.0,
+        std: float = 1.0,
+        rows: bool = True,
+    ) -> Any:
+        """Normal numbers; `rows` says that they fill memory without gaps."""
+        ...
+
+    def integers(self, count: int, low: int, high: int) -> Any:
+        """Integers (int64) in [low, high)."""
+        ...
+
+    def whole(self, count: int, limit: int, wide: bool) -> Any:
+        """Integers in [0, limit), of 64 bits each if `wide`."""
+        ...
+
+    def below(self, count: int, chance: Any) -> Any:
+        """Truth values, each with a chance: a number, or an array of `count` of them."""
+        ...
+
+    def factors(self, count: int, type: npt.DTypeLike, p: float) -> Any:
+        """0 with probability p, else 1/(1 - p)."""
+        ...
+
+    def exponential(self, count: int, rate: float = 1.0) -> Any:
+        """Times between events that come at a rate (float64)."""
+        ...
+
+    def cauchy(self, count: int, median: float, sigma: float) -> Any:
+        """Numbers of Cauchy's distribution (float64)."""
+        ...
+
+    def log_normal(self, count: int, mean: float, std: float) -> Any:
+        """Numbers whose logarithms are normal (float64)."""
+        ...
+
+    def geometric(self, count: int, p: float) -> Any:
+        """Numbers of trials up to the first success (float64)."""
+        ...
+
+    def permutation(self, n: int) -> Any:
+        """The numbers 0 … n - 1 in random order."""
+        ...
+
+    def poisson(self, rate: Any) -> Any:
+        """Counts of events with the rates given."""
+        ...
+
+    def binomial(self, count: Any, chance: Any) -> Any:
+        """How many of so many trials succeed, with the chances given."""
+        ...
+
+    def gamma(self, shape: Any) -> Any:
+        """Numbers of the gamma distribution (float64) with the shapes given, none below 0."""
+        ...
 
 
 class Backend(Protocol):
@@ -70,9 +157,8 @@ class Backend(Protocol):
         """A view of `flat` with strides and offset in elements; bounds were checked before."""
         ...
 
-    def generator(self, seed: int) -> Any:
-        """A source of random numbers: NumPy's methods, `seed`, and `get_state` and `set_state`, whose
-        states are bytes."""
+    def generator(self, seed: int) -> RandomSource:
+        """A new source of random numbers."""
         ...
 
     def synchronize(self) -> None:
@@ -142,6 +228,11 @@ def attempt(xp: Any, name: str, *args: Any) -> Any:
     return None if kernel is None else kernel(*args)
 
 
+def offers(xp: ArrayModule, name: str) -> bool:
+    """Whether there is a kernel of that name for arrays of a module."""
+    return name in _kernels.get(xp.__name__, ())
+
+
 def named(xp: ArrayModule, name: str) -> Any:
     """A function of the module by its name, or the backend's own where the module's lacks types."""
     return _kernels.get(xp.__name__, {}).get(f"own {name}") or getattr(xp, name)
@@ -175,6 +266,12 @@ def reduceat(xp: ArrayModule, name: str, rows: Array, starts: Array) -> Any:
     """`ufunc.reduceat`: runs of rows joined, given where each run starts."""
     made = attempt(xp, "reduceat", name, rows, starts)
     return getattr(xp, name).reduceat(rows, starts, 0) if made is None else made
+
+
+def solve(xp: ArrayModule, a: Array, b: Array) -> Any:
+    """`linalg.solve`: X of AX = B for batches of matrices that broadcast."""
+    made = attempt(xp, "solve", a, b)
+    return xp.linalg.solve(a, b) if made is None else made
 
 
 HOST: dict[str, str] = {}  # kernels that compute on the host, and why

@@ -20,6 +20,23 @@ class _Never:
     """The class of no array: stands for CuPy's until CuPy is there."""
 
 
+class _Current:
+    """A device as the current one, where errors have PyTorch's words."""
+
+    def __init__(self, backend: CupyBackend, index: int | None) -> None:
+        self.backend, self.device = backend, backend.xp.cuda.Device(index)
+
+    def __enter__(self) -> None:
+        self.device.__enter__()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.device.__exit__(kind, error, trace)
+        if isinstance(error, Exception):
+            said = cupy_kernels.translated(self.backend, error)
+            if said is not error:
+                raise said from error
+
+
 class CupyBackend:
     """Op kernels run CuPy's versions of NumPy's functions on CuPy arrays."""
 
@@ -86,7 +103,7 @@ class CupyBackend:
                 f"CUDA error: invalid device ordinal: {where} was asked for, and "
                 f"there are {self.device_count()} devices"
             )
-        return self.xp.cuda.Device(index)
+        return _Current(self, index)
 
     def strict(self) -> Any:
         """A context in which CuPy's decompositions raise LinAlgError, as NumPy's do."""
@@ -134,11 +151,13 @@ class CupyBackend:
         return self.xp.ndarray(tuple(shape), flat.dtype, pointer, [s * step for s in strides])
 
     def generator(self, seed: int) -> Any:
-        from toytorch.backends.philox import PhiloxGenerator  # loaded where there is a card only
+        # Loaded where there is a card only.
+        from toytorch.backends.numpy_draws import NumpyDraws
+        from toytorch.backends.philox import PhiloxGenerator
 
         card = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
         threads = int(card["multiProcessorCount"]) * int(card["maxThreadsPerMultiProcessor"])
-        return PhiloxGenerator(self.xp, seed, threads)
+        return NumpyDraws(self.xp, PhiloxGenerator(self.xp, seed, threads))
 
     def is_pinned(self, array: Any) -> bool:
         """Whether the memory of a host array is pinned."""

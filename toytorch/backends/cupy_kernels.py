@@ -2,6 +2,8 @@
 
 CuPy's ufuncs have `accumulate` and `reduceat` for sums and products only, and `at` where CUDA has
 an atomic operation of the type: not for products, not for narrow integers or complex numbers.
+Its atomic extremes of float64 round to float32, and those of both pass over NaN (seen on an H100,
+CuPy 14.2): extremes of floating-point numbers are those of integers in the same order.
 """
 
 from __future__ import annotations
@@ -10,6 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from toytorch.backends import cupy_rows
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.trace import AcceleratorError, OutOfMemoryError
 from toytorch.loops.formula import Formula
@@ -20,9 +25,10 @@ if TYPE_CHECKING:
 Places = Array | tuple[Array | slice, ...]
 ATOMIC = {  # the types for which CuPy's `ufunc.at` exists
     "add": ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64"),
-    "maximum": ("int32", "int64", "uint32", "uint64", "float32", "float64"),
-    "minimum": ("int32", "int64", "uint32", "uint64", "float32", "float64"),
+    "maximum": ("int32", "int64", "uint32", "uint64"),
+    "minimum": ("int32", "int64", "uint32", "uint64"),
 }
+SIGNED = {"float16": "int16", "float32": "int32", "float64": "int64"}  # of the same bits
 LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
 WIDE = {"b": "int32", "i": "int64", "u": "int64"}  # types that hold the narrow ones' values
 
@@ -49,6 +55,10 @@ def at(xp: ArrayModule, name: str, target: Array, places: Places, values: Array)
         values = xp.asarray(values)
         at(xp, name, target.real, places, values.real)
         at(xp, name, target.imag, places, values.imag)
+    elif name != "multiply" and target.dtype.name in SIGNED:
+        keys = in_order(xp, name, target)
+        at(xp, name, keys, places, in_order(xp, name, xp.asarray(values).astype(target.dtype)))
+        target[...] = from_order(keys, target.dtype)
     elif name != "multiply" and target.dtype.kind in WIDE:
         wide = target.astype(WIDE[target.dtype.kind])
         at(xp, name, wide, places, xp.asarray(values).astype(wide.dtype))
@@ -56,6 +66,26 @@ def at(xp: ArrayModule, name: str, target: Array, places: Places, values: Array)
     else:
         one_by_one(xp, name, target, places, values)
     return target
+
+
+def in_order(xp: ArrayModule, name: str, a: Array) -> Any:
+    """Integers in the order of floating-point numbers, NaN as the most extreme of all."""
+    signed = np.dtype(SIGNED[a.dtype.name])
+    limits = np.iinfo(signed)
+    most = limits.max if name == "maximum" else limits.min
+    return xp.where(xp.isnan(a), signed.type(most), turned(a.view(signed)))
+
+
+def from_order(keys: Array, type: np.dtype[Any]) -> Any:
+    """The numbers of these integers."""
+    return turned(keys).view(type)
+
+
+def turned(bits: Array) -> Any:
+    """Bits of floating-point numbers, of which more is a smaller number where the sign is set, as
+    integers in the order of the numbers; and back."""
+    limits = np.iinfo(bits.dtype)
+    return bits ^ ((bits >> (limits.bits - 1)) & bits.dtype.type(limits.max))
 
 
 def one_by_one(xp: ArrayModule, name: str, target: Array, places: Places, values: Array) -> None:
@@ -99,24 +129,63 @@ def logical(name: str) -> Callable[..., Any]:
     return function
 
 
-def formula(xp: ArrayModule, text: Formula, params: list[str], args: tuple[Any, ...]) -> Any:
-    """A formula in one kernel; None where CuPy's functions have to do it one by one."""
-    from toytorch.loops.one_kernel import OneKernel  # loaded where there is a card only
+def divide(xp: ArrayModule, x: Array, y: Array, out: Array | None = None) -> Any:
+    """A quotient; of complex numbers by 0 its parts are infinite, where CuPy's are NaN."""
+    if not any(xp.iscomplexobj(operand) for operand in (x, y)):
+        return xp.true_divide(x, y, out=out)
+    made = xp.true_divide(x, y)
+    x, zero = xp.asarray(x), xp.asarray(y) == 0
+    none = made.real.dtype.type(0)
+    made.real[...] = xp.where(zero, x.real / none, made.real)
+    made.imag[...] = xp.where(zero, x.imag / none, made.imag)
+    if out is None:
+        return made
+    out[...] = made
+    return out
 
-    if not OneKernel.serves(text):
+
+def solve(xp: ArrayModule, a: Array, b: Array) -> Any:
+    """X of AX = B for batches that broadcast, which CuPy's function wants alike."""
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a = xp.broadcast_to(a, (*batch, *a.shape[-2:]))
+    return xp.linalg.solve(a, xp.broadcast_to(b, (*batch, *b.shape[-2:])))
+
+
+def copy(xp: ArrayModule, a: Array) -> Any:
+    """A copy of elements that lie one after the other; CuPy's own takes twice the time."""
+    if not a.flags.c_contiguous:
         return None
-    found = _one_kernel.get(text)
-    if found is None:
-        found = _one_kernel[text] = OneKernel(text, params)
-    return found(xp, *args)
+    made = xp.empty(a.shape, a.dtype)
+    made.data.copy_from_device_async(a.data, a.nbytes, xp.cuda.get_current_stream())
+    return made
+
+
+def formula(
+    xp: ArrayModule,
+    text: Formula,
+    params: list[str],
+    args: tuple[Any, ...],
+    out: Array | None = None,
+) -> Any:
+    """A formula in one kernel; None where CuPy's functions have to do it one by one."""
+    found = _one_kernel.get(text, text)
+    if found is text:
+        from toytorch.loops.one_kernel import OneKernel  # loaded where there is a card only
+
+        found = _one_kernel[text] = OneKernel(text, params) if text.known else None
+    return None if found is None else found(xp, *args, out=out)
 
 
 _one_kernel: WeakKeyDictionary[Formula, Any] = WeakKeyDictionary()
 TABLE: dict[str, Callable[..., Any]] = {
     "accumulate": accumulate,
     "at": at,
+    "copy": copy,
+    **cupy_rows.TABLE,
     "formula": formula,
     "reduceat": reduceat,
+    "solve": solve,
+    "own divide": divide,
     **{f"own {name}": logical(name) for name in LOGICAL},
 }
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import ctypes
-import functools
+import importlib
 import os
 import sys
 import warnings
@@ -18,6 +17,12 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
 from toytorch.kernels.table import KERNELS
 
+# Sources of random numbers, by name: module and class. They are imported with the first number.
+GENERATORS = {
+    "mt19937": ("toytorch.backends.mt19937", "MersenneGenerator"),
+    "pcg64": ("toytorch.backends.pcg64", "HashedDraws"),
+}
+
 
 class NumpyBackend:
     """Op kernels run NumPy functions on NumPy arrays."""
@@ -28,6 +33,7 @@ class NumpyBackend:
     array_type: type = np.ndarray
 
     kernels = KERNELS
+    generators = "mt19937"  # a key of GENERATORS: what new streams of random numbers are
 
     def is_available(self) -> bool:
         return True
@@ -74,40 +80,11 @@ class NumpyBackend:
         return np.ndarray(shape, flat.dtype, flat, offset * step, [s * step for s in strides])
 
     def generator(self, seed: int) -> Any:
-        return _host_generator()(seed)
+        module, name = GENERATORS[self.generators]
+        return getattr(importlib.import_module(module), name)(seed)
 
     def synchronize(self) -> None:
         """Work on the CPU is never queued, so it is always done."""
-
-
-@functools.cache
-def _host_generator() -> Any:
-    """The class of the CPU's generators: NumPy's, which is imported with the first, and its state."""
-
-    class HostGenerator(np.random.Generator):
-        def __init__(self, seed: int) -> None:
-            super().__init__(np.random.PCG64(seed))
-            self.seed = seed
-
-        def get_state(self) -> bytes:
-            """The seed and the place in the stream, as text of 256 bytes."""
-            state: Any = self.bit_generator.state
-            place = state["state"]["state"], state["state"]["inc"]
-            text = repr((self.seed, *place, state["has_uint32"], state["uinteger"]))
-            return text.encode().ljust(256)
-
-        def set_state(self, state: bytes) -> None:
-            """Goes to a place that `get_state` gave."""
-            seed, number, inc, has, value = ast.literal_eval(state.decode().strip())
-            self.seed = seed
-            self.bit_generator.state = {
-                "bit_generator": "PCG64",
-                "state": {"state": number, "inc": inc},
-                "has_uint32": has,
-                "uinteger": value,
-            }
-
-    return HostGenerator
 
 
 def extent(array: Any) -> Any:

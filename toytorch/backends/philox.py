@@ -82,10 +82,10 @@ class PhiloxGenerator:
     # -- words -------------------------------------------------------------------------------------
 
     def draw(self, kind: str, count: int) -> Any:
-        """`count` numbers of a kind: "bits32", "bits64", "uniform32", "uniform64", "normal32" or
-        "normal64"."""
+        """`count` numbers of a kind: "bits32", "bits64", "uniform32", "uniform64", "below32", "below64",
+        "normal32" or "normal64"."""
         xp, lanes = self.xp, 2 if kind.endswith("64") else 4
-        type = {"b": "uint", "u": "float", "n": "float"}[kind[0]] + kind[-2:]
+        type = ("uint" if kind.startswith("bits") else "float") + kind[-2:]
         if not count:
             return xp.empty(0, type)
         grid = min(self.blocks, -(-count // BLOCK))
@@ -126,8 +126,7 @@ class PhiloxGenerator:
 
     def random(self, size: Size = None, dtype: npt.DTypeLike = np.float64) -> Any:
         """Uniform numbers in [0, 1): cuRAND's lie in (0, 1], so 1 becomes 0."""
-        made = self.numbers("uniform", size, dtype)
-        return self.xp.where(made == 1, made.dtype.type(0), made)
+        return self.numbers("below", size, dtype)
 
     def open_uniform(self, size: Size, dtype: npt.DTypeLike = np.float64) -> Any:
         """Uniform numbers in (0, 1]."""
@@ -146,8 +145,39 @@ class PhiloxGenerator:
         return (rest.astype(np.int64) + np.int64(low)).reshape(shape)
 
     def permutation(self, n: int) -> Any:
-        """The numbers 0 … n-1 in random order: in the order of random keys."""
-        return self.xp.argsort(self.draw("bits64", n))
+        """The numbers 0 … n-1 in random order: that of random keys, of as many bits as make it
+        likely that no two are equal. Runs of equal ones are shuffled, each by a thread."""
+        xp = self.xp
+        if not n:
+            return xp.arange(0)
+        bits = min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9)))))
+        top = (1 << 32 if bits <= 32 else 1 << 64) - 1  # as many keys as the type's largest number
+        keys = self.draw("bits64", n) % np.uint64(top) & np.uint64((1 << bits) - 1)
+        order = xp.argsort(keys, kind="stable")
+        keys = keys[order]
+        self.offset, start = self.offset + 4 * -(-n // 4), self.offset // 4
+        same = np.flatnonzero(self.on_host(keys[1:] == keys[:-1]))
+        if len(same):
+            self.shuffle_runs(order, same, start)
+        return order
+
+    def shuffle_runs(self, order: Array, same: Array, start: int) -> None:
+        """Shuffles the runs of places that have a successor with an equal key."""
+        first = np.r_[True, np.diff(same) > 1]
+        for run in np.split(same, np.flatnonzero(first)[1:]):
+            begin, size = int(run[0]), len(run) + 1
+            part = self.on_host(order[begin : begin + size]).copy()
+            for k, i in enumerate(reversed(range(1, size))):
+                turn = start + k // 4
+                counter = [turn & MASK, turn >> 32, begin & MASK, begin >> 32]
+                words = philox(np, [np.uint32(c) for c in counter], self.seed)
+                r = int(words[k % 4]) % (i + 1)
+                part[[i, r]] = part[[r, i]]
+            order[begin : begin + size] = self.xp.asarray(part)
+
+    def on_host(self, array: Array) -> Any:
+        """An array of NumPy with the same elements."""
+        return array if self.xp.__name__ == "numpy" else self.xp.asnumpy(array)
 
     def standard_exponential(self, size: Size) -> Any:
         """-log of uniform numbers."""
@@ -202,6 +232,23 @@ class PhiloxGenerator:
             open_ = open_ & ~taken
         return found
 
+    def standard_gamma(self, shape: Array) -> Any:
+        """Numbers of the gamma distribution (Marsaglia and Tsang 2000), all elements at once."""
+        xp = self.xp
+        a = shape.astype(np.float64)
+        d = xp.where(a < 1, a + 1, a) - 1 / 3
+        found, open_ = xp.zeros(a.shape), a > 0
+        while bool(open_.any()):
+            x, u = self.standard_normal(a.shape), self.open_uniform(a.shape)
+            v = xp.maximum(1 + x / xp.sqrt(9 * d), 0.0) ** 3
+            taken = open_ & (v > 0)
+            bound = 0.5 * x * x + d * (1 - v + xp.log(xp.where(v > 0, v, 1.0)))
+            taken &= xp.log(u) < bound
+            found = xp.where(taken, d * v, found)
+            open_ = open_ & ~taken
+        raised = self.open_uniform(a.shape) ** (1 / xp.where(a > 0, a, 1.0))
+        return found * xp.where(a < 1, raised, 1.0)
+
     def binomial(self, n: Array, p: Array) -> Any:
         """How many of n trials succeed: trial after trial, all elements at once."""
         xp = self.xp
@@ -245,6 +292,11 @@ def uniform64(words: list[Array]) -> list[Any]:
     return [z.astype(np.float64) * TINY_DOUBLE + TINY_DOUBLE / 2 for z in wide(words)]
 
 
+def below(numbers: list[Array]) -> list[Any]:
+    """Numbers in [0, 1) from such in (0, 1]."""
+    return [np.where(x == 1, x.dtype.type(0), x) for x in numbers]
+
+
 def box_muller(size: Array, angle: Array) -> list[Any]:
     """Two normal numbers from a uniform one and an angle."""
     radius = np.sqrt(-2 * np.log(size))
@@ -277,6 +329,8 @@ KINDS = {
     "bits64": bits64,
     "uniform32": uniform32,
     "uniform64": uniform64,
+    "below32": lambda words: below(uniform32(words)),
+    "below64": lambda words: below(uniform64(words)),
     "normal32": normal32,
     "normal64": normal64,
 }

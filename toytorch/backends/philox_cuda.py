@@ -44,11 +44,14 @@ extern "C" __global__ void __launch_bounds__(256) kernel({type}* y, long long co
 NORMAL = """\
         const float turn = 0x1p-32f * 6.2831855f;
         const float r0 = sqrtf(-2 * logf(uniform(w[0]))), r1 = sqrtf(-2 * logf(uniform(w[2])));
-        const float a0 = w[1] * turn + turn / 2, a1 = w[3] * turn + turn / 2;
+        float s0, c0, s1, c1;  // by the card's own sine, as cuRAND
+        __sincosf(w[1] * turn + turn / 2, &s0, &c0);
+        __sincosf(w[3] * turn + turn / 2, &s1, &c1);
 """
 NORMAL_DOUBLE = """\
         const double r = sqrt(-2 * log(wide(w[0], w[1]) * 0x1p-53 + 0x1p-54));
-        const double a = (wide(w[2], w[3]) * 0x1p-52 + 0x1p-53) * 3.141592653589793;
+        double sine, cosine;
+        sincospi(wide(w[2], w[3]) * 0x1p-52 + 0x1p-53, &sine, &cosine);
 """
 PAIR = "(unsigned long long)w[{0}] << 32 | w[{1}]"
 
@@ -60,16 +63,23 @@ def kernel(type: str, numbers: list[str], helpers: str = "", first: str = "") ->
     return HEAD + helpers + text.replace(at, first + at)
 
 
+BELOW = """\
+template <class T> __device__ T below(T x) { return x == 1 ? 0 : x; }
+"""
+UNIFORMS = {
+    "32": [f"uniform(w[{k}])" for k in range(4)],
+    "64": [f"wide(w[{k}], w[{k + 1}]) * 0x1p-53 + 0x1p-54" for k in (0, 2)],
+}
 SOURCES = {
     "bits32": kernel("unsigned int", [f"w[{k}]" for k in range(4)]),
     "bits64": kernel("unsigned long long", [PAIR.format(0, 1), PAIR.format(2, 3)]),
-    "uniform32": kernel("float", [f"uniform(w[{k}])" for k in range(4)], UNIFORM),
-    "uniform64": kernel(
-        "double", [f"wide(w[{k}], w[{k + 1}]) * 0x1p-53 + 0x1p-54" for k in (0, 2)], WIDE
-    ),
+    "uniform32": kernel("float", UNIFORMS["32"], UNIFORM),
+    "uniform64": kernel("double", UNIFORMS["64"], WIDE),
+    "below32": kernel("float", [f"below({x})" for x in UNIFORMS["32"]], UNIFORM + BELOW),
+    "below64": kernel("double", [f"below({x})" for x in UNIFORMS["64"]], WIDE + BELOW),
     "normal32": kernel(
-        "float", ["r0 * sinf(a0)", "r0 * cosf(a0)", "r1 * sinf(a1)", "r1 * cosf(a1)"],
+        "float", ["r0 * s0", "r0 * c0", "r1 * s1", "r1 * c1"],
         UNIFORM, NORMAL,
     ),
-    "normal64": kernel("double", ["r * sin(a)", "r * cos(a)"], WIDE, NORMAL_DOUBLE),
+    "normal64": kernel("double", ["r * sine", "r * cosine"], WIDE, NORMAL_DOUBLE),
 }  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 
 
@@ -248,7 +249,7 @@ class SparseBackend:
         raise NotImplementedError(unsupported("as_strided", "SparseCPU"))
 
     def generator(self, seed: int) -> Any:
-        return np.random.Generator(np.random.PCG64(seed))
+        return base.of_device(cpu).generator(seed)
 
     def synchronize(self) -> None:
         """Work is queued by the backend of the values, if at all."""

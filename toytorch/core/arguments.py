@@ -90,3 +90,16 @@ def bound(
     if lacking:
         raise TypeError(missing(op, lacking))
     return tuple(given), out
+
+
+def given(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a caller may have written for arguments in the order of a signature: no defaults."""
+    first, more = list[Any](), dict[str, Any]()
+    for i, (argument, value) in enumerate(zip(op.schema.args, args)):
+        if value is argument.default:
+            continue
+        if argument.keyword_only or len(first) < i:
+            more[called(op, i)] = value
+        else:
+            first.append(value)
+    return tuple(first), more

@@ -118,12 +118,14 @@ def on_queue(
     plain = (
         target is None
         and op.kind == "pointwise"
-        and op.checks is None
         and op.promotion in ("default", "float")
         and dtype_of_all in (types.float32, types.float64)
+        and len(operands) == len(op.tensor_at)
         and all(t.dtype is dtype_of_all and t._array.ndim for t in operands)
         and not any(a.__class__ is complex for a in args)
     )
+    if plain and op.checks is not None:
+        op.checks(dtype_of_all, args)
 
     def kernel(*arrays: Any) -> Any:
         if plain:  # nothing to promote: as the fast path of the CPU
@@ -135,7 +137,7 @@ def on_queue(
         return compute(op, host)
 
     more: dict[str, Any] = {"waits": True} if op.data_dependent else {}
-    if op.flops is not None:
+    if op.flops is not None and op.kind != "pointwise":  # else one for each element
         more.update(flops=op.flops(*args), product=True)
     return backend.launch(op.name, kernel, tuple(bare(a) for a in args), target=target, **more)
 
@@ -317,8 +319,7 @@ def compute_pointwise(
                 if array.shape not in ((), target.shape):
                     break
             else:
-                kernel = getattr(xp, op.plain) if op.plain else op.kernel_on(xp)
-                return kernel(*ready, out=target)
+                return op.into(xp)(*ready, out=target)
         result = op.kernel_on(xp)(*arrays)
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):

@@ -13,10 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.backends.sparse import SparseArray
+from toytorch.core import arguments
 from toytorch.core.compute import compute, wrap_result
 from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
 from toytorch.core.storage import InferenceStorage
+from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import run_view
 from toytorch.core.write import refuse_grad, write_out
@@ -25,11 +27,17 @@ from toytorch.facts import state
 
 def call(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
-    if state.fast_path is not state.SLOW:
-        return run(op, args, out)
-    if state.profiler is not None:
-        return state.profiler.around(f"aten::{op.name}", args, hand_over, op, args, out)
-    return hand_over(op, args, out)
+    try:
+        if state.fast_path is not state.SLOW:
+            return run(op, args, out)
+        if state.profiler is not None:
+            return state.profiler.around(f"aten::{op.name}", args, hand_over, op, args, out)
+        return hand_over(op, args, out)
+    except (TypeError, AttributeError):
+        if foreign(args):
+            given, more = arguments.given(op, args)
+            return ask(op.function, given, **more)
+        raise
 
 
 def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.base import attempt, offers
 from toytorch.facts import syntax
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.schema import REQUIRED, Schema
@@ -85,24 +85,32 @@ class FormulaKernel:
 
     def on(self, xp: ArrayModule) -> Any:
         """The function for arrays of a module: NumPy's, or one that tries the backend's kernel."""
-        if xp is np or not self.of_floats:
-            return self.of_arrays
-        params = [a.name for a in self.schema.args]
-        defaults = tuple(a.default for a in self.schema.args)
-
-        def chosen(*args: object) -> Any:
-            made = attempt(xp, "formula", self.formula, params, (*args, *defaults[len(args) :]))
-            return self.of_arrays(*args) if made is None else made
-
-        return chosen
-
-    @property
-    def of_floats(self) -> bool:
-        """Whether it makes floating-point numbers of such, and not a mask."""
-        return self.schema.returns == ("Tensor",)
+        return (
+            self.of_arrays
+            if xp is np
+            else one_kernel(xp, self.formula, self.schema, self.of_arrays)
+        )
 
     def __call__(self, xp: ArrayModule, *args: object) -> Any:
         return self.on(xp)(*args)
+
+
+def one_kernel(
+    xp: ArrayModule, formula: Formula, schema: Schema, otherwise: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The function that tries a device's kernel for formulas before the array module's functions."""
+    if schema.returns != ("Tensor",) or not offers(xp, "formula"):
+        return otherwise
+    params = [a.name for a in schema.args]
+    defaults = tuple(a.default for a in schema.args)
+
+    def chosen(*args: object, out: Array | None = None) -> Any:
+        made = attempt(xp, "formula", formula, params, (*args, *defaults[len(args) :]), out)
+        if made is not None:
+            return made
+        return otherwise(*args) if out is None else otherwise(*args, out=out)
+
+    return chosen
 
 
 def typed_numbers(schema: Schema) -> list[str]:

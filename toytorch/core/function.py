@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core import arguments, fast_path, write
+from toytorch.core import arguments, fast_path, older_forms, write
 from toytorch.core.first_call import Generated
 from toytorch.core.op import Op, parameters
 from toytorch.core.tensor import Tensor
@@ -17,7 +17,10 @@ def make_function(op: Op) -> Any:
 
     def write() -> tuple[str, dict[str, Any]]:
         names = fast_path.names_for(op, made.function.__globals__)
-        return fast_path.write(op) or general(op, names), names
+        source = fast_path.write(op) or general(op, names)
+        if not op.older:
+            return source, names
+        return older_forms.taking(op, source), {**names, "by_older": older_forms.rearranged}
 
     name = fast_path.python_name(op)
     made = Generated(op, name, op.name, write, doc=describe(op), out=op.has_out)
@@ -114,7 +117,9 @@ def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
         f"        return inplace(op, bound(op, {values}, more, True)[0])\n"
         f"    return inplace(op, {values})\n"
     )
-    return source, names
+    if not op.older:
+        return source, names
+    return older_forms.taking(op, source, True), {**names, "by_older": older_forms.rearranged}
 
 
 def attach(op: Op) -> Any:

@@ -37,7 +37,7 @@ def check(target: Tensor, needs_grad: bool) -> None:
         kind = target._no_grad_view
         if kind:
             raise RuntimeError(kind)
-        if owner._requires_grad and owner._grad_edge is None:
+        if target._requires_grad and owner._grad_edge is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an "
                 "in-place operation."
@@ -163,9 +163,7 @@ def snapshot(target: Tensor) -> Tensor:
 
 def register_view(source: Tensor, view: Tensor) -> None:
     """Notes that `view` shows memory of `source`."""
-    owner = source._base
-    if owner is None:
-        owner = source
+    owner = source if source._base is None else source._base
     view._base = owner
     views = owner._views
     if views is None:

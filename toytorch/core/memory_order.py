@@ -7,6 +7,7 @@ its results have, and its kernel is wrapped by one of these.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +115,46 @@ def ordered(made: Array, first: Array) -> Any:
         return made
     back = sorted(range(made.ndim), key=order.__getitem__)
     return moved.copy("C").transpose(back)
+
+
+def walk(*arrays: Array) -> list[int]:
+    """The dimensions in the order in which a loop over elements of arrays of one shape goes through
+    them, the outermost first: that of memory, as PyTorch's TensorIterator finds it."""
+    shape, strides = arrays[0].shape, [a.strides for a in arrays]
+    order = list(range(len(shape)))[::-1]
+
+    def later(one: int, other: int) -> int:
+        for s in strides:
+            a, b = abs(s[one]), abs(s[other])
+            if a and b:
+                if a != b:
+                    return 1 if a > b else -1
+                if shape[one] > shape[other]:
+                    return 1
+        return 0
+
+    for i in range(1, len(order)):
+        at = i
+        for k in range(i - 1, -1, -1):
+            found = later(order[k], order[at])
+            if found > 0:
+                order[k], order[at] = order[at], order[k]
+                at = k
+            elif found < 0:
+                break
+    return order[::-1]
+
+
+def in_memory_order(draw: Callable[[int], Any], shape: tuple[int, ...], *like: Array | None) -> Any:
+    """What `draw(count)` gives, as an array whose elements are drawn in the order in which arrays of
+    that shape lie in memory; without any, in rows."""
+    made = draw(math.prod(shape))
+    first = like[0] if like else None
+    if first is None or first.ndim < 2 or first.flags.c_contiguous:
+        return made.reshape(shape)
+    order = walk(*(a for a in like if a is not None))
+    moved = made.reshape([shape[d] for d in order])
+    return moved.transpose(sorted(range(len(order)), key=order.__getitem__))
 
 
 ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of
+from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of, one_kernel
 from toytorch.core.memory_order import ORDERS
 from toytorch.core.node_class import make_node_class
 from toytorch.facts import state
@@ -71,8 +71,9 @@ class Op:
     inplace     whether there is a form that writes into its first argument
     overlap     whether that form may write where one place of memory is several elements (or a
                 function of the arguments that says so)
-    apart       what out= must have for itself: "memory", which arguments may share elsewhere, or
-                "memory and type", where the result is not cast
+    apart       whether out= must have memory of its own, which arguments may share elsewhere
+    out_type    where out= must have the result's own type: how the refusal is worded, a key of
+                `core.write.OUT_TYPES`; otherwise the result is cast
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
                 all tensors of a list, or as the kernel leaves them; reductions give rows
     words       {name: argument}: further names by which callers may give an argument
@@ -101,6 +102,7 @@ class Op:
     across      that its kernel takes arrays of different devices as they are: "always", or
                 "between" devices that differ
     host_indices  whether its indices may be on the CPU, wherever its first operand is
+    older       whether its numbers may stand among its tensors, as once (see `core.older_forms`)
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
     """
@@ -128,7 +130,8 @@ class Op:
         plain: str = "",
         variant: Any = None,
         overlap: bool = False,
-        apart: str = "",
+        apart: bool = False,
+        out_type: str = "",
         words: dict[str, str] | None = None,
         memory: str | None = None,
         amp: str = "",
@@ -145,6 +148,7 @@ class Op:
         layer: bool = False,
         across: str = "",
         host_indices: bool = False,
+        older: bool = False,
     ) -> None:
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
@@ -169,14 +173,14 @@ class Op:
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.variant = checks, variant
-        self.overlap, self.apart = overlap, apart
+        self.overlap, self.apart, self.out_type = overlap, apart, out_type
         self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
         self.batch = batch or ("elementwise" if kind == "pointwise" else "")
         self.names = names or ("reduced" if kind == "reduction" else "")
         self.fresh = fresh or kind in ("pointwise", "reduction", "random", "create")
         self.random = any(a.type.startswith("Generator") for a in self.schema.args)
         self.data_dependent, self.layer = data_dependent, layer
-        self.across, self.host_indices = across, host_indices
+        self.across, self.host_indices, self.older = across, host_indices, older
         self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int, Any] = {}
         self.tensor_at = self.schema.tensors
@@ -186,7 +190,7 @@ class Op:
         self.rules = derivatives or {}  # as they were given: functions and formulas
         for argument, d in self.rules.items():
             self._check_names(argument, () if isinstance(d, str) else parameters(d))
-        self._kernels: dict[int, Any] = {}
+        self._kernels: dict[ArrayModule, Any] = {}
         self.function: Any = None
         self.generated: list[Any] = []  # its functions (see `toytorch.core.first_call`)
         registry[self.name] = self
@@ -277,20 +281,32 @@ class Op:
 
     def kernel_on(self, xp: ArrayModule) -> Callable[..., Any]:
         """The kernel over one array module, called with arrays and plain arguments."""
-        found = self._kernels.get(id(xp))
+        found = self._kernels.get(xp)
         if found is None:
             kernel = self.kernel
             if hasattr(xp, "kernel_of"):  # sparse arrays: a table instead of an array module
                 return xp.kernel_of(self)
             if isinstance(kernel, str):
                 found = base.named(xp, kernel)
+                if xp is not np and self.formula is not None:
+                    found = one_kernel(xp, self.formula, self.schema, found)
             elif isinstance(kernel, FormulaKernel):  # any array module answers to its functions
                 found = kernel.on(xp)
             else:
                 found = functools.partial(kernel, xp)
             found = ORDERS[self.memory](found) if xp is np else base.guarded(xp, found)
-            self._kernels[id(xp)] = found
+            self._kernels[xp] = found
         return found
+
+    def into(self, xp: ArrayModule) -> Callable[..., Any]:
+        """The ufunc that the op is where its numbers have their defaults, called with `out=`."""
+        if not self.plain:
+            return self.kernel_on(xp)
+        ufunc = getattr(xp, self.plain)
+        if xp is np or self.formula is None:
+            found: Callable[..., Any] = ufunc
+            return found
+        return one_kernel(xp, self.formula, self.schema, ufunc)
 
     @contextmanager
     def using(self, **fields: Any) -> Iterator[Op]:

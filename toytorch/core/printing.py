@@ -14,6 +14,7 @@ from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array
+from toytorch.facts.package import is_ours
 
 if TYPE_CHECKING:
     from toytorch.backends.sparse import SparseArray
@@ -212,7 +213,8 @@ def sparse_body(array: SparseArray, indent: int) -> str:
 
 def tensor_repr(tensor: Tensor) -> str:
     """What `repr(tensor)` shows."""
-    prefix, suffixes = "tensor(", []
+    cls, suffixes = type(tensor), list[str]()
+    prefix = "tensor(" if cls is Tensor or is_ours(cls.__module__) else f"{cls.__name__}("
     device = tensor.device
     if device.type != "cpu":
         suffixes.append(f"device='{device}'")

@@ -15,7 +15,7 @@ facts.device            torch                          device layout memory_form
 facts.dtype             torch                          dtype finfo iinfo
 facts.size              torch                          Size
 core.random            torch                          Generator
-core.storage           torch.storage                  TypedStorage UntypedStorage
+core.storages           torch.storage                  TypedStorage UntypedStorage
 facts.node              torch.autograd.graph           Node
 facts.node              torch.utils.hooks              RemovableHandle
 facts.pytree            torch.utils._pytree            TreeSpec
@@ -33,6 +33,21 @@ jit.module             torch.jit._script              RecursiveScriptModule Scri
 jit.script.public      torch.jit                      CompilationUnit
 jit.trace              torch.jit._trace               TracingCheckError
 jit.tracer             torch.jit._trace               TracerWarning
+
+distributions.transforms.base         torch.distributions.transforms  ComposeTransform
+distributions.transforms.base         torch.distributions.transforms  IndependentTransform Transform
+distributions.transforms.base         torch.distributions.transforms  _InverseTransform
+distributions.transforms.elementwise  torch.distributions.transforms  AbsTransform AffineTransform
+distributions.transforms.elementwise  torch.distributions.transforms  CumulativeDistributionTransform
+distributions.transforms.elementwise  torch.distributions.transforms  ExpTransform PowerTransform
+distributions.transforms.elementwise  torch.distributions.transforms  SigmoidTransform
+distributions.transforms.elementwise  torch.distributions.transforms  SoftplusTransform TanhTransform
+distributions.transforms.parts        torch.distributions.transforms  CatTransform StackTransform
+distributions.transforms.vectors      torch.distributions.transforms  CorrCholeskyTransform
+distributions.transforms.vectors      torch.distributions.transforms  LowerCholeskyTransform
+distributions.transforms.vectors      torch.distributions.transforms  PositiveDefiniteTransform
+distributions.transforms.vectors      torch.distributions.transforms  ReshapeTransform SoftmaxTransform
+distributions.transforms.vectors      torch.distributions.transforms  StickBreakingTransform
 
 nn.modules.attention             torch.nn.modules.activation  MultiheadAttention
 nn.modules.softmax               torch.nn.modules.activation  GLU LogSoftmax Softmax Softmax2d

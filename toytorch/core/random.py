@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu
@@ -36,9 +38,21 @@ class Generator:
         return self
 
     @functools.cached_property
-    def rng(self) -> Any:
-        """The backend's generator; NumPy's is imported with the first."""
+    def rng(self) -> base.RandomSource:
+        """The source that the backend draws from, which is made with the first number."""
         return base.of_device(self.device).generator(self._seed)
+
+    @property
+    def place(self) -> Any:
+        """The place in the stream, to come back to within this process: cheaper than a state."""
+        return self._seed, self.rng.place
+
+    @place.setter
+    def place(self, place: Any) -> None:
+        seed, where = place
+        if seed != self._seed:
+            self.manual_seed(seed)
+        self.rng.place = where
 
     def seed(self) -> int:
         """Starts a stream that cannot be foretold; returns its seed."""
@@ -54,10 +68,12 @@ class Generator:
         return wrap(np.frombuffer(self.rng.get_state(), dtype=np.uint8).copy())
 
     def set_state(self, state: Tensor) -> Generator:
-        """Goes to a place that `get_state` gave."""
+        """Goes to a place that `get_state` gave, PyTorch's too."""
+        if not isinstance(state, Tensor) or state.dtype is not types.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
         try:
             self.rng.set_state(bytes(state._array))
-        except (ValueError, SyntaxError, AttributeError) as error:
+        except (ValueError, SyntaxError) as error:
             raise RuntimeError("RNG state is wrong: expected a tensor from get_state()") from error
         self._seed = self.rng.seed
         return self
@@ -78,8 +94,8 @@ default_generator = Generator()
 _of_device: dict[Any, Generator] = {cpu: default_generator}
 
 
-def generator_of(where: device_class, given: Generator | None) -> Any:
-    """NumPy's (or CuPy's) generator to draw from."""
+def generator_of(where: device_class, given: Generator | None) -> base.RandomSource:
+    """The source to draw from."""
     if state.local.place is not None:
         where = state.local.place
     if given is not None:
@@ -94,6 +110,9 @@ def generator_of(where: device_class, given: Generator | None) -> Any:
                 f"'{given.device.type}'"
             )
         return given.rng
+    if where.index is None and where.type != "cpu":  # "cuda" is the device that is current
+        backend: Any = base.of_device(where)
+        where = device_class(where.type, backend.runtime.current_device())
     if where not in _of_device:
         _of_device[where] = Generator(where).manual_seed(default_generator.initial_seed())
     return _of_device[where].rng
@@ -109,6 +128,32 @@ def forget(kind: str) -> None:
     """Forgets the default generators of a kind of device, which are other devices from now on."""
     for where in [w for w in _of_device if w.type == kind]:
         del _of_device[where]
+
+
+def set_cpu_generator(name: str) -> None:
+    """Chooses what new streams of the CPU are; the default one starts again from its seed.
+
+    "mt19937", the default, gives the numbers that PyTorch gives for the same seed. "pcg64" gives
+    others, and is faster for dropout, exponential numbers and float64's normal numbers.
+    States of the one cannot be set in the other.
+
+    >>> set_cpu_generator("pcg64")
+    >>> len(get_rng_state())
+    256
+    >>> set_cpu_generator("mt19937")
+    """
+    backend: Any = base.of_kind("cpu")
+    known = sys.modules[backend.__class__.__module__].GENERATORS
+    if name not in known:
+        raise ValueError(f"set_cpu_generator expects one of {', '.join(known)}, not {name!r}")
+    backend.generators = name
+    default_generator.manual_seed(default_generator.initial_seed())
+
+
+def get_cpu_generator() -> str:
+    """What new streams of the CPU are: "mt19937", or "pcg64" if that was set."""
+    backend: Any = base.of_kind("cpu")
+    return str(backend.generators)
 
 
 def states() -> list[Any]:

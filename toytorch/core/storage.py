@@ -1,4 +1,4 @@
-"""The memory behind tensors, and the two faces of it that PyTorch shows."""
+"""The memory behind tensors. What programs see of it is in `core.storages`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from toytorch.backends import base
 from toytorch.facts.device import device
-from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array
 
 
@@ -17,8 +16,9 @@ class Storage:
     later write is noticed. Most tensors never need one; it is made at the first view or write.
     """
 
-    __slots__ = ("array", "guarded_views", "memory", "version")
+    __slots__ = ("array", "face", "guarded_views", "memory", "version")
     guarded_views: Any  # weak references to views that must not be written to; seldom there
+    face: Any  # a weak reference to its UntypedStorage; seldom there
 
     def __init__(self, array: Array, memory: Array | None = None) -> None:
         self.array = array  # any array over the memory: `flat()` finds its full extent
@@ -65,95 +65,3 @@ class InferenceStorage(Storage):
     @version.setter
     def version(self, value: int) -> None:
         """Writes are not counted."""
-
-
-class UntypedStorage:
-    """The bytes of a storage, like `torch.UntypedStorage`."""
-
-    def __init__(self, storage: Storage) -> None:
-        self._flat = storage.flat()
-
-    def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return base.of_array(self._flat).data_ptr(self._flat)
-
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return int(self._flat.nbytes)
-
-    size = __len__ = nbytes
-
-    @property
-    def device(self) -> device:
-        """Where the memory is."""
-        return base.of_array(self._flat).device(self._flat)
-
-    def tolist(self) -> list[int]:
-        """The bytes, as Python integers."""
-        return [int(v) for v in self._flat.view("uint8")]
-
-    def __getitem__(self, i: int) -> int:
-        return int(self._flat.view("uint8")[i])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr()
-
-    __hash__ = object.__hash__
-
-    def __repr__(self) -> str:
-        values = "\n".join(f" {v}" for v in self.tolist())
-        return f"{values}\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
-
-
-class TypedStorage:
-    """The elements of a storage in memory order, like `torch.storage.TypedStorage`."""
-
-    def __init__(self, storage: Storage, type: dtype) -> None:
-        flat = storage.flat()
-        self._flat = flat if flat.dtype == type.numpy else flat.view(type.numpy)
-        self.dtype = type
-        self._untyped = UntypedStorage(storage)
-
-    def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
-        return self._untyped
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return self._untyped.data_ptr()
-
-    def size(self) -> int:
-        """The number of elements."""
-        return int(self._flat.size)
-
-    __len__ = size
-
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return self._untyped.nbytes()
-
-    def element_size(self) -> int:
-        """Bytes per element."""
-        return self.dtype.itemsize
-
-    @property
-    def device(self) -> device:
-        """Where the memory is."""
-        return self._untyped.device
-
-    def tolist(self) -> list[Any]:
-        """The elements as Python numbers."""
-        return list(base.of_array(self._flat).to_numpy(self._flat).tolist())
-
-    def __getitem__(self, i: int) -> Any:
-        return self._flat[i].item()
-
-    def __setitem__(self, i: int, value: float) -> None:
-        self._flat[i] = value
-
-    def __repr__(self) -> str:
-        values = "\n".join(f" {v}" for v in self.tolist())
-        return (
-            f"{values}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) "
-            f"of size {self.size()}]"
-        )

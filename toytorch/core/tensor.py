@@ -18,7 +18,8 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
-from toytorch.core.storage import InferenceStorage, Storage, TypedStorage, UntypedStorage
+from toytorch.core.storage import InferenceStorage, Storage
+from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
@@ -212,13 +213,23 @@ class Tensor:
 
     def storage(self) -> TypedStorage:
         """The elements of the whole memory, in memory order."""
-        return TypedStorage(self._memory(), self.dtype)
+        return TypedStorage.of(self._memory(), self.dtype)
 
     _typed_storage = storage
 
+    def storage_type(self) -> Any:
+        """The older class of its storage, such as `torch.FloatStorage`."""
+        return next(c for c in LEGACY if c.dtype is self.dtype)
+
     def untyped_storage(self) -> UntypedStorage:
         """The bytes of the whole memory."""
-        return UntypedStorage(self._memory())
+        if self.is_sparse:
+            raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+        return UntypedStorage.of(self._memory())
+
+    def _is_view(self) -> bool:
+        """Whether this is a view of another tensor's memory."""
+        return self._base is not None
 
     @property
     def _version(self) -> int:

@@ -103,6 +103,38 @@ def write(op: Op, target: Tensor, result: Any) -> None:
         target._array[...] = result
 
 
+OUT_TYPES = {  # what PyTorch says where out= has another type than the result
+    "same": "Expected out tensor to have dtype {want}, but got {got} instead",
+    "found": "Found dtype {Got} but expected {Want}",
+    "boolean": "{name} does not support non-boolean outputs.",
+    "matched": "Expected the dtype for input and out to match, but got {Want} for input's dtype and "
+    "{Got} for out's dtype.",
+    "scalar": "{name}: Expected out tensor to have scalar type {Want} but got scalar type{Got}",
+    "truth": "{name} only supports bool tensor for result, got: {Got}",
+    "indices": "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+    "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype {Got} "
+    "and out_int32 flag is False",
+    "expected": "expected scalar_type {Want} but found {Got}",
+}
+
+
+def refusal(how: str, name: str, want: dtype, got: dtype) -> str:
+    """What to say of an out= of another type."""
+    return OUT_TYPES[how].format(
+        name=name, want=c_name(want), got=c_name(got), Want=want.legacy, Got=got.legacy
+    )
+
+
+def c_name(kind: dtype) -> str:
+    """A type's name in C++."""
+    return {
+        "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+        "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
+        "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>",
+        "complex128": "c10::complex<double>",
+    }.get(kind.name, kind.name)  # fmt: skip
+
+
 def refuse_grad(name: str, args: Sequence[Any], out: Tensor) -> None:
     """Refuses out= where a graph would be recorded."""
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
@@ -122,16 +154,15 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         if op.kind == "pointwise" and isinstance(o, Tensor):
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
-        if op.apart.startswith("memory") and isinstance(o, Tensor):
+        if op.apart and isinstance(o, Tensor):
             writing.refuse_overlap(o)
             writing.refuse_arguments(o, args, array.shape)
         if not isinstance(o, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-        if op.apart.endswith("type") and made is not o.dtype:
-            raise RuntimeError(
-                f"Expected out tensor to have dtype {made.name}, but got {o.dtype.name} instead"
-            )
+        truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
+        if op.out_type and made is not o.dtype and not truth:
+            raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype))
         if made.rank > o.dtype.rank and made is not o.dtype:
             raise RuntimeError(
                 f"result type {made.legacy} can't be cast to the desired output "

@@ -31,13 +31,14 @@ __all__ = [
 
 
 class Simulation:
-    """Simulated devices in force; as a context it ends with its block.
+    """Simulated devices in force; as a context it ends with its block, and the devices that were
+    simulated before are in force again.
 
     `timeline` is the record of what ran (see `viz.timeline`), `races` what was found.
     """
 
-    def __init__(self, backend: SimulatorBackend) -> None:
-        self._backend = backend
+    def __init__(self, backend: SimulatorBackend, before: SimulatorBackend | None = None) -> None:
+        self._backend, self._before = backend, before
 
     @property
     def timeline(self) -> Timeline:
@@ -70,7 +71,10 @@ class Simulation:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.end()
+        if base.simulation is self._backend:
+            self.end()
+            if self._before is not None:
+                self._before.enter()
 
     def __repr__(self) -> str:
         devices = self._backend.machine.devices
@@ -107,9 +111,10 @@ def simulate(
     """
     from toytorch.backends.simulator.backend import simulate as begin  # few programs need it
 
+    before = base.simulation
     made = begin(devices, model, memory=memory, races=races, host=host, realtime=realtime)
     forget("cuda")
-    return Simulation(made)
+    return Simulation(made, before)
 
 
 def is_simulated() -> bool:

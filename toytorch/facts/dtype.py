@@ -235,8 +235,8 @@ class finfo:
         type = _default if type is None else type
         if not (type.is_floating_point or type.is_complex):
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo "
-                f"to handle '{type.name}'"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo "
+                "to handle 'torch.finfo'"
             )
         type = type.to_real()
         if type is bfloat16:

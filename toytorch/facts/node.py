@@ -185,14 +185,26 @@ class Handle:
     """Removes a hook, like `torch.utils.hooks.RemovableHandle`."""
 
     ids = itertools.count()
+    _none = object()
 
-    def __init__(self, hooks: dict[int, Any], hook: object) -> None:
-        self.hooks, self.id = hooks, next(Handle.ids)
-        hooks[self.id] = hook
+    def __init__(
+        self, hooks_dict: dict[int, Any], hook: object = _none, *, extra_dict: Any = None
+    ) -> None:
+        self.hooks, self.id, self.extra = hooks_dict, next(Handle.ids), extra_dict
+        if hook is not Handle._none:
+            hooks_dict[self.id] = hook
+
+    def hooks_dict_ref(self) -> dict[int, Any]:
+        """The table that the hook is in."""
+        return self.hooks
 
     def remove(self) -> None:
         """Takes the hook away; doing so twice is harmless."""
         self.hooks.pop(self.id, None)
+        tables = self.extra if isinstance(self.extra, (list, tuple)) else [self.extra]
+        for table in tables:
+            if table is not None:
+                table.pop(self.id, None)
 
     def __enter__(self) -> Handle:
         return self

@@ -31,8 +31,44 @@ class TreeSpec:
         """How many leaves there are."""
         return 1 if self.build is None else sum(c.num_leaves for c in self.children)
 
+    @property
+    def num_nodes(self) -> int:
+        """How many containers and leaves there are."""
+        return 1 + sum(c.num_nodes for c in self.children)
+
+    @property
+    def num_children(self) -> int:
+        """How many parts the outermost container has."""
+        return len(self.children)
+
+    @property
+    def type(self) -> Any:
+        """The class of the container, None for a leaf."""
+        return self.kind
+
+    @property
+    def context(self) -> Any:
+        """The keys of a dictionary, or what the class was registered to keep."""
+        return list(self.keys) if isinstance(self.keys, tuple) else self.keys
+
+    def is_leaf(self) -> bool:
+        """Whether it is one leaf."""
+        return self.build is None
+
+    def __repr__(self) -> str:
+        return self.described(0)
+
+    def described(self, indent: int) -> str:
+        """The text of it, with all children but the first on lines of their own."""
+        if self.build is None:
+            return "*"
+        indent += 2
+        children = f",\n{' ' * indent}".join(c.described(indent) for c in self.children)
+        return f"TreeSpec({self.kind.__name__}, {self.context}, [{children}])"
+
 
 LEAF = TreeSpec(None, ())
+REGISTERED: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}  # flatten, unflatten
 
 
 def parts(tree: Any) -> tuple[list[Any], Any, Any] | None:
@@ -52,23 +88,31 @@ def parts(tree: Any) -> tuple[list[Any], Any, Any] | None:
         return list(tree), lambda values: kind(*values), None
     if kind in (tuple, list):
         return list(tree), kind, None
+    if kind in REGISTERED:
+        flatten, unflatten = REGISTERED[kind]
+        children, context = flatten(tree)
+        return list(children), lambda values: unflatten(values, context), context
     return None
 
 
-def tree_flatten(tree: Any) -> tuple[list[Any], TreeSpec]:
-    """(leaves, spec) of nested tuples, lists, dictionaries and named tuples.
+def tree_flatten(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], TreeSpec]:
+    """(leaves, spec) of nested tuples, lists, dictionaries, named tuples and registered classes.
+
+    What `is_leaf` says yes to is not taken apart.
 
     >>> tree_flatten({"a": 1, "b": (2, [3])})[0]
     [1, 2, 3]
     """
-    found = parts(tree)
+    found = None if is_leaf is not None and is_leaf(tree) else parts(tree)
     if found is None:
         return [tree], LEAF
     children, build, keys = found
     leaves: list[Any] = []
     specs = []
     for child in children:
-        more, spec = tree_flatten(child)
+        more, spec = tree_flatten(child, is_leaf)
         leaves += more
         specs.append(spec)
     return leaves, TreeSpec(build, tuple(specs), type(tree), keys)
@@ -91,16 +135,21 @@ def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
     return grow(spec)
 
 
-def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """The same container with function(leaf) for every leaf (and those of `rest` beside it)."""
-    leaves, spec = tree_flatten(tree)
-    others = [tree_flatten(r)[0] for r in rest]
-    return tree_unflatten([function(*vs) for vs in zip(leaves, *others)], spec)
+def tree_map(
+    func: Callable[..., Any],
+    tree: Any,
+    *rests: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """The same container with func(leaf) for every leaf (and those of `rests` beside it)."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [tree_flatten(r, is_leaf)[0] for r in rests]
+    return tree_unflatten([func(*vs) for vs in zip(leaves, *others)], spec)
 
 
-def tree_leaves(tree: object) -> list[Any]:
+def tree_leaves(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of a container."""
-    return tree_flatten(tree)[0]
+    return tree_flatten(tree, is_leaf)[0]
 
 
 def broadcast_to(prefix: Any, tree: Any) -> list[Any] | None:

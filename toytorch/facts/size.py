@@ -114,18 +114,24 @@ def broadcast_shapes(*shapes: Any) -> Size:
     torch.Size([1, 3, 4])
     >>> broadcast_shapes((3,), (4,))
     Traceback (most recent call last):
-    RuntimeError: Shape mismatch: objects cannot be broadcast to a single shape: (3,) and (4,)
+    RuntimeError: Attempting to broadcast a dimension of length 4 at -1! ...
     """
-    try:
-        result: tuple[int, ...] = ()
-        for shape in shapes:
-            result = broadcast_pair(result, (shape,) if isinstance(shape, int) else tuple(shape))
-    except RuntimeError:
-        raise RuntimeError(
-            "Shape mismatch: objects cannot be broadcast to a single shape: "
-            + " and ".join(str(tuple(s)) for s in shapes)
-        ) from None
-    return Size(result)
+    each = [(s,) if isinstance(s, int) else s for s in shapes]
+    common = [1] * max(map(len, each), default=0)
+    for index, shape in enumerate(each):
+        for at in range(-1, -1 - len(shape), -1):
+            length = shape[at]
+            if length < 0 and common[at] == 1:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if length not in (1, common[at]):
+                if common[at] != 1:
+                    raise RuntimeError(
+                        f"Attempting to broadcast a dimension of length {length} at {at}! "
+                        f"Mismatching argument at index {index} had {shape}; but expected shape "
+                        f"should be broadcastable to {common}"
+                    )
+                common[at] = length
+    return Size(common)
 
 
 def copy_order(array: Array) -> str:

@@ -25,6 +25,7 @@ class ThreadState(threading.local):
     modes: tuple[Any, ...] = ()  # what watches or takes over calls; the last one is asked first
     saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) for tensors that nodes save
     no_saved_hooks: str | None = None  # why there may be none, if so
+    multithreading: bool = True  # what `set_multithreading_enabled` was told
     contexts: Any = None  # where calls of Functions leave their context, if somebody asks for it
     unnamed = False  # whether names of dimensions are left alone (see ops/named_dims.py)
     leaving: Any = None

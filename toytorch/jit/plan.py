@@ -152,7 +152,7 @@ class Plan:
         ]
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        place = default_generator.rng.bit_generator.state if self.random else None
+        place = default_generator.place if self.random else None
         arrays = run(self.forward, self.optimised, [inputs[i]._array for i in self.tensors])
         made = []
         for array in arrays[: self.count]:
@@ -307,14 +307,13 @@ class DifferentiableGraphBackward(Node):
     def again(self, grads: list[Tensor]) -> Any:
         """The gradients with a history, for derivatives of derivatives: everything runs once more,
         node by node."""
-        plan, rng = self.plan, default_generator.rng.bit_generator
-        before = rng.state
+        plan, before = self.plan, default_generator.place
         if self.random is not None:
-            rng.state = self.random
+            default_generator.place = self.random
         try:
             results = interpreter.run(plan.general, self.inputs)
         finally:
-            rng.state = before
+            default_generator.place = before
         if plan.joint.spec is not None:
             results = tree_leaves(results)
         results = results if isinstance(results, (tuple, list)) else (results,)

@@ -73,7 +73,6 @@ HELPERS = (
     ("toytorch.facts.dtype", "promote_types"),
     ("toytorch.facts.dtype", "get_default_dtype"),
     ("toytorch.ops.creation.from_data", "as_tensor"),
-    ("toytorch.ops.creation.from_data", "asarray"),
     ("toytorch.nn.modules.batchnorm", "check_dims"),
     ("toytorch.nn.modules.transformer", "is_causal_mask"),
     ("toytorch.autograd.modes", "is_inference_mode_enabled"),

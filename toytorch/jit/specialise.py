@@ -120,7 +120,7 @@ def specialise(graph: Graph, inputs: list[Any], grad: bool) -> JointGraph:
         made = tracer.graph.add_input(types.of(v), name.name)
         if isinstance(v, Tensor):
             tracer.bind(v, made)
-    place = random.default_generator.rng.bit_generator.state
+    place = random.default_generator.place
     before = state.local.grad
     try:
         state.set_grad(grad)
@@ -129,7 +129,7 @@ def specialise(graph: Graph, inputs: list[Any], grad: bool) -> JointGraph:
             return joint_graph(tracer, graph, copies, grad)
     finally:
         state.set_grad(before)
-        random.default_generator.rng.bit_generator.state = place
+        random.default_generator.place = place
 
 
 def joint_graph(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> JointGraph:

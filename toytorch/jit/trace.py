@@ -204,15 +204,15 @@ def copy_of(item: object) -> Any:
 def untouched(owner: Module | None) -> Iterator[None]:
     """Gives random numbers and a module's buffers back as they were; the buffers are copies
     meanwhile."""
-    generator = random.default_generator.rng.bit_generator
-    place = generator.state
+    generator = random.default_generator
+    place = generator.place
     held = [] if owner is None else [(m._buffers, dict(m._buffers)) for m in owner.modules()]
     for buffers, before in held:
         buffers.update({k: copy_of(b) for k, b in before.items()})
     try:
         yield
     finally:
-        generator.state = place
+        generator.place = place
         for buffers, before in held:
             buffers.update(before)
 
@@ -324,15 +324,15 @@ def parameter_names(func: Any, count: int) -> list[str]:
 
 def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     """Runs both once more with the same random numbers; a difference is an error or a warning."""
-    generator = random.default_generator.rng.bit_generator
-    place = generator.state
+    generator = random.default_generator
+    place = generator.place
     copies = [tree_clone(args) for _ in range(2)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         wanted = func(*copies[0])
-        generator.state = place
+        generator.place = place
         given = traced(*copies[1])
-    generator.state = place
+    generator.place = place
     for i, (a, b) in enumerate(zip(tree_leaves(wanted), tree_leaves(given)), 1):
         if not isinstance(a, Tensor):
             continue

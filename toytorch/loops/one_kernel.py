@@ -2,7 +2,7 @@
 
 >>> from toytorch.loops.formula import Formula
 >>> kernel = OneKernel(Formula("x * sigmoid(slope * x)", ["x"]), ["x", "slope"])
->>> print(kernel.program((("x", ("d0", "d1"), "float32"),), ("slope",), ("d0", "d1"), {}))
+>>> print(kernel.program("float32", (("x", ("d0", "d1"), "float32"),), ("slope",), ("d0", "d1"), {}))
 x[d0,d1] float32, slope float32 -> made[d0,d1] float32
     a[d0,d1] float32 = mul(slope, x)
     b[d0,d1] float32 = sigmoid(a)
@@ -28,23 +28,36 @@ TYPES = ("float32", "float64")
 Operand = tuple[str, tuple[str, ...], str]
 
 
+def empty(xp: ArrayModule, shape: tuple[int, ...], type: str, operands: list[Any]) -> Any:
+    """Memory for a result, in the order of the first operand of its shape."""
+    first = next((a for a in operands if a.shape == shape), None)
+    if first is None or first.flags.c_contiguous or 0 in first.strides:
+        return xp.empty(shape, type)
+    order = sorted(range(len(shape)), key=lambda d: -abs(first.strides[d]))
+    back = sorted(range(len(shape)), key=order.__getitem__)
+    return xp.empty([shape[d] for d in order], type).transpose(back)
+
+
 class OneKernel:
     """A formula whose operands are arrays of CuPy, of any strides and shapes that broadcast.
 
-    A call gives the result, or None where CuPy's functions have to do it: for other types than
-    float32 and float64, operands that differ in type.
+    A call gives the result (in `out`, where that is given), or None where CuPy's functions have to do
+    it: for other types than float32 and float64 beside masks, operands that differ in type.
     """
 
     def __init__(self, formula: Formula, params: Sequence[str]) -> None:
         self.formula, self.params = formula, tuple(params)
         self.programs: dict[Any, Program | None] = {}
+        # Numbers that a condition asks for are part of the program; the rest are its scalars.
+        tests = [
+            n.test
+            for tree in formula.trees
+            for n in ast.walk(tree)
+            if isinstance(n, ast.IfExp) and not formula.varies(n.test)
+        ]
+        self.asked = {name for test in tests for name in names_in(test)}
 
-    @staticmethod
-    def serves(formula: Formula) -> bool:
-        """Whether a kernel of its own is better than CuPy's functions one by one."""
-        return formula.known and (len(formula.primitives) > 1 or bool(formula.lines))
-
-    def __call__(self, xp: ArrayModule, *args: object) -> Any:
+    def __call__(self, xp: ArrayModule, *args: object, out: Any = None) -> Any:
         arrays: dict[str, Any] = {}
         numbers: dict[str, Any] = {}
         others: dict[str, Any] = {}
@@ -57,22 +70,25 @@ class OneKernel:
                 numbers[name] = a
             else:
                 others[name] = a
-        kinds = {a.dtype.name for a in arrays.values()}
+        kinds = {a.dtype.name for a in arrays.values()} - {"bool"}
         if len(kinds) != 1 or not kinds <= set(TYPES):
             return None
-        shape = np.broadcast_shapes(*(a.shape for a in arrays.values()))
+        kind = kinds.pop()
+        shapes = {a.shape for a in arrays.values()}
+        shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+        if out is not None and (out.shape != shape or out.dtype.name != kind):
+            return None
         dims = tuple(f"d{k}" for k in range(len(shape)))
         operands = tuple((n, dims[len(dims) - a.ndim :], a.dtype.name) for n, a in arrays.items())
-        # Numbers that a condition asks for are part of the program; the rest are its scalars.
-        asked = self.asked(numbers)
-        key = operands, tuple(numbers), tuple(sorted(asked.items())), tuple(others.items())
+        asked = tuple((n, v) for n, v in numbers.items() if n in self.asked)
+        key = operands, tuple(numbers), asked, tuple(others.items())
         if key not in self.programs:
             given = dict(zip(self.params, args))
-            self.programs[key] = self.program(operands, tuple(numbers), dims, given)
+            self.programs[key] = self.program(kind, operands, tuple(numbers), dims, given)
         program = self.programs[key]
         if program is None:
             return None
-        made = xp.empty(shape, kinds.pop())
+        made = empty(xp, shape, kind, list(arrays.values())) if out is None else out
         if made.size:
             try:
                 cuda.run(xp, program, made, *arrays.values(), *numbers.values())
@@ -80,19 +96,9 @@ class OneKernel:
                 return None
         return made
 
-    def asked(self, numbers: dict[str, Any]) -> dict[str, Any]:
-        """The numbers on whose values conditions depend."""
-        tests = [
-            n.test
-            for tree in self.formula.trees
-            for n in ast.walk(tree)
-            if isinstance(n, ast.IfExp) and not self.formula.varies(n.test)
-        ]
-        names = {name for test in tests for name in names_in(test)}
-        return {n: v for n, v in numbers.items() if n in names}
-
     def program(
         self,
+        type: str,
         operands: tuple[Operand, ...],
         numbers: tuple[str, ...],
         dims: tuple[str, ...],
@@ -105,7 +111,6 @@ class OneKernel:
             f"{safe(n) if n else 'made'} = {ast.unparse(Renamed().visit(copy.deepcopy(e)))}"
             for n, e in lines
         )
-        type = operands[0][2]
         inputs = [f"{safe(n)}[{','.join(over)}] {kind}" for n, over, kind in operands]
         scalars = [f"{safe(n)} {type}" for n in numbers]
         head = f"{', '.join([*inputs, *scalars])} -> made[{','.join(dims)}]"

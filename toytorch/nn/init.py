@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops.creation.create import eye
+from toytorch.ops.creation.create import empty_like, eye
 from toytorch.ops.creation.random import randperm
+from toytorch.ops.indexing.by_index import where
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
@@ -140,9 +141,10 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal numbers, drawn again where they lie outside [a, b].
+    """Normal numbers in [a, b].
 
-    Drawn as Φ⁻¹(u) for u uniform between Φ(a) and Φ(b), in units of mean and std.
+    Where more than 0.3 of a normal distribution lies in there, numbers outside are drawn again;
+    else uniform numbers are drawn, and kept with a chance in proportion to the density.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
@@ -155,10 +157,23 @@ def trunc_normal_(
         return (1 + math.erf((x - mean) / std / math.sqrt(2))) / 2
 
     with no_grad():
-        kwargs = {} if generator is None else {"generator": generator}
-        tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1, **kwargs)
-        tensor.erfinv_().mul_(std * math.sqrt(2)).add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        if below(b) - below(a) > 0.3:
+            low, high = (tensor.new_tensor(limit).item() for limit in (a, b))
+            _fill(tensor, "normal_", mean, std, generator=generator)
+            while (again := (tensor < low) | (tensor > high)).any():
+                other = _fill(empty_like(tensor), "normal_", mean, std, generator=generator)
+                tensor.copy_(where.function(again, other, tensor))
+            return tensor
+        peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+        again = None
+        while again is None or again.any():
+            drawn = _fill(empty_like(tensor), "uniform_", a, b, generator=generator)
+            density = drawn.sub(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+            chance = _fill(empty_like(tensor), "uniform_", 0.0, 1.0, generator=generator)
+            refused = chance.log_() > density
+            tensor.copy_(drawn if again is None else where.function(again, drawn, tensor))
+            again = refused if again is None else again & refused
+        return tensor
 
 
 def eye_(tensor: Tensor) -> Tensor:

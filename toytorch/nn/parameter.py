@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.subclasses import disabled_torch_function_impl
 from toytorch.core.tensor import Tensor, like_class, wrap
 from toytorch.facts.hints import Device, DType
 
@@ -20,6 +21,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled_torch_function_impl
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -50,6 +52,7 @@ class Buffer(Tensor):
     """A tensor that belongs to a module's state but is not learned."""
 
     __slots__ = ()
+    __torch_function__ = disabled_torch_function_impl
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:

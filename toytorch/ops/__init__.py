@@ -11,6 +11,7 @@ import toytorch.ops.creation.create
 import toytorch.ops.creation.dlpack
 import toytorch.ops.creation.from_data
 import toytorch.ops.creation.random
+import toytorch.ops.creation.random_gamma
 import toytorch.ops.creation.ranges
 import toytorch.ops.creation.shared_memory
 import toytorch.ops.elementwise.activation
@@ -107,6 +108,7 @@ import toytorch.ops.sparse.products
 import toytorch.ops.sparse.reduce
 import toytorch.ops.special.bessel
 import toytorch.ops.special.error_gamma
+import toytorch.ops.special.implicit
 import toytorch.ops.special.incomplete_gamma
 import toytorch.ops.special.names
 import toytorch.ops.special.normal

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
+from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.composed import composed
@@ -104,7 +105,8 @@ def public(
     """
 
     def register(function: F) -> F:
-        named = with_words(composed(**facts)(function), words)
+        asked = not tensor_first or bool(method)  # by callers, not by `need_tensor` alone
+        named = with_words(composed(**facts)(function), words, asked)
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
         if method:
@@ -114,7 +116,7 @@ def public(
     return register
 
 
-def with_words(function: F, words: dict[str, str] | None = None) -> F:
+def with_words(function: F, words: dict[str, str] | None = None, asked: bool = False) -> F:
     """A function that takes further names for its parameters: these, and NumPy's (`axis=`).
 
     A size of several numbers, which Python takes by position only, may be given by name too.
@@ -146,7 +148,12 @@ def with_words(function: F, words: dict[str, str] | None = None) -> F:
         if "*" in kwargs:
             before = [kwargs.pop(name) for name in known[len(args) : positional] if name in kwargs]
             args = (*args, *before, kwargs.pop("*"))
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, AttributeError):
+            if asked and foreign((*args, *kwargs.values())):
+                return ask(run, args, **kwargs)
+            raise
 
     return cast(F, run) if renamed else function
 
@@ -161,7 +168,7 @@ def spelled_by_callers(function: Any, known: list[str]) -> list[str]:
 
 def takes_words(**words: str) -> Callable[[F], F]:
     """Marks a function that is public under its own name; see `with_words`."""
-    return lambda function: with_words(function, words)
+    return lambda function: with_words(function, words, asked=True)
 
 
 def creating(function: F, name: str = "") -> F:
@@ -197,6 +204,8 @@ def need_tensor(function: Any, name: str) -> Any:
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
         if args and not isinstance(args[0], Tensor):
+            if foreign(args[:1]):
+                return ask(checked, args, **kwargs)
             raise TypeError(
                 f"{name.rpartition('.')[2]}(): argument 'input' (position 1) must be "
                 f"Tensor, not {type(args[0]).__name__}"

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 from toytorch.backends import base
 from toytorch.core.public_modules import pytorch_module
-from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
+from toytorch.core.storage import Storage
+from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, warn_of_hooks
 from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
@@ -213,13 +214,13 @@ class Pickler:
 
     def _typed_storage(self, value: TypedStorage) -> None:
         untyped = value.untyped()
-        ref = self._storage(None, value.dtype, untyped._flat)
+        ref = self._storage(None, value.dtype, untyped._storage.flat())
         self._alive.append(untyped)
         self.write(ref)
 
     def _untyped_storage(self, value: UntypedStorage) -> None:
         self._alive.append(value)
-        self.write(self._storage(None, None, value._flat))
+        self.write(self._storage(None, None, value._storage.flat()))
 
     def _tensor(self, tensor: Tensor) -> None:
         warn_of_hooks(tensor)

@@ -12,7 +12,7 @@ from pickle import UnpicklingError
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
-from toytorch.core.storage import TypedStorage, UntypedStorage
+from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import device, layout, sparse_coo, strided
 from toytorch.facts.dtype import ALL, dtype
@@ -311,8 +311,8 @@ def finished(value: Any) -> Any:
         return value.thing
     if type(value) is Loaded:
         if value.kind is None:
-            return UntypedStorage(value.memory)
-        return TypedStorage(value.memory, value.kind)
+            return UntypedStorage.of(value.memory)
+        return TypedStorage.of(value.memory, value.kind)
     return value
 
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.storage import Storage, UntypedStorage
+from toytorch.core.storage import Storage
+from toytorch.core.storages import UntypedStorage
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array, Device
@@ -108,7 +109,7 @@ def placing(
         )
 
     def ask(data: Array, where: str) -> Any:
-        found = map_location(UntypedStorage(Storage(data, data)), where)
+        found = map_location(UntypedStorage.of(Storage(data, data)), where)
         if found is None:
             return put(data, where)
         if not isinstance(found, UntypedStorage):
@@ -116,7 +117,7 @@ def placing(
                 "map_location should return a storage or None, but returned a "
                 f"{type(found).__name__}"
             )
-        return found._flat.view("uint8")
+        return found._storage.flat().view("uint8")
 
     return ask
 

@@ -1,5 +1,5 @@
 """Around training: data, checkpointing."""
 
-from toytorch.utils import _pytree, checkpoint, data, dlpack, hooks
+from toytorch.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks
 
-__all__ = ["_pytree", "checkpoint", "data", "dlpack", "hooks"]
+__all__ = ["_pytree", "checkpoint", "data", "deterministic", "dlpack", "hooks"]

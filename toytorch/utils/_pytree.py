@@ -1,5 +1,280 @@
-"""Nested containers, under the name that scripts import."""
+"""Nested containers, under the name that programs import, like `torch.utils._pytree`.
 
-from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_unflatten
+>>> tree_map_only(int, lambda n: n + 1, {"a": 1, "b": ["x", 2]})
+{'a': 2, 'b': ['x', 3]}
+"""
 
-__all__ = ["TreeSpec", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, TypeAlias
+
+from toytorch.facts.pytree import (
+    LEAF,
+    REGISTERED,
+    TreeSpec,
+    parts,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
+
+PyTree: TypeAlias = Any
+PyTreeSpec = TreeSpec
+Kinds: TypeAlias = type | tuple[type, ...] | UnionType
+IsLeaf: TypeAlias = Callable[[Any], bool] | None
+
+__all__ = [
+    "GetAttrKey",
+    "LeafSpec",
+    "MappingKey",
+    "PyTree",
+    "PyTreeSpec",
+    "SequenceKey",
+    "TreeSpec",
+    "key_get",
+    "keystr",
+    "register_pytree_node",
+    "tree_all",
+    "tree_all_only",
+    "tree_any",
+    "tree_any_only",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_is_leaf",
+    "tree_iter",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
+]
+
+
+def LeafSpec() -> TreeSpec:
+    """The recipe of one leaf."""
+    return LEAF
+
+
+# -- classes that are containers -------------------------------------------------------------------
+
+KEYED: dict[type, Callable[[Any], tuple[list[tuple[Any, Any]], Any]]] = {}
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any],
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Any], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Any] | None = None,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None,
+) -> None:
+    """Says that objects of a class are containers, and how they are taken apart and built again.
+
+    Raises ValueError for a class that is registered already. The names for files are not used.
+    """
+    if cls in REGISTERED:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    REGISTERED[cls] = flatten_fn, unflatten_fn
+    if flatten_with_keys_fn is not None:
+        KEYED[cls] = flatten_with_keys_fn
+
+
+_register_pytree_node = register_pytree_node
+
+
+# -- leaves ----------------------------------------------------------------------------------------
+
+
+def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether it is no container."""
+    return (is_leaf is not None and is_leaf(tree)) or parts(tree) is None
+
+
+def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterable[Any]:
+    """The leaves, one after the other."""
+    yield from tree_leaves(tree, is_leaf)
+
+
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
+    """The recipe alone."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map_(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
+) -> PyTree:
+    """Calls func for every leaf, and gives the container back as it is."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def _asks(kinds: Kinds | Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a leaf is of these classes, or what a function says."""
+    if isinstance(kinds, (type, tuple, UnionType)):
+        return lambda leaf: isinstance(leaf, kinds)
+    return kinds
+
+
+def tree_map_only(
+    type_or_types_or_pred: Kinds | Callable[[Any], bool],
+    /,
+    func: Callable[[Any], Any],
+    tree: PyTree,
+    is_leaf: IsLeaf = None,
+) -> PyTree:
+    """`tree_map` for leaves of some classes; the others stay."""
+    chosen = _asks(type_or_types_or_pred)
+    return tree_map(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    type_or_types_or_pred: Kinds | Callable[[Any], bool],
+    /,
+    func: Callable[[Any], Any],
+    tree: PyTree,
+    is_leaf: IsLeaf = None,
+) -> PyTree:
+    """Calls func for leaves of some classes, and gives the container back as it is."""
+    tree_map_only(type_or_types_or_pred, func, tree, is_leaf)
+    return tree
+
+
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether pred holds for every leaf."""
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether pred holds for a leaf."""
+    return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(
+    type_or_types: Kinds, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None
+) -> bool:
+    """Whether pred holds for every leaf of some classes."""
+    chosen = _asks(type_or_types)
+    return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if chosen(leaf))
+
+
+def tree_any_only(
+    type_or_types: Kinds, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None
+) -> bool:
+    """Whether pred holds for a leaf of some classes."""
+    chosen = _asks(type_or_types)
+    return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if chosen(leaf))
+
+
+# -- paths -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SequenceKey:
+    """A place in a tuple or a list."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """What is there."""
+        return sequence[self.idx]
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """A key of a dictionary."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """What is there."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """A field of a named tuple, or an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: object) -> Any:
+        """What is there."""
+        return getattr(obj, self.name)
+
+
+def keystr(kp: tuple[Any, ...]) -> str:
+    """A path as Python writes it: `['a'][0].b`."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj: Any, kp: tuple[Any, ...]) -> Any:
+    """What is at the end of a path."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
+
+
+def _keys(tree: Any, count: int) -> list[Any]:
+    """The keys of a container's children."""
+    if isinstance(tree, (dict, OrderedDict, defaultdict)):
+        return [MappingKey(k) for k in tree]
+    if hasattr(tree, "_fields"):
+        return [GetAttrKey(f) for f in tree._fields]
+    if type(tree) in KEYED:
+        return [key for key, _ in KEYED[type(tree)](tree)[0]]
+    if type(tree) in REGISTERED:
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {type(tree)}. Please pass a "
+            "flatten_with_keys_fn argument to register_pytree_node."
+        )
+    return [SequenceKey(i) for i in range(count)]
+
+
+def tree_leaves_with_path(
+    tree: PyTree, is_leaf: IsLeaf = None
+) -> list[tuple[tuple[Any, ...], Any]]:
+    """(path, leaf) of every leaf."""
+    found = None if is_leaf is not None and is_leaf(tree) else parts(tree)
+    if found is None:
+        return [((), tree)]
+    children = found[0]
+    return [
+        ((key, *path), leaf)
+        for key, child in zip(_keys(tree, len(children)), children)
+        for path, leaf in tree_leaves_with_path(child, is_leaf)
+    ]
+
+
+def tree_flatten_with_path(
+    tree: PyTree, is_leaf: IsLeaf = None
+) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+    """(path, leaf) of every leaf, and the recipe."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
+) -> PyTree:
+    """`tree_map` of a function that is given the path, too."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [tree_leaves(r, is_leaf) for r in rests]
+    return tree_unflatten([func(*pair, *more) for pair, *more in zip(found, *others)], spec)

@@ -10,7 +10,7 @@ own_loader = Exercise(
     "data.package",
     "A loader for your package",
     chapter=9,
-    minutes=30,
+    minutes=45,
     prompt="""
     A class `Loader` that goes over a dataset in batches. A dataset is anything with `len(dataset)` and
     `dataset[i]`, where `dataset[i]` is a sample: a number, an array, or a tuple, list or dictionary of
@@ -28,6 +28,21 @@ own_loader = Exercise(
        are stacked along a new first dimension; in tuples, lists and dictionaries each field becomes
        a batch of its own, at any depth, and the container keeps its type; strings stay a list. Whole
        numbers stay whole. Shapes that differ, and tuples of different lengths, are a `ValueError`.
+    5. **State.** `state_dict()` says where the latest loop is: `"epoch"`, and `"batches"`, how many
+       batches of that epoch have been given. If that is all of them, it is batch 0 of the next epoch.
+       The state holds `"seed"` and `"batch_size"` as well.
+
+       After `load_state_dict(state)` the next loop goes on there, without asking for the samples
+       that were given before; the loops after it are whole epochs. A state of another `batch_size` is
+       a `ValueError`.
+
+    A trace of a state: 5 samples in batches of 2, so 3 batches an epoch.
+
+    | what happens | epoch, batches | the next loop of a loader that loads it gives |
+    | --- | --- | --- |
+    | nothing yet | 0, 0 | batches 0, 1, 2 of epoch 0 |
+    | the first loop has given 2 batches | 0, 2 | batch 2 of epoch 0 |
+    | it has given the third one | 1, 0 | batches 0, 1, 2 of epoch 1 |
 
     A trace of `collate` for two samples (image of shape (8, 8), 3) and (image, 5): the samples are
     tuples, so field 0 is collated, which gives an array (2, 8, 8), then field 1, which gives
@@ -60,6 +75,15 @@ own_loader = Exercise(
 
         The number goes up when a loop begins. A loop that is broken off has had its epoch all the same.
 
+        So a state cannot be read off that number. The loop notes its own place beside it, (epoch,
+        batches given), when a batch is ready and before it is handed on:
+
+        | when | next epoch | place | state |
+        | --- | --- | --- | --- |
+        | the second loop has given 1 batch | 2 | (1, 1) | epoch 1, batches 1 |
+        | it has given its third | 2 | (1, 3), all of them | epoch 2, batches 0 |
+        | loaded into another loader: epoch 1, batches 1 | 1, its first loop begins at batch 1 | (1, 1) | the same |
+
         `collate([((1, 2), "a"), ((4, 5), "b")])`: the samples are tuples, so `zip(*samples)` gives the
         fields `((1, 2), (4, 5))` and `("a", "b")`.
 
@@ -84,7 +108,8 @@ own_loader = Exercise(
                     raise ValueError(f"batch_size is {batch_size}")
                 self.dataset, self.batch_size = dataset, batch_size
                 self.shuffle, self.drop_last, self.seed = shuffle, drop_last, seed
-                self.epoch = 0
+                # the next loop's epoch and first batch; where the latest one is
+                self.epoch, self.start, self.place = 0, 0, (0, 0)
 
             def __len__(self):
                 full, rest = divmod(len(self.dataset), self.batch_size)
@@ -97,10 +122,32 @@ own_loader = Exercise(
                 return ...
 
             def __iter__(self):
-                order, self.epoch = ..., ...  # this loop has its epoch now
-                for n in range(len(self)):
+                epoch, start = self.epoch, self.start
+                self.epoch, self.start = ...
+                order = self.order(epoch)
+                for n in range(start, len(self)):
                     some = order[...]
-                    yield self.collate([... for i in some])
+                    batch = self.collate([... for i in some])
+                    self.place = ...
+                    yield batch
+
+            def state_dict(self):
+                epoch, given = self.place
+                if ...:  # that epoch is over
+                    epoch, given = ...
+                return {
+                    "seed": self.seed,
+                    "batch_size": self.batch_size,
+                    "epoch": epoch,
+                    "batches": given,
+                }
+
+            def load_state_dict(self, state):
+                if ...:
+                    raise ValueError("a state of another batch_size")
+                self.seed = state["seed"]
+                self.epoch, self.start = ...
+                self.place = ...
 
             @staticmethod
             def collate(samples):
@@ -145,7 +192,16 @@ class Loader:
         raise NotImplementedError
 
     def __iter__(self):
-        # stage 3, your code here: about 4 lines
+        # stage 3, your code here: about 8 lines
+        raise NotImplementedError
+
+    def state_dict(self):
+        """Where the latest loop is, for another loader to go on."""
+        # stage 5, your code here: about 9 lines
+        raise NotImplementedError
+
+    def load_state_dict(self, state):
+        # stage 5, your code here: about 5 lines
         raise NotImplementedError
 
     @staticmethod
@@ -171,7 +227,8 @@ class Loader:
             raise ValueError(f"batch_size is {batch_size}")
         self.dataset, self.batch_size = dataset, batch_size
         self.shuffle, self.drop_last, self.seed = shuffle, drop_last, seed
-        self.epoch = 0
+        # the next loop's epoch and first batch; where the latest one is
+        self.epoch, self.start, self.place = 0, 0, (0, 0)
 
     def __len__(self):
         full, rest = divmod(len(self.dataset), self.batch_size)
@@ -185,10 +242,33 @@ class Loader:
         return np.random.default_rng((self.seed, epoch)).permutation(count)
 
     def __iter__(self):
-        order, self.epoch = self.order(self.epoch), self.epoch + 1
-        for n in range(len(self)):
+        epoch, start = self.epoch, self.start
+        self.epoch, self.start = epoch + 1, 0  # this one has its epoch
+        order = self.order(epoch)
+        for n in range(start, len(self)):
             some = order[n * self.batch_size : (n + 1) * self.batch_size]
-            yield self.collate([self.dataset[int(i)] for i in some])
+            batch = self.collate([self.dataset[int(i)] for i in some])
+            self.place = epoch, n + 1
+            yield batch
+
+    def state_dict(self):
+        """Where the latest loop is, for another loader to go on."""
+        epoch, given = self.place
+        if given == len(self):  # that epoch is over
+            epoch, given = epoch + 1, 0
+        return {
+            "seed": self.seed,
+            "batch_size": self.batch_size,
+            "epoch": epoch,
+            "batches": given,
+        }
+
+    def load_state_dict(self, state):
+        if state["batch_size"] != self.batch_size:
+            raise ValueError("a state of another batch_size")
+        self.seed = state["seed"]
+        self.epoch, self.start = state["epoch"], state["batches"]
+        self.place = self.epoch, self.start
 
     @staticmethod
     def collate(samples):
@@ -258,10 +338,7 @@ own_loader.changed(
     """
     Each `for` loop is one epoch, so the number goes up by one each time a loop begins.
     """,
-    (
-        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
-        "order = self.order(self.epoch)",
-    ),
+    ("self.epoch, self.start = epoch + 1, 0", "self.start = 0"),
 )
 
 own_loader.changed(
@@ -271,17 +348,17 @@ own_loader.changed(
     or slow: read what a batch needs when it is due.
     """,
     (
-        "        for n in range(len(self)):\n",
+        "        for n in range(start, len(self)):\n",
         (
             "        everything = [self.dataset[int(i)] for i in order]\n"
-            "        for n in range(len(self)):\n"
+            "        for n in range(start, len(self)):\n"
         ),
     ),
     (
-        "yield self.collate([self.dataset[int(i)] for i in some])",
+        "batch = self.collate([self.dataset[int(i)] for i in some])",
         (
             "begin = n * self.batch_size\n"
-            "            yield self.collate(everything[begin : begin + len(some)])"
+            "            batch = self.collate(everything[begin : begin + len(some)])"
         ),
     ),
 )
@@ -341,14 +418,8 @@ own_loader.changed(
     The number went up after the last batch. A loop that ends with `break` never gets there, and the next
     one shows the same samples again. Count when the loop begins.
     """,
-    (
-        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
-        "order = self.order(self.epoch)",
-    ),
-    (
-        "yield self.collate([self.dataset[int(i)] for i in some])",
-        "yield self.collate([self.dataset[int(i)] for i in some])\n        self.epoch += 1",
-    ),
+    ("self.epoch, self.start = epoch + 1, 0", "self.start = 0"),
+    ("            yield batch\n", "            yield batch\n        self.epoch += 1\n"),
 )
 
 own_loader.changed(
@@ -368,17 +439,21 @@ own_loader.changed(
     """,
     (
         (
-            "        for n in range(len(self)):\n"
+            "        for n in range(start, len(self)):\n"
             "            some = order[n * self.batch_size : (n + 1) * self.batch_size]\n"
-            "            yield self.collate([self.dataset[int(i)] for i in some])\n"
+            "            batch = self.collate([self.dataset[int(i)] for i in some])\n"
+            "            self.place = epoch, n + 1\n"
+            "            yield batch\n"
         ),
         (
             "        size = self.batch_size\n"
-            "        self.due = [order[n * size :][:size] for n in range(len(self))]\n"
+            "        self.due = [order[n * size :][:size] for n in range(start, len(self))]\n"
+            "        self.place = epoch, start\n"
             "        return self\n\n"
             "    def __next__(self):\n"
             "        if not self.due:\n"
             "            raise StopIteration\n"
+            "        self.place = self.place[0], self.place[1] + 1\n"
             "        return self.collate([self.dataset[int(i)] for i in self.due.pop(0)])\n"
         ),
     ),
@@ -400,11 +475,8 @@ own_loader.changed(
     samples count twice in an epoch. It may be smaller.
     """,
     (
-        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
-        (
-            "order, self.epoch = self.order(self.epoch), self.epoch + 1\n"
-            "        order = np.resize(order, len(self) * self.batch_size)"
-        ),
+        "        order = self.order(epoch)\n",
+        "        order = np.resize(self.order(epoch), len(self) * self.batch_size)\n",
     ),
 )
 
@@ -414,7 +486,7 @@ own_loader.changed(
     `len(loader)` leaves the smaller batch out, and the loop gives it all the same. Let the loop go over
     `range(len(self))`, so that both agree.
     """,
-    ("for n in range(len(self)):", "for n in range(-(-len(order) // self.batch_size)):"),
+    ("range(start, len(self))", "range(start, -(-len(order) // self.batch_size))"),
 )
 
 own_loader.changed(
@@ -424,6 +496,71 @@ own_loader.changed(
     example, does not know them. Hand the dataset `int(i)`.
     """,
     ("self.dataset[int(i)]", "self.dataset[i]"),
+)
+
+
+own_loader.changed(
+    "counts a batch when the next one is asked for",
+    """
+    The place was noted after `yield`. A generator stands still at its `yield` while the batch is used, so
+    a state that is saved meanwhile does not know of that batch, and gives it again. Note the place
+    first.
+    """,
+    (
+        "            self.place = epoch, n + 1\n            yield batch\n",
+        "            yield batch\n            self.place = epoch, n + 1\n",
+    ),
+)
+
+own_loader.changed(
+    "the state names the next loop's epoch",
+    """
+    `self.epoch` belongs to the next loop: it went up when this one began. What is left of this epoch is
+    in this one's order, so a state needs the epoch that the loop itself is in.
+    """,
+    ("epoch, given = self.place\n", "epoch, given = self.epoch, self.place[1]\n"),
+)
+
+own_loader.changed(
+    "every later epoch begins late as well",
+    """
+    The batch to begin with was not set back to 0. It is meant for one loop, the one that goes on where
+    the state was saved; the loops after it are whole epochs.
+    """,
+    ("self.epoch, self.start = epoch + 1, 0", "self.epoch = epoch + 1"),
+)
+
+own_loader.changed(
+    "an epoch that is over leaves an empty loop",
+    """
+    After the last batch, all batches of the epoch have been given, and the state said so. A loader that goes
+    on from there has a loop with nothing in it. The place after the last batch is batch 0 of the next
+    epoch.
+    """,
+    ("if given == len(self):", "if False:"),
+)
+
+own_loader.changed(
+    "reads what was given before",
+    """
+    The loop went over all batches and threw those away that had been given. For a large dataset that
+    costs as much time as the training before the break. Begin the `range` at the first batch that is
+    due.
+    """,
+    ("range(start, len(self))", "range(len(self))"),
+    (
+        "            self.place = epoch, n + 1\n            yield batch\n",
+        "            self.place = epoch, n + 1\n            if n >= start:\n                yield batch\n",
+    ),
+)
+
+own_loader.changed(
+    "the seed is not restored",
+    """
+    The order is made of seed and epoch. With a seed of its own, the second loader gives some samples
+    again and others not at all in the epoch that it goes on with.
+    """,
+    ('        self.seed = state["seed"]\n', ""),
 )
 
 
@@ -607,3 +744,71 @@ def _(Loader):
         ValueError
     )
     yield case("(1, 2) and (3,)", lambda: made([(1, 2), (3,)])).raises(ValueError)
+
+
+def _gone_on(Loader, count, size, drop, shuffle, before):
+    """A state after some batches, two loops of a loader that loads it, and what these ask for."""
+    loader = Loader(_Seen(count), size, shuffle, drop, seed=5)
+    ahead = (batch for _ in range(before) for batch in loader)
+    for _ in range(before):
+        next(ahead)
+    state = loader.state_dict()
+    dataset = _Seen(count)
+    other = Loader(dataset, size, shuffle, drop, seed=6)
+    other.load_state_dict(state)
+    rest = [[_lists(batch) for batch in other] for _ in range(2)]
+    return state["epoch"], state["batches"], rest, len(dataset.asked)
+
+
+def _rest_by_hand(count, size, drop, shuffle, before):
+    def batches(epoch):
+        order = list(range(count))
+        if shuffle:
+            order = np.random.default_rng((5, epoch)).permutation(count).tolist()
+        cut = [order[n : n + size] for n in range(0, count, size)]
+        return [[10 * i for i in b] for b in cut if not drop or len(b) == size]
+
+    epoch, given = divmod(before, len(batches(0)))
+    rest = [batches(epoch)[given:], batches(epoch + 1)]
+    return epoch, given, rest, sum(len(batch) for epoch in rest for batch in epoch)
+
+
+@own_loader.check("5 · state")
+def _(Loader):
+    yield case(
+        "the state of a new loader, batch_size=2, seed=3",
+        lambda: Loader(range(5), batch_size=2, seed=3).state_dict(),
+    ).gives({"seed": 3, "batch_size": 2, "epoch": 0, "batches": 0})
+    for before in (0, 2, 3, 4):
+        told = f"5 samples in batches of 2, saved after {before} batches and loaded by another loader"
+        yield case(
+            f"{told}: epoch, batches, two loops, how many samples were asked for",
+            lambda before=before: _gone_on(Loader, 5, 2, False, False, before),
+        ).gives(_rest_by_hand(5, 2, False, False, before))
+
+    def again():
+        first, second = Loader(_Seen(9), 2), Loader(_Seen(9), 2)
+        batches = iter(first)
+        next(batches), next(batches)
+        second.load_state_dict(first.state_dict())
+        state = second.state_dict()
+        return state["epoch"], state["batches"]
+
+    yield case("loaded, and saved again at once: epoch, batches", again).gives((0, 2))
+
+    def other():
+        Loader(range(5), batch_size=3).load_state_dict(Loader(range(5), batch_size=2).state_dict())
+
+    yield case("a state of batch_size=2 for batch_size=3", other).raises(ValueError)
+    yield agrees(
+        lambda *drawn: _gone_on(Loader, *drawn),
+        _rest_by_hand,
+        lambda draw: (
+            draw.randint(4, 12), draw.randint(1, 4), draw.random() < 0.5, True, draw.randint(0, 9)
+        ),
+        count=20,
+        tell=lambda count, size, drop, shuffle, before: (
+            f"{count} samples shuffled, batch_size={size}, drop_last={drop}, saved after {before} "
+            "batches and loaded by another loader"
+        ),
+    )

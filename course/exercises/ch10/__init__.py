@@ -6,3 +6,4 @@ from course.exercises.ch10.checkpoint import checkpoint
 from course.exercises.ch10.patience import patience
 from course.exercises.ch10.freeze import freezing
 from course.exercises.ch10.conv_own import own_conv
+from course.exercises.ch10.trainer_own import own_trainer

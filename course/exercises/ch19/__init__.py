@@ -4,3 +4,4 @@
 from course.exercises.ch19.embedding import embedding
 from course.exercises.ch19.norm import norm
 from course.exercises.ch19.attention import attention
+from course.exercises.ch19.gpt import gpt

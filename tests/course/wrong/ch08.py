@@ -402,66 +402,25 @@ like("optim.loss", "a loss for each example", ("-log_p[self.place].mean()", "-lo
 
 like(
     "optim.package",
-    "a count of steps for each parameter",
-    ("        self.steps += 1\n", ""),
-    ("self.steps = 0", "self.steps = [0] * len(self.parameters)"),
-    ("            g = p.grad\n", "            g = p.grad\n            self.steps[n] += 1\n"),
-    ("b1**self.steps", "b1 ** self.steps[n]"),
-    ("b2**self.steps", "b2 ** self.steps[n]"),
-    ('"steps": self.steps', '"steps": list(self.steps)'),
-    (
-        'self.steps, self.lr = state["steps"], state["lr"]',
-        'self.steps, self.lr = list(state["steps"]), state["lr"]',
-    ),
-)
-like(
-    "optim.package",
     "a step without any gradient is not counted",
     (
         "        self.steps += 1\n",
-        "        self.steps += any(p.grad is not None for p in self.parameters)\n",
+        "        self.steps += any(p.grad is not None for g in self.groups for p in g['parameters'])\n",
     ),
-)
-like(
-    "optim.package",
-    "goes through the generator once",
-    ("self.parameters = list(parameters)", "self.parameters = parameters"),
-    ("        if not self.parameters:\n", "        if self.parameters == []:\n"),
-)
-like(
-    "optim.package",
-    "two optimizers share what they loaded",
-    ('self.first = [array.copy() for array in state["first"]]', 'self.first = state["first"]'),
-    ('self.second = [array.copy() for array in state["second"]]', 'self.second = state["second"]'),
-)
-like(
-    "optim.package",
-    "the learning rate is not restored",
-    ('self.steps, self.lr = state["steps"], state["lr"]', 'self.steps = state["steps"]'),
 )
 like(
     "optim.package",
     "a learning rate of 0 is refused",
-    ("if lr < 0:", "if lr <= 0:"),
-)
-like(
-    "optim.package",
-    "the corrected averages are kept",
-    (
-        "mean = self.first[n] / (1 - b1**self.steps)",
-        "mean = self.first[n] = self.first[n] / (1 - b1**self.steps)",
-    ),
-    (
-        "square = self.second[n] / (1 - b2**self.steps)",
-        "square = self.second[n] = self.second[n] / (1 - b2**self.steps)",
-    ),
+    ('if group["lr"] < 0:', 'if group["lr"] <= 0:'),
 )
 like(
     "optim.package",
     "the decay is taken off the moved parameter",
+    ('                step = step + group["decay"] * p.data\n', ""),
     (
-        "p.data = p.data - self.lr * (step + self.decay * p.data)",
-        "p.data = p.data - self.lr * step\n            p.data = p.data - self.lr * self.decay * p.data",
+        'p.data = p.data - group["lr"] * step\n',
+        'p.data = p.data - group["lr"] * step\n'
+        '                p.data = p.data - group["lr"] * group["decay"] * p.data\n',
     ),
 )
 like(
@@ -469,15 +428,35 @@ like(
     "both averages are corrected by the first beta",
     ("(1 - b2**self.steps)", "(1 - b1**self.steps)"),
 )
+like("optim.package", "the betas of the first group", ('group["betas"]', 'self.groups[0]["betas"]'))
 like(
     "optim.package",
-    "a state of another size is half loaded",
+    "the step goes uphill",
+    ('p.data - group["lr"] * step', 'p.data + group["lr"] * step'),
+)
+like(
+    "optim.package",
+    "zero_grad clears the first group only",
     (
-        '        if len(state["first"]) != len(self.parameters):\n'
-        '            raise ValueError("a state of other parameters")\n'
-        '        self.steps, self.lr = state["steps"], state["lr"]\n',
-        '        self.steps, self.lr = state["steps"], state["lr"]\n'
-        '        if len(state["first"]) != len(self.parameters):\n'
-        '            raise ValueError("a state of other parameters")\n',
+        "for group in self.groups:\n            for p",
+        "for group in self.groups[:1]:\n            for p",
+    ),
+)
+like(
+    "optim.package",
+    "the state is one of the groups only",
+    ('return {"steps": self.steps, "groups": groups}', "return groups"),
+)
+like(
+    "optim.package",
+    "a schedule stops at the full rate",
+    ('share * group["full"]', 'min(share, 0.9) * group["full"]'),
+)
+like(
+    "optim.package",
+    "looks at the number of groups only",
+    (
+        'if counts != [len(saved["first"]) for saved in state["groups"]]:',
+        'if len(counts) != len(state["groups"]):',
     ),
 )

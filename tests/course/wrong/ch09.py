@@ -409,67 +409,6 @@ like(
 
 like(
     "data.package",
-    "an epoch that was broken off comes again",
-    (
-        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
-        "order = self.order(self.epoch)",
-    ),
-    (
-        "yield self.collate([self.dataset[int(i)] for i in some])",
-        "yield self.collate([self.dataset[int(i)] for i in some])\n        self.epoch += 1",
-    ),
-)
-like(
-    "data.package",
-    "the seed plus the epoch",
-    ("np.random.default_rng((self.seed, epoch))", "np.random.default_rng(self.seed + epoch)"),
-)
-like(
-    "data.package",
-    "one loop at a time",
-    (
-        "        for n in range(len(self)):\n"
-        "            some = order[n * self.batch_size : (n + 1) * self.batch_size]\n"
-        "            yield self.collate([self.dataset[int(i)] for i in some])\n",
-        "        self.due = [order[n * self.batch_size :][: self.batch_size] for n in range(len(self))]\n"
-        "        return self\n\n"
-        "    def __next__(self):\n"
-        "        if not self.due:\n"
-        "            raise StopIteration\n"
-        "        return self.collate([self.dataset[int(i)] for i in self.due.pop(0)])\n",
-    ),
-)
-like(
-    "data.package",
-    "everything becomes a float",
-    (
-        "np.stack([np.asarray(sample) for sample in samples])",
-        "np.stack([np.asarray(sample, float) for sample in samples])",
-    ),
-)
-like(
-    "data.package",
-    "the last batch is filled from the beginning",
-    (
-        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
-        "order, self.epoch = np.resize(self.order(self.epoch), len(self) * self.batch_size), self.epoch + 1",
-    ),
-)
-like(
-    "data.package",
-    "drop_last counts and does not drop",
-    (
-        "        for n in range(len(self)):\n",
-        "        for n in range(-(-len(order) // self.batch_size)):\n",
-    ),
-)
-like(
-    "data.package",
-    "asks with NumPy's integers",
-    ("self.dataset[int(i)]", "self.dataset[i]"),
-)
-like(
-    "data.package",
     "lists are stacked like arrays",
     ("isinstance(first, (tuple, list))", "isinstance(first, tuple)"),
 )
@@ -485,6 +424,42 @@ like(
         "        return np.array(samples, dtype=object if len(shapes) > 1 else None)",
     ),
 )
-
-
 like("data.package", "batches of nothing are allowed", ("batch_size < 1", "batch_size < 0"))
+like(
+    "data.package",
+    "the length counts samples",
+    ("return full + (rest > 0 and not self.drop_last)", "return len(self.dataset)"),
+)
+like(
+    "data.package",
+    "the order comes from back to front",
+    ("return np.arange(count)", "return np.arange(count)[::-1]"),
+)
+like(
+    "data.package",
+    "a batch is one sample short",
+    ("(n + 1) * self.batch_size]", "(n + 1) * self.batch_size - 1]"),
+)
+like(
+    "data.package",
+    "goes on one batch too late",
+    (
+        'self.epoch, self.start = state["epoch"], state["batches"]',
+        'self.epoch, self.start = state["epoch"], state["batches"] + 1',
+    ),
+)
+like(
+    "data.package",
+    "a loaded state is forgotten when it is saved again",
+    ("        self.place = self.epoch, self.start\n", ""),
+)
+like(
+    "data.package",
+    "a state of any batch_size is taken",
+    ('if state["batch_size"] != self.batch_size:', "if False:"),
+)
+like(
+    "data.package",
+    "begins a loaded epoch anew",
+    ("for n in range(start, len(self)):", "for n in range(len(self)):"),
+)

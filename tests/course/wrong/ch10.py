@@ -405,3 +405,76 @@ like(
     "no gradient for the filters",
     ("return inside, g_filters", "return inside, 0 * g_filters"),
 )
+
+
+# -- training.package
+
+like(
+    "training.package",
+    "no step is counted",
+    ("        self.steps += 1\n        return", "        return"),
+)
+like(
+    "training.package",
+    "the loss as a tensor",
+    (
+        "        self.steps += 1\n        return float(loss.data)",
+        "        self.steps += 1\n        return loss",
+    ),
+)
+like(
+    "training.package",
+    "takes a large loss for an infinite one",
+    ("if not np.isfinite(loss.data):", "if not np.isfinite(loss.data) or loss.data > 3:"),
+)
+like(
+    "training.package",
+    "the norm without its root",
+    (
+        "np.sqrt(sum((p.grad * p.grad).sum() for p in some))",
+        "sum((p.grad * p.grad).sum() for p in some)",
+    ),
+)
+like(
+    "training.package",
+    "the sum of the losses",
+    ("        return total / count\n\n    def fit", "        return total\n\n    def fit"),
+)
+like(
+    "training.package",
+    "fills in gradients of 0",
+    (
+        "        some = [p for p in self.model.parameters() if p.grad is not None]\n",
+        "        some = self.model.parameters()\n"
+        "        for p in some:\n"
+        "            p.grad = np.zeros_like(p.data) if p.grad is None else p.grad\n",
+    ),
+)
+like(
+    "training.package",
+    "ends one epoch late",
+    ("self.waited >= self.patience", "self.waited > self.patience"),
+)
+like(
+    "training.package",
+    "the largest value is the best",
+    ("if value < self.best:", "if -value < self.best:"),
+    ("self.best, self.waited = value, 0", "self.best, self.waited = -value, 0"),
+)
+like(
+    "training.package",
+    "the mode of the network, not of its parts",
+    ("part.training = mode\n", "part.training = modes[0][1]\n"),
+)
+like(
+    "training.package",
+    "the loss of the last batch is that of the epoch",
+    (
+        "total += self.step(inputs, wanted) * len(wanted)",
+        "total = self.step(inputs, wanted) * count",
+    ),
+    (
+        "count += len(wanted)\n            if held",
+        "count += len(wanted)\n            total = self.step(inputs, wanted) * count\n            if held",
+    ),
+)

@@ -194,3 +194,73 @@ like(
     "keys are queries",
     ("k = self.split(self.key(x))", "k = self.split(self.query(x))"),
 )
+
+
+# -- capstone.gpt
+
+like(
+    "capstone.gpt",
+    "the second half looks at what the first one was given",
+    ("x = x + self.attend[n](self.before[n](x))", "y = x + self.attend[n](self.before[n](x))"),
+    ("return x + self.narrow[n](wide)", "return y + self.narrow[n](wide)"),
+)
+like(
+    "capstone.gpt",
+    "the network is as wide as the rest",
+    ("Linear(size, 4 * size, seed", "Linear(size, size, seed"),
+    ("Linear(4 * size, size, seed", "Linear(size, size, seed"),
+)
+like(
+    "capstone.gpt",
+    "texts that are too long are cut",
+    (
+        '            raise ValueError(f"{length} letters, at most {self.time}")\n',
+        "            tokens, length = tokens[:, -self.time :], self.time\n",
+    ),
+)
+like(
+    "capstone.gpt",
+    "blocks from last to first",
+    ("for n in range(len(self.before)):", "for n in reversed(range(len(self.before))):"),
+)
+like(
+    "capstone.gpt",
+    "the loss of the last letter only",
+    ("rows = scores.reshape(-1, letters)", "rows = Tensor(scores.data[:, -1])"),
+    ("tokens[:, 1:].ravel()", "tokens[:, -1]"),
+)
+like(
+    "capstone.gpt",
+    "the decay the wrong way round",
+    ('{"parameters": rest, "decay": decay}', '{"parameters": rest, "decay": 0.0}'),
+    ('{"parameters": flat, "decay": 0.0}', '{"parameters": flat, "decay": decay}'),
+)
+like(
+    "capstone.gpt",
+    "the new letters alone",
+    ("        return tokens", "        return tokens[-count:]"),
+)
+like(
+    "capstone.gpt",
+    "letters as NumPy's integers",
+    ("int(scores.argmax())", "scores.argmax()"),
+)
+like(
+    "capstone.gpt",
+    "one letter too many",
+    ("for _ in range(count):", "for _ in range(count + 1):"),
+)
+like(
+    "capstone.gpt",
+    "top after softmax, and not to 1 again",
+    (
+        "            if top is not None:\n                least = np.sort(scores)[-top]\n"
+        "                scores = np.where(scores < least, -np.inf, scores)\n",
+        "",
+    ),
+    (
+        "            p = p / p.sum()\n",
+        "            p = p / p.sum()\n"
+        "            if top is not None:\n                p = np.where(p < np.sort(p)[-top], 0.0, p)\n",
+    ),
+)

@@ -44,11 +44,12 @@ entry("nn.functional.prelu", _prelu, covers=("_prelu_kernel",))
 
 def _rrelu() -> Iterator[Sample]:
     yield S(t((3, 4)))
+    yield S(t((3, 4), f64, 0.5, 2), 0.1, 0.9, True)  # slopes are drawn, and none is used
     yield S(t((3, 4)), 0.1, 0.9)
     yield V(t((3, 4), f32))
 
 
-entry("rrelu", _rrelu, covers=("rrelu_with_noise",))
+entry("rrelu", _rrelu, covers=("rrelu_with_noise", "rrelu.slopes"))
 
 
 def _glu() -> Iterator[Sample]:

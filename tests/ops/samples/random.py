@@ -72,6 +72,28 @@ def _binomial() -> Iterator[Sample]:
 entry("binomial", _binomial, values=False)
 
 
+def _gamma() -> Iterator[Sample]:
+    yield V(t((3, 4), f64, 0.1, 4))
+    yield V(t((3, 4), f32, 0.1, 4))
+    yield V(t((0, 2)))
+
+
+def _gamma_grad() -> Iterator[Sample]:
+    for d in (f64, f32):
+        yield V(t((3, 4), d, 0.1, 20), t((3, 4), d, 0.1, 20))
+
+
+def _dirichlet_grad() -> Iterator[Sample]:
+    for d in (f64, f32):
+        yield V(t((3, 4), d, 0.1, 0.9), t((3, 4), d, 0.1, 5), t((3, 4), d, 6, 20))
+
+
+entry("_standard_gamma", _gamma, values=False)
+entry("_sample_dirichlet", _gamma, values=False)
+entry("_standard_gamma_grad", _gamma_grad, values=False)  # PyTorch's has three digits
+entry("_dirichlet_grad", _dirichlet_grad, values=False)
+
+
 def _on_a_copy(method: Any) -> Any:
     return lambda x, *a: method(x.clone(), *a)
 

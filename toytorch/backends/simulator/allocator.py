@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 MIB = 1 << 20
 SMALLEST = 512  # bytes that every size is a multiple of
 SMALL = 1 * MIB  # the largest request that the small pool serves
@@ -132,88 +134,92 @@ class Figure:
             self.freed -= amount
 
 
-FIGURES = ("allocation", "segment", "active", "inactive_split")
-BYTES = (
-    "allocated_bytes",
-    "reserved_bytes",
-    "active_bytes",
-    "inactive_split_bytes",
-    "requested_bytes",
-)
+COUNTS = ("allocation", "active", "inactive_split", "segment")
+BYTES = ("allocated_bytes", "requested_bytes", "active_bytes", "inactive_split_bytes",
+         "reserved_bytes")  # fmt: skip
+# What one entry of the log says, after the pool: an amount, negative for what went, of each of these.
+LOGGED = ("allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes",
+          "inactive_split", "inactive_split_bytes")  # fmt: skip
+LONGEST = 4096  # entries of the log
 
 
 @dataclass
 class Statistics:
-    """The figures of `memory_stats`, for both pools and all together."""
+    """The figures of `memory_stats`, for both pools and all together.
 
-    figures: dict[tuple[str, str], Figure] = field(
-        default_factory=lambda: {
-            (name, pool): Figure()
-            for name in (*FIGURES, *BYTES)
-            for pool in ("all", "small_pool", "large_pool")
-        }
-    )
+    Blocks come and go at every launch and figures are seldom asked for, so each change is an entry
+    of a log, and the figures are counted from many entries at once.
+    """
+
     retries: int = 0
     shortages: int = 0  # times that memory ran out
     driver_calls: int = 0
     driver_frees: int = 0
-
-    def __post_init__(self) -> None:
-        self._pairs = {
-            (name, pool): (self.figures[name, f"{pool}_pool"], self.figures[name, "all"])
-            for name in (*FIGURES, *BYTES)
-            for pool in POOLS
+    in_use: int = 0  # bytes in blocks that are given out: the current "allocated_bytes"
+    _log: list[tuple[int, ...]] = field(default_factory=list)
+    _figures: dict[tuple[str, str], Figure] = field(
+        default_factory=lambda: {
+            (name, pool): Figure()
+            for name in (*COUNTS, *BYTES)
+            for pool in ("all", "small_pool", "large_pool")
         }
-        # Lists of figures that change together, for both pools at once: these are the hot paths.
-        self._given = self._together("allocation", "allocated_bytes", "requested_bytes")
-        self._active = self._together("active", "active_bytes")
-        self._left = self._together("inactive_split", "inactive_split_bytes")
+    )
 
-    def _together(self, *names: str) -> dict[str, list[Figure]]:
-        return {
-            pool: [figure for name in names for figure in self._pairs[name, pool]] for pool in POOLS
-        }
-
-    def add(self, name: str, pool: str, amount: int) -> None:
-        """Counts something of a pool, and of all."""
-        for figure in self._pairs[name, pool]:
-            figure.add(amount)
-
-    def take(self, pool: str, size: int, requested: int) -> None:
-        """Counts a block that is given out."""
-        more(self._given[pool], (1, 1, size, size, requested, requested))
-        more(self._active[pool], (1, 1, size, size))
-
-    def give(self, pool: str, size: int, requested: int) -> None:
-        """Counts a block that its owner gives back: it is active while streams still use it."""
-        less(self._given[pool], (1, 1, size, size, requested, requested))
-
-    def settle(self, pool: str, size: int) -> None:
-        """Counts a block that no stream uses any more."""
-        less(self._active[pool], (1, 1, size, size))
-
-    def split(self, pool: str, size: int, sign: int) -> None:
-        """Counts a free part of a segment that is in use, or one that is so no longer."""
-        (more if sign > 0 else less)(self._left[pool], (1, 1, size, size))
+    @property
+    def figures(self) -> dict[tuple[str, str], Figure]:
+        """The figures by name and pool, up to date."""
+        if self._log:
+            self._count()
+        return self._figures
 
     def __getitem__(self, name: str) -> Figure:
         return self.figures[name, "all"]
 
+    def add(self, name: str, pool: str, amount: int) -> None:
+        """Counts something of a pool, and of all: for what seldom happens."""
+        self._figures[name, f"{pool}_pool"].add(amount)
+        self._figures[name, "all"].add(amount)
 
-def more(figures: list[Figure], amounts: tuple[int, ...]) -> None:
-    """Counts what came."""
-    for figure, amount in zip(figures, amounts):
-        figure.allocated += amount
-        figure.current += amount
-        if figure.current > figure.peak:
-            figure.peak = figure.current
+    def take(self, pool: str, size: int, requested: int) -> None:
+        """Counts a block that is given out."""
+        self.in_use += size
+        self._enter((POOLS.index(pool), 1, size, requested, 1, size, 0, 0))
 
+    def give(self, pool: str, size: int, requested: int) -> None:
+        """Counts a block that its owner gives back: it is active while streams still use it."""
+        self.in_use -= size
+        self._enter((POOLS.index(pool), -1, -size, -requested, 0, 0, 0, 0))
 
-def less(figures: list[Figure], amounts: tuple[int, ...]) -> None:
-    """Counts what went."""
-    for figure, amount in zip(figures, amounts):
-        figure.freed += amount
-        figure.current -= amount
+    def settle(self, pool: str, size: int) -> None:
+        """Counts a block that no stream uses any more."""
+        self._enter((POOLS.index(pool), 0, 0, 0, -1, -size, 0, 0))
+
+    def split(self, pool: str, size: int, sign: int) -> None:
+        """Counts a free part of a segment that is in use, or one that is so no longer."""
+        self._enter((POOLS.index(pool), 0, 0, 0, 0, 0, sign, sign * size))
+
+    def _enter(self, entry: tuple[int, ...]) -> None:
+        self._log.append(entry)
+        if len(self._log) >= LONGEST:
+            self._count()
+
+    def _count(self) -> None:
+        """Brings the figures up to date."""
+        entries = np.array(self._log)
+        self._log.clear()
+        groups = [(f"{name}_pool", entries[entries[:, 0] == k, 1:]) for k, name in enumerate(POOLS)]
+        for pool, changes in [("all", entries[:, 1:]), *groups]:
+            if not len(changes):
+                continue
+            sums = changes.cumsum(axis=0)
+            came, peaks = changes.clip(min=0).sum(axis=0), sums.max(axis=0)
+            columns = (a.tolist() for a in (sums[-1], peaks, came))
+            for name, last, peak, more in zip(LOGGED, *columns, strict=True):
+                figure = self._figures[name, pool]
+                figure.peak = max(figure.peak, figure.current + peak)
+                figure.current += last
+                figure.allocated += more
+                figure.freed += more - last
 
 
 class Shortage(Exception):

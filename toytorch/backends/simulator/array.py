@@ -40,14 +40,15 @@ class Buffer:
                 self._inherit(self.block)
 
     def _inherit(self, block: Block) -> None:
-        """Takes over what other streams still do in this place, for whoever had it before."""
-        ghosts = self.device.ghosts
+        """Takes over what streams still do in this place, for whoever had it before."""
+        ghosts, known = self.device.ghosts, self.device.machine.clock
         if not ghosts:
             return
         low, high = block.address, block.address + block.size
         left = []
         for access in ghosts:
-            if access.before(self.stream.clock):
+            own = access.actor == self.stream.actor
+            if access.before(known if own else self.stream.clock):
                 continue
             if access.low < high and low < access.high:
                 moved = Access(
@@ -62,6 +63,8 @@ class Buffer:
                 )
                 key = moved.writes, moved.low, moved.high, None
                 self.history.accesses.setdefault(moved.actor, {})[key] = moved
+                if own and low <= access.low and access.high <= high:
+                    continue  # it comes back with this memory
             left.append(access)
         ghosts[:] = left
 
@@ -99,7 +102,7 @@ def obtain(
 def out_of_memory(device: SimulatedDevice, size: int) -> str:
     """PyTorch's words for a request that cannot be met."""
     memory = device.memory
-    used = memory.statistics["allocated_bytes"].current
+    used = memory.statistics.in_use
     limited = ""
     if memory.limit < memory.capacity:
         limited = f"{in_words(memory.limit)} allowed; "

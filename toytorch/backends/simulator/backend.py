@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.cupy import backend as cards
+from toytorch.backends.numpy_draws import NumpyDraws
 from toytorch.backends.philox import PhiloxGenerator
 from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_access
 from toytorch.backends.simulator.functions import Functions, give_operators
@@ -47,6 +48,14 @@ class SimulatorBackend:
         self.runtime = SimulatorRuntime(machine)
         self.pinned = PinnedBackend(lambda: self.machine)
         machine.local.in_backward = lambda: state.local.backward > 0
+
+    def enter(self) -> None:
+        """`cuda` means these devices."""
+        base.simulation = self
+        base.register("cuda", self)
+        base.queue(DeviceArray, self)
+        base.queue(PinnedArray, self.pinned)
+        give_operators(lambda: self.launcher, self.to_numpy)
 
     def leave(self) -> None:
         """`cuda` means the cards of this machine again."""
@@ -108,7 +117,8 @@ class SimulatorBackend:
 
     def generator(self, seed: int) -> Any:
         card = self.machine.devices[0].card
-        return DeviceGenerator(self, PhiloxGenerator(np, seed, card.multiprocessors * card.threads))
+        source = PhiloxGenerator(np, seed, card.multiprocessors * card.threads)
+        return NumpyDraws(self.xp, DeviceGenerator(self, source))
 
     def synchronize(self) -> None:
         self.machine.synchronise_device(self.machine.device, users_line())
@@ -307,11 +317,8 @@ def simulate(
     cards = [card_of(m) for m in models]
     if memory is not None and memory < 1:
         raise ValueError(f"memory must be a positive number of bytes, not {memory!r}")
-    base.simulation = made = SimulatorBackend(Machine(cards, memory, Races(races), host, realtime))
-    base.register("cuda", made)
-    base.queue(DeviceArray, made)
-    base.queue(PinnedArray, made.pinned)
-    give_operators(lambda: made.launcher, made.to_numpy)
+    made = SimulatorBackend(Machine(cards, memory, Races(races), host, realtime))
+    made.enter()
     return made
 
 

@@ -40,6 +40,7 @@ OPERATORS = {
 REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
 IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 UNARY = {"__neg__": np.negative, "__invert__": np.invert, "__abs__": np.absolute}
+DATA_DEPENDENT = ("nonzero", "argwhere", "flatnonzero", "unique")  # the host waits for the shape
 MAKING = ("empty", "zeros", "ones", "full")
 METHODS = (
     "all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot max mean min "
@@ -95,7 +96,10 @@ class Launching:
             self._launcher().refuse_too_large(self._function, args, kwargs)
         target: Any = kwargs.get("out")
         target = target[0] if isinstance(target, tuple) else target
-        return self._launcher().run(self.__name__, self._function, args, kwargs, target=target)
+        waits = self.__name__ in DATA_DEPENDENT
+        return self._launcher().run(
+            self.__name__, self._function, args, kwargs, target=target, waits=waits
+        )
 
     def at(self, array: DeviceArray, *args: object) -> None:
         """As `numpy.ufunc.at`: writes into its first argument."""
@@ -143,7 +147,7 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
             def run(array: Array, *rest: object, **words: object) -> Any:
                 return getattr(array, name)(*rest, **words)
 
-            return launcher().run(name, run, (self, *args), kwargs)
+            return launcher().run(name, run, (self, *args), kwargs, waits=name in DATA_DEPENDENT)
 
         return call
 

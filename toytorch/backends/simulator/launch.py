@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ from toytorch.backends.simulator.machine import (
 from toytorch.backends.simulator.roofline import kernel_time
 from toytorch.backends.sparse import SparseArray
 from toytorch.facts import state
-from toytorch.facts.device import device as device_class
 from toytorch.facts.trace import OutOfMemoryError
 
 ELEMENTS_OF_THREAD = 4
+EMPTY = ("empty", "empty_like", "empty_strided")
 PIECE = 2.0  # µs of the host for each further kernel of a compiled function
 ASSERTION = (
     "{where}: block: [0,0,0], thread: [0,0,0] Assertion `index >= -size && index < size` failed."
@@ -87,8 +86,8 @@ class Launcher:
         results = _Results(self, device, stream, reads, target, source)
         wrapped = results.wrap(made)
         written = results.written + [a for a in writes if a.__class__ is DeviceArray]
-        if not written and results.views:
-            return wrapped  # a view: nothing ran
+        if (not written and results.views) or name in EMPTY:
+            return wrapped  # a view, or memory that nothing is written to: nothing runs
         touched = (*written, *reads.arrays)
         size = max((a.size for a in touched), default=0)
         kind = touched[0].dtype if touched else np.dtype(np.float32)
@@ -225,11 +224,16 @@ class _Call:
         self, function: Any, args: list[Any], kwargs: dict[str, Any], device: SimulatedDevice
     ) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.place = device.name
+        self.device, self.place = device, device.name
 
     def __call__(self) -> Any:
-        with computing_for(self.place):
+        local = state.local
+        before, modes = local.place, local.modes
+        local.place, local.modes = self.place, ()  # random numbers are those of the device
+        try:
             return self.function(*self.args, **self.kwargs)
+        finally:
+            local.place, local.modes = before, modes
 
     def with_indices_zero(self) -> Any:
         """The results with all indices zero: the shapes are right, which is all that matters.
@@ -248,20 +252,7 @@ class _Call:
         args = [zeroed(a) for a in self.args]
         if not found:
             raise RuntimeError("there are no indices")
-        with computing_for(self.place):
-            return self.function(*args, **self.kwargs)
-
-
-@contextmanager
-def computing_for(place: device_class | None) -> Any:
-    """While a kernel runs on the host: random numbers are those of the device it stands for."""
-    local = state.local
-    before, local.place = local.place, place
-    modes, local.modes = local.modes, ()
-    try:
-        yield
-    finally:
-        local.place, local.modes = before, modes
+        return _Call(self.function, args, self.kwargs, self.device)()
 
 
 class _Results:

@@ -90,7 +90,7 @@ class SimulatedDevice:
         self.error: str | None = None  # once the host has seen it, every call reports it
         self.failed = 0.0  # when the kernel that met it ends
         self.peers: set[int] = set()
-        self.ghosts: list[Access] = []  # of memory that was freed while streams still used it
+        self.ghosts: list[Access] = []  # of memory that was freed and may still be in use
         self.freed: list[tuple[Block, Stream, History]] = []  # what waits to be given back
         self.lock = threading.RLock()
         self.at_work = 0
@@ -125,14 +125,16 @@ class SimulatedDevice:
 
     def _take_back(self, block: Block, stream: Stream, history: History) -> None:
         machine = self.machine
-        if not block.users:
-            # The next user of the stream is in order with this one; other streams are not.
-            for access in history.open_for(stream.clock):
-                if access.actor != stream.actor:
-                    access.low += block.address
-                    access.high += block.address
-                    access.view = None
-                    self.ghosts.append(access)
+        # The stream's next owner of the place is in order with this one; other streams are not.
+        left = [] if block.users else history.open_for(stream.clock)
+        if len(self.streams) > 1:  # nor is what they do to the next owner's memory
+            own = history.accesses.get(stream.actor, {}).values()
+            left += [a for a in own if not a.before(machine.clock)]
+        for access in left:
+            access.low += block.address
+            access.high += block.address
+            access.view = None
+            self.ghosts.append(access)
 
         def record(user: Stream) -> Event:
             mark = Event()
@@ -158,6 +160,9 @@ class SimulatedDevice:
         """When work that needs a share of the multiprocessors can start."""
         self.busy = [b for b in self.busy if b.end > ready]
         start = ready
+        if not self.busy:
+            self.busy.append(Busy(start, start + length, share))
+            return start
         for end in [ready, *sorted(b.end for b in self.busy)]:
             taken = sum(b.share for b in self.busy if b.start <= end < b.end)
             if taken + share <= SHARE or not taken:
@@ -280,8 +285,7 @@ class Machine:
                 ends.popleft()
             if len(ends) >= QUEUE:
                 self.wait_until(ends[len(ends) - QUEUE], "queue is full", source)
-        ready = max(stream.tail + GAP if stream.tail > self.now else self.now, self.now)
-        ready = max(ready, stream.tail)
+        ready = stream.tail + GAP if stream.tail > self.now else self.now
         if engine is None:
             start = device.place(ready, length, share)
             row = stream.name
@@ -416,7 +420,7 @@ class Machine:
                 MemoryPoint(
                     self.now,
                     device.index,
-                    memory.statistics["allocated_bytes"].current,
+                    memory.statistics.in_use,
                     memory.reserved,
                 )
             )

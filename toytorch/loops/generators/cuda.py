@@ -1,6 +1,7 @@
 """A Nest as CUDA C: one kernel that NVRTC compiles without any header.
 
-Elementwise programs run one thread for each element, by grid-stride loops. With reductions a block
+Elementwise programs run one thread for each element, by grid-stride loops, or for four neighbours,
+which the compiler then loads and stores at once. With reductions a block
 of threads takes a row (or a block of columns): its threads go along the row side by side, and their
 totals are joined by shuffles within a warp and through shared memory between warps.
 
@@ -52,6 +53,7 @@ from toytorch.loops.schedule.nest import (
 )
 
 THREADS = 256  # of a block; divides the blocks of 1024 elements in which rows are added
+LANES = 4  # neighbours that a thread takes: 16 bytes of float32, the most that one load fetches
 BLOCKS = 4  # on one multiprocessor at least: 64 registers for each thread, before any spills
 INDEX = {
     "add": "{0} + {1}",
@@ -78,6 +80,7 @@ class CudaSource:
                  ("stride", "name axis"), ("scratch", name), ("range", "hi")
     by_block     whether an iteration of the range is a block of threads (otherwise one thread)
     scratch      elements of each scratch array that one block needs, as factors
+    lanes        how many neighbours a thread takes
     """
 
     source: str
@@ -85,11 +88,16 @@ class CudaSource:
     by_block: bool
     threads: int
     scratch: dict[str, tuple[int | str, ...]]
+    lanes: int = 1
 
 
-def cuda_source(nest: Nest) -> CudaSource:
-    """The kernel of a nest; of an elementwise one scheduled with flat=True."""
-    generator = Generator(nest)
+def cuda_source(nest: Nest, wide: bool = False, narrow: bool = False) -> CudaSource:
+    """The kernel of a nest; of an elementwise one scheduled with flat=True.
+
+    wide    a thread takes four neighbours; for nests that `widens`, of arrays aligned to 16 bytes
+    narrow  indices are of 32 bits, which are divided much faster than 64
+    """
+    generator = Generator(nest, wide, narrow)
     body = "\n".join(generator.lines(nest.body, 1))
     head = ", ".join(generator.declarations)
     first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS}) kernel({head}) {{'
@@ -102,16 +110,29 @@ def cuda_source(nest: Nest) -> CudaSource:
         generator.by_block,
         THREADS,
         generator.scratch,
+        LANES if wide else 1,
+    )
+
+
+def widens(nest: Nest) -> bool:
+    """Whether a thread may take neighbours: one loop over elements that lie side by side."""
+    loop = nest.body[0] if len(nest.body) == 1 else None
+    if not isinstance(loop, For) or loop.kind != "rows" or len(nest.axes) != 1:
+        return False
+    return all(b.inner in ("0", "1") for b in nest.buffers) and not any(
+        isinstance(s, For) or (isinstance(s, Let) and s.type == "index") for s in loop.body
     )
 
 
 class Generator:
     """Writes statements; knows the types of all values."""
 
-    def __init__(self, nest: Nest) -> None:
-        self.nest = nest
+    def __init__(self, nest: Nest, wide: bool, narrow: bool) -> None:
+        self.nest, self.wide = nest, wide
+        self.index, self.suffix = ("int", "") if narrow else ("long long", "LL")
         self.buffers = {b.name: b for b in nest.buffers}
         self.types: dict[str, str] = {}
+        self.fours: set[str] = set()  # buffers of which four neighbours are in registers
         self.by_block = any(isinstance(s, For) and s.kind == "lanes" for s in statements(nest.body))
         self.parameters: list[tuple[str, str]] = []
         self.declarations: list[str] = []
@@ -133,12 +154,12 @@ class Generator:
             self.types[n.name] = n.type
         for a in range(len(nest.axes)):
             if f"n{a}" in used or any(f"n{a}" in s for s in self.scratch.values()):
-                self.parameter("size", f"n{a}", "long long")
+                self.parameter("size", f"n{a}", self.index)
         for d in nest.extents:
-            self.parameter("size", f"size_{d}", "long long")
+            self.parameter("size", f"size_{d}", self.index)
         for name, axis in strides_of(nest):
-            self.parameter("stride", f"{name} {axis}", "long long", f"{name}_stride{axis}")
-        self.parameter("range", "hi", "long long")
+            self.parameter("stride", f"{name} {axis}", self.index, f"{name}_stride{axis}")
+        self.parameter("range", "hi", self.index)
         for name in (
             "lo",
             "hi",
@@ -173,13 +194,18 @@ class Generator:
         """The lines of statements; `inside` a loop that the threads share."""
         margin, fenced = "    " * depth, False
         for s in body:
-            if isinstance(s, For):
+            if isinstance(s, For) and s.kind == "rows" and self.wide:
+                yield from self.neighbours(s, margin)
+            elif isinstance(s, For):
+                if s.kind == "lanes" and all(b.axes != (-1,) for b in self.nest.buffers):
+                    yield f"#pragma unroll {LANES}"  # so many loads are on their way at once
                 yield margin + self.head(s)
                 yield from self.lines(s.body, depth + 1, inside or s.kind == "lanes")
                 yield margin + "}"
             elif isinstance(s, Let):
                 self.types[s.name] = s.type
-                yield f"{margin}const {TYPES[s.type].cuda} {s.name} = {self.expression(s)};"
+                type = self.index if s.type == "index" else TYPES[s.type].cuda
+                yield f"{margin}const {type} {s.name} = {self.expression(s)};"
             elif isinstance(s, Load):
                 self.types[s.name] = s.type
                 element = self.loaded(self.buffers[s.buffer], s.place)
@@ -199,6 +225,37 @@ class Generator:
             else:
                 yield f"{margin}{s.name} = {self.join(s)};"
 
+    def neighbours(self, s: For, margin: str) -> Iterator[str]:
+        """A loop of which a thread takes four turns at once, which are loaded and stored together."""
+        read = {o.buffer for o in s.body if isinstance(o, Load)}
+        written = {o.buffer for o in s.body if isinstance(o, Store)}
+        fours = {b.name: b for b in self.nest.buffers if b.inner == "1"}
+        type, first = self.index, f"blockIdx.x * {THREADS}{self.suffix} + threadIdx.x"
+        step = f"gridDim.x * {LANES * THREADS}{self.suffix}"
+        yield f"{margin}for ({type} four = ({first}) * {LANES}; four < hi; four += {step}) {{"
+        yield f"{margin}    if (four + {LANES} <= hi) {{"
+        deeper, name = margin + " " * 8, self.word
+        for n, b in fours.items():
+            four = f"Four<{TYPES[b.type].cuda}>"
+            if n in read:
+                yield f"{deeper}const {four} four_{n} = *(const {four}*)({name(b.same or n)} + four);"
+            elif n in written:
+                yield f"{deeper}{four} four_{n};"
+        yield f"{deeper}for (int four_k = 0; four_k < {LANES}; ++four_k) {{"
+        self.fours = set(fours)
+        yield from self.lines(s.body, len(deeper) // 4 + 1, True)
+        self.fours = set()
+        yield f"{deeper}}}"
+        for n, b in fours.items():
+            if n in written:
+                yield f"{deeper}*(Four<{TYPES[b.type].cuda}>*)({name(b.same or n)} + four) = four_{n};"
+        yield f"{margin}    }} else {{"
+        yield f"{deeper}for ({type} {s.index} = four; {s.index} < hi; ++{s.index}) {{"
+        yield from self.lines(s.body, len(deeper) // 4 + 1, True)
+        yield f"{deeper}}}"
+        yield f"{margin}    }}"
+        yield f"{margin}}}"
+
     def head(self, s: For) -> str:
         """The first line of a loop."""
         self.types[s.index] = "index"
@@ -209,9 +266,9 @@ class Generator:
         elif s.kind == "rows" and self.by_block:
             start, step = "blockIdx.x", f"{s.index} += gridDim.x"
         elif s.kind == "rows":
-            start = f"blockIdx.x * {THREADS}LL + threadIdx.x"
-            step = f"{s.index} += gridDim.x * {THREADS}LL"
-        return f"for (long long {s.index} = {start}; {s.index} < {stop}; {step}) {{"
+            start = f"blockIdx.x * {THREADS}{self.suffix} + threadIdx.x"
+            step = f"{s.index} += gridDim.x * {THREADS}{self.suffix}"
+        return f"for ({self.index} {s.index} = {start}; {s.index} < {stop}; {step}) {{"
 
     def join(self, s: Join) -> str:
         type = TYPES[self.types[s.name]]
@@ -263,6 +320,8 @@ class Generator:
 
     def element(self, buffer: Buffer, place: Place) -> str:
         """An element of a buffer, by its index."""
+        if buffer.name in self.fours:
+            return f"four_{buffer.name}.v[four_k]"
         name, last = buffer.same or buffer.name, len(self.nest.axes) - 1
         terms: list[str] = []
         by_axis: dict[int, list[str]] = {}

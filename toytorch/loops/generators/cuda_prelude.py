@@ -31,12 +31,14 @@ template <class T> __device__ T floor_divide(T x, T y) {  // of integers
     return x % y != 0 && (x < 0) != (y < 0) ? quotient - 1 : quotient;
 }
 template <> __device__ float floor_divide(float x, float y) {
-    float quotient = (x - python_remainder(x, y)) / y;
-    return y == 0 ? x / y : rintf(quotient);
+    const float rest = c_remainder(x, y), near = (x - rest) / y;  // rest has the sign of x
+    const bool above = rest != 0 && (rest < 0) != (y < 0);
+    return y == 0 ? x / y : rintf(above ? near - 1 : near);
 }
 template <> __device__ double floor_divide(double x, double y) {
-    double quotient = (x - python_remainder(x, y)) / y;
-    return y == 0 ? x / y : rint(quotient);
+    const double rest = c_remainder(x, y), near = (x - rest) / y;  // rest has the sign of x
+    const bool above = rest != 0 && (rest < 0) != (y < 0);
+    return y == 0 ? x / y : rint(above ? near - 1 : near);
 }""",
     "shift_left(": """
 template <class T> __device__ T shift_left(T x, T y) {  // everything may be shifted out
@@ -66,6 +68,8 @@ __device__ unsigned short to_bfloat16(float x) {  // half to even
     unsigned bits = __float_as_int(x);
     return (x != x ? bits | 1u << 22 : bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }""",
+    "Four<": """
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Four { T v[4]; };""",
     "Join_add(": """
 struct Join_add { template <class T> __device__ T operator()(T x, T y) { return x + y; } };""",
     "Join_mul(": """
@@ -102,7 +106,7 @@ template <class T, class Join> __device__ T join_threads(T total, Join join) {
 }
 NEEDS = {
     "python_remainder(": ["c_remainder("],
-    "floor_divide(": ["python_remainder(", "c_remainder("],
+    "floor_divide(": ["c_remainder("],
     "Join_maximum(": ["maximum("],
     "Join_minimum(": ["minimum("],
 }

@@ -179,6 +179,11 @@ def addresses(what: str, write: Callable[[str], str], parts: tuple[str, ...]) ->
         return _by_hand[what]
 
 
+def in_use() -> bool:
+    """Whether LLVM has been loaded, and code of it linked."""
+    return bool(_linked)
+
+
 def families() -> set[str]:
     """The first words of all that is written by hand and has been used."""
     return {what.split()[0] for what in _by_hand}

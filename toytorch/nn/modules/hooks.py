@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor, alias
 from toytorch.facts.node import Handle
+from toytorch.nn.modules.registration import REGISTRATION
 
 if TYPE_CHECKING:
     from toytorch.autograd.function import Context
@@ -28,6 +29,7 @@ EVERYWHERE: dict[str, dict[int, Any]] = {
     "_forward_hooks": {},
     "_backward_pre_hooks": {},
     "_backward_hooks": {},
+    "_node_hooks": {},
 }
 
 
@@ -104,7 +106,13 @@ class BackwardHooks:
         for hook in self.before:
             changed = hook(self.module, grads)
             if changed is not None:
-                grads = changed if isinstance(changed, tuple) else (changed,)
+                changed = changed if isinstance(changed, tuple) else (changed,)
+                if len(changed) != len(grads):
+                    raise RuntimeError(
+                        "Backward pre hook returned an invalid number of grad_output, got "
+                        f"{len(changed)}, but expected {len(grads)}"
+                    )
+                grads = changed
         self.grad_output = grads
         if not self.watched:
             for hook in self.after:
@@ -125,7 +133,13 @@ class BackwardHooks:
         for hook in self.after:
             changed = hook(self.module, tuple(full), self.grad_output)
             if changed is not None:
-                full = list(changed) if isinstance(changed, tuple) else [changed]
+                changed = list(changed) if isinstance(changed, tuple) else [changed]
+                if len(changed) != self.size:
+                    raise RuntimeError(
+                        "Backward hook returned an invalid number of grad_input, got "
+                        f"{len(changed)}, but expected {self.size}"
+                    )
+                full = changed
         return [full[i] for i in self.places]
 
 
@@ -185,7 +199,7 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
                 more = (kwargs,) if hook.with_kwargs else ()
                 hook.call(module, args, *more, result)
         raise
-    for legacy in module._node_hooks.values():
+    for legacy in hooks_of(module, "_node_hooks"):
         found = first_tensor(result)
         if found is not None and found.grad_fn is not None:
             found.grad_fn.register_hook(
@@ -209,6 +223,21 @@ def register_module_forward_hook(
     return add(EVERYWHERE["_forward_hooks"], Hook(hook, with_kwargs, always_call))
 
 
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls hook(module, name, parameter) when a module gets one; it may give another instead."""
+    return add(REGISTRATION["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls hook(module, name, buffer) when a module gets one; it may give another instead."""
+    return add(REGISTRATION["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls hook(module, name, submodule) when a module gets one; it may give another instead."""
+    return add(REGISTRATION["module"], hook)
+
+
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(module, grad_output) before backward passes any module."""
     return add(EVERYWHERE["_backward_pre_hooks"], hook)
@@ -216,4 +245,19 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(module, grad_input, grad_output) after backward passed any module."""
+    if EVERYWHERE["_node_hooks"]:
+        raise RuntimeError(BOTH)
     return add(EVERYWHERE["_backward_hooks"], hook)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> Handle:
+    """The older form: calls hook(module, ...) with the gradients of any module's last node alone."""
+    if EVERYWHERE["_backward_hooks"]:
+        raise RuntimeError(BOTH)
+    return add(EVERYWHERE["_node_hooks"], hook)
+
+
+BOTH = (
+    "Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
+    "Please use only one of them."
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeVar
 
 from toytorch.autograd.modes import no_grad
@@ -17,10 +18,14 @@ from toytorch.nn.modules.hooks import (
     Hook,
     add,
     call_with_hooks,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
 )
 from toytorch.nn.modules.state import Stateful
 from toytorch.nn.parameter import is_lazy
@@ -99,6 +104,11 @@ class Module(Stateful):
         ):
             return self.forward(*args, **kwargs)
         return call_with_hooks(self, args, kwargs)
+
+    @property
+    def _forward_hooks_always_called(self) -> dict[int, bool]:
+        """The forward hooks that are called even when `forward` raises, by their numbers."""
+        return {key: True for key, hook in self._forward_hooks.items() if hook.always}
 
     def compile(self, *args: object, **kwargs: object) -> None:
         """Compiles this module's call in place; `toytorch.compile` makes another module."""
@@ -310,8 +320,35 @@ class Module(Stateful):
 
 __all__ = [
     "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
     "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
 ]
+
+
+class _Tables(ModuleType):
+    """This module, whose tables of hooks for all modules can be replaced, as programs do."""
+
+
+def _table(moment: str) -> property:
+    def show(self: ModuleType) -> dict[int, Any]:
+        return EVERYWHERE[moment]
+
+    def replace(self: ModuleType, table: dict[int, Any]) -> None:
+        kept = dict(table)
+        EVERYWHERE[moment].clear()
+        if moment == "_backward_hooks":
+            EVERYWHERE["_node_hooks"].clear()  # PyTorch keeps both kinds in one table
+        EVERYWHERE[moment].update(kept)
+
+    return property(show, replace, doc=f"The {moment[1:]} of every module.")
+
+
+for _moment in ("forward_pre_hooks", "forward_hooks", "backward_pre_hooks", "backward_hooks"):
+    setattr(_Tables, f"_global_{_moment}", _table(f"_{_moment}"))
+sys.modules[__name__].__class__ = _Tables

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 TABLES = ("_parameters", "_buffers", "_modules")
 
 
+# Hooks on what any module gets, by its kind: hook(module, name, value).
+REGISTRATION: dict[str, dict[int, Any]] = {"parameter": {}, "buffer": {}, "module": {}}
+
+
+def registered(kind: str, module: Any, name: str, value: Any) -> Any:
+    """A value that a module gets, or what hooks give instead."""
+    for hook in REGISTRATION[kind].values():
+        given = hook(module, name, value)
+        value = value if given is None else given
+    return value
+
+
 def full_name(value: Any) -> str:
     """A value's class in PyTorch's error messages."""
     cls = type(value)
@@ -97,7 +109,7 @@ class Tree:
             self.register_parameter(name, value)
         elif isinstance(value, Tree):
             self._forget(name, "_modules")
-            self._modules[name] = value
+            self._modules[name] = registered("module", self, name, value)
         elif name in self._parameters:
             if value is not None:
                 raise TypeError(
@@ -194,7 +206,7 @@ class Tree:
                 "function of another Tensor, compute the value in the forward() "
                 "method."
             )
-        self._parameters[name] = param
+        self._parameters[name] = registered("parameter", self, name, param)
 
     def register_buffer(
         self, name: str, tensor: Sequence[Tensor] | Tensor | None, persistent: bool = True
@@ -207,7 +219,7 @@ class Tree:
                 f"cannot assign '{full_name(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = registered("buffer", self, name, tensor)
         kept = self._non_persistent_buffers_set
         (kept.discard if persistent else kept.add)(name)
 
@@ -216,7 +228,7 @@ class Tree:
         if module is not None and not isinstance(module, Tree):
             raise TypeError(f"{full_name(module)} is not a Module subclass")
         self._check_name("module", name, hasattr(self, name) and name not in self._modules)
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module)
 
     def register_module(self, name: str, module: Module) -> None:
         """Adds a child under a name."""

@@ -10,7 +10,7 @@ from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.nn.utils.recomputed import Recomputed
 from toytorch.ops.creation.create import ones_like, zeros_like
-from toytorch.ops.creation.random import rand
+from toytorch.ops.creation.random import rand, rand_like
 
 if TYPE_CHECKING:
     from toytorch.nn.modules.module import Module
@@ -209,7 +209,7 @@ class RandomUnstructured(_Unstructured):
     """Prunes elements at random."""
 
     def score(self, t: Tensor) -> Tensor:
-        return rand(t.shape)
+        return -rand_like(t)  # PyTorch prunes those with the largest numbers
 
 
 class L1Unstructured(_Unstructured):

@@ -11,16 +11,16 @@ from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.arguments import spread
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of, wrap
+from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Scalar
-from toytorch.facts.size import contiguous_strides, infer_size, view_strides
+from toytorch.facts.size import infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
-from toytorch.ops.creation import create, from_data
+from toytorch.ops.creation import create, from_data, memory
 from toytorch.ops.define import creating, define, public, takes_words
 from toytorch.ops.shaping import rearrange, view
 
@@ -340,42 +340,6 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 _copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.shape
 
 
-def resize_(self: Tensor, *sizes: int, memory_format: MemoryFormat | None = None) -> Tensor:
-    """Another shape over the same memory, which grows where it is too small."""
-    wanted = spread(sizes)
-    if self._requires_grad:
-        raise RuntimeError("cannot resize variables that require grad")
-    count = int(np.prod(wanted, dtype=np.int64))
-    memory = self._memory()
-    flat = memory.flat()
-    start = self.storage_offset()
-    if start + count > flat.size:
-        grown = np.empty(start + count, flat.dtype)
-        grown[: flat.size] = flat
-        flat = memory.memory = grown
-    self._array = base.of_array(flat).as_strided(flat, wanted, _row_major(wanted), start)
-    return self
-
-
-def resize_as_(
-    self: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None
-) -> Tensor:
-    """`resize_` to the shape of another tensor."""
-    return resize_(self, *the_template.shape)
-
-
-def _row_major(sizes: Sequence[int]) -> tuple[int, ...]:
-    return contiguous_strides(sizes)
-
-
-def set_(self: Tensor, source: Any = None) -> Tensor:
-    """Takes over the memory and shape of another tensor."""
-    if source is None:
-        source = wrap(np.empty(0, self.dtype.numpy))
-    self._array, self._storage, self.dtype = source._array, source._memory(), source.dtype
-    return self
-
-
 def new_empty_strided(
     self: Tensor,
     size: Any,
@@ -411,13 +375,10 @@ METHODS = {
         new,
         new_tensor,
         copy_,
-        resize_,
-        resize_as_,
         new_empty_strided,
-        set_,
     )
 }
 METHODS["view"] = view_
 METHODS.update({f"new_{n}": _new(n) for n in ("zeros", "ones", "empty", "full")})
-for _name, _method in METHODS.items():
+for _name, _method in [*METHODS.items(), *memory.METHODS.items()]:
     setattr(Tensor, _name, _method)

@@ -12,12 +12,14 @@ from toytorch.backends import base, sparse
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import ordered
 from toytorch.core.tensor import Tensor, as_dtype, wrap
+from toytorch.core.write import refusal
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import sparse_coo
 from toytorch.facts.hints import Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.size import copy_order
+from toytorch.ops.creation.uninitialized import settled
 from toytorch.ops.define import creating, public
 
 
@@ -136,21 +138,46 @@ def _filled(name: str, fill: str, doc: str) -> Any:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         if layout is sparse_coo:
             return without_entries(fill, shape, dtype, device, requires_grad)
-        return put_out(
-            finish(
-                lambda xp: getattr(xp, fill)(shape, dtype=_kind(dtype)), device, requires_grad, name
-            ),
-            out,
-            names,
+        made = finish(
+            lambda xp: settled(getattr(xp, fill)(shape, dtype=_kind(dtype)), fill),
+            device,
+            requires_grad,
+            name,
         )
+        return put_out(in_format(made, memory_format), out, names, dtype=dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return creating(function)
 
 
-def put_out(made: Tensor, out: Any, names: Sequence[str | None] | None = None) -> Tensor:
-    """The made tensor, or `out` holding its elements."""
+def in_format(made: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    """A new tensor with its channels last, if that is asked for."""
+    if memory_format is None or memory_format.name in ("contiguous_format", "preserve_format"):
+        return made
+    wanted = made.requires_grad
+    return made.detach().contiguous(memory_format=memory_format).requires_grad_(wanted)
+
+
+def put_out(
+    made: Tensor,
+    out: Any,
+    names: Sequence[str | None] | None = None,
+    *,
+    dtype: DType | None = None,
+    same: builtins.bool = False,
+) -> Tensor:
+    """The made tensor, or `out` holding its elements.
+
+    `out` must have the type that the caller asked for (`dtype`), or with `same` the result's own.
+    """
+    asked = None if dtype is None or out is None else as_dtype(dtype)
+    if asked is not None and out.dtype is not asked:
+        raise RuntimeError(
+            f"dtype {asked.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
+        )
+    if same and out is not None and out.dtype is not made.dtype:
+        raise RuntimeError(refusal("same", "", made.dtype, out.dtype))
     if names is not None:
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:
@@ -236,17 +263,17 @@ def _like(name: str, fill: str) -> Any:
             and (memory_format is None or memory_format.name == "preserve_format")
         ):
             source = input._array
-            made = wrap(
-                getattr(np, fill + "_like")(
-                    source, dtype=kind, subok=False, order=copy_order(source)
-                )
+            array = getattr(np, fill + "_like")(
+                source, dtype=kind, subok=False, order=copy_order(source)
             )
+            made = wrap(settled(array, fill))
             return made.requires_grad_() if requires_grad else made
-        return finish(
-            lambda xp: getattr(xp, fill)(input._array.shape, dtype=kind),
+        made = finish(
+            lambda xp: settled(getattr(xp, fill)(input._array.shape, dtype=kind), fill),
             device or input.device,
             requires_grad,
         )
+        return in_format(made, memory_format)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{fill}` in the shape, type and place of another tensor."
@@ -373,7 +400,9 @@ def eye(
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     return put_out(
-        finish(lambda xp: xp.eye(n, m, dtype=_kind(dtype)), device, requires_grad, "eye"), out
+        finish(lambda xp: xp.eye(n, m, dtype=_kind(dtype)), device, requires_grad, "eye"),
+        out,
+        dtype=dtype,
     )
 
 

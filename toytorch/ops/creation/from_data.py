@@ -12,6 +12,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.numpy import extent
 from toytorch.core.storage import Storage
+from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, Device, DType, Nested
@@ -171,6 +172,8 @@ def tensor(
         )
     if dtype is not None:
         dtype = as_dtype(dtype)
+    if isinstance(data, TypedStorage | UntypedStorage):
+        data = elements(data, dtype or types.get_default_dtype())
     array = to_array(data, dtype)
     made = finish(
         lambda xp: xp.asarray(array),
@@ -282,7 +285,14 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Device = None) -> T
     return tensor(data, dtype=dtype, device=device)
 
 
-asarray = as_tensor
+def elements(data: TypedStorage | UntypedStorage, kind: types.dtype) -> Array:
+    """What a storage holds; RuntimeError for elements of another type."""
+    if isinstance(data, TypedStorage) and data.dtype is not kind:
+        raise RuntimeError(
+            f"Expected a Storage of type {kind.legacy} or an UntypedStorage, but got "
+            f"{data.dtype.legacy}"
+        )
+    return TypedStorage.of(data._storage, kind)._numbers()
 
 
 @takes_words(s="value")

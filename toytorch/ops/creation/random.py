@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from toytorch.backends import base
+from toytorch.backends.base import RandomSource
+from toytorch.core.memory_order import in_memory_order, walk
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
@@ -24,7 +27,148 @@ if TYPE_CHECKING:
     from toytorch.core.random import Generator
 
 
-FLOATS = {"float32": np.float32, "float64": np.float64}
+# -- numbers in the type of an array --------------------------------------------------------------
+# Each function takes a source (`base.RandomSource`), how many numbers, and the type of the results.
+
+
+def narrowed(values: Array, type: np.dtype[Any]) -> Any:
+    """Numbers in another type; those of two bytes by way of float32, as PyTorch goes."""
+    if type.itemsize == 2 and type.kind not in "iu" and values.dtype != np.float32:
+        values = values.astype(np.float32)
+    return values if values.dtype == type else values.astype(type)
+
+
+def paired(values: Array, type: np.dtype[Any]) -> Any:
+    """Complex numbers from twice as many real ones, the two parts of each side by side."""
+    if values.__class__ is np.ndarray:
+        return values.astype(part_of(type), copy=False).view(type)
+    both = values.reshape(-1, 2)
+    return (both[:, 0] + 1j * both[:, 1]).astype(type)
+
+
+def part_of(type: np.dtype[Any]) -> Any:
+    """The type of the parts of complex numbers."""
+    return np.dtype(f"f{type.itemsize // 2}")
+
+
+def uniform_numbers(
+    rng: RandomSource,
+    count: int,
+    type: np.dtype[Any],
+    low: float = 0.0,
+    high: float = 1.0,
+    rows: builtins.bool = True,
+) -> Any:
+    """Numbers in [low, high); in types of two bytes, what rounds to `high` becomes `low`."""
+    if type.kind == "c":
+        return paired(uniform_numbers(rng, 2 * count, part_of(type), low, high), type)
+    values = rng.uniform(count, type, low, high)
+    if type.itemsize > 2:
+        return values
+    values = values.astype(type)
+    values[values == type.type(high)] = low
+    return values
+
+
+def normal_numbers(
+    rng: RandomSource,
+    count: int,
+    type: np.dtype[Any],
+    mean: float = 0.0,
+    std: float = 1.0,
+    rows: builtins.bool = True,
+) -> Any:
+    """Normal numbers; half of the variance is each part's where they are complex. They depend on
+    whether they fill memory in rows, without gaps."""
+    if type.kind == "c":
+        half = std / math.sqrt(2)
+        return paired(normal_numbers(rng, 2 * count, part_of(type), mean, half, rows), type)
+    return narrowed(rng.normal(count, type, mean, std, rows), type)
+
+
+DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the mantissa
+IN_C = {
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+}
+
+
+def integer_numbers(rng: RandomSource, count: int, type: np.dtype[Any], low: int, high: int) -> Any:
+    """Integers in [low, high), moved inwards to what the type can hold."""
+    digits = DIGITS.get(type.name)
+    if digits is not None:
+        low, high = raised(low, type, digits), lowered(high, type, digits)
+        if low >= high:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but "
+                f"got from={low} >= to={high}"
+            )
+    check_bounds(type, digits, low, high - 1)
+    return narrowed(rng.integers(count, low, high), type)
+
+
+def raised(low: int, type: np.dtype[Any], digits: int) -> int:
+    """The lowest number from `low` on that rounding to the type does not bring below it."""
+    held = cast_to(low + 1, type)
+    if held is None or held >= low:
+        return low
+    return held + (1 << abs(low + 1).bit_length() - digits)
+
+
+def lowered(high: int, type: np.dtype[Any], digits: int) -> int:
+    """The highest limit up to `high` whose numbers rounding to the type does not bring up to it."""
+    held = cast_to(high - 1, type)
+    if held is None or held < high:
+        return high
+    return held - (1 << abs(high - 1).bit_length() - digits)
+
+
+def cast_to(number: int, type: np.dtype[Any]) -> int | None:
+    """A number as the type has it; None where it is infinite there."""
+    held = float(narrowed(np.array(float(number)), type))
+    return int(held) if math.isfinite(held) else None
+
+
+def check_bounds(type: np.dtype[Any], digits: int | None, low: int, last: int) -> None:
+    """Refuses limits outside of a type; warns of those that a floating type has no integers for."""
+    name = IN_C.get(type.name, type.name)
+    if digits is None:
+        least, most = (0, 1) if type.kind == "b" else (np.iinfo(type).min, np.iinfo(type).max)
+    else:
+        most = int(types.finfo(types.from_numpy_dtype(type)).max)
+        least = -most
+    for what, number in (("from", low), ("to - 1", last)):
+        if not least <= number <= most:
+            raise RuntimeError(f"{what} is out of bounds for {name}")
+        if digits is not None and abs(number) > 1 << digits:
+            warnings.warn(
+                f"{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
+                f"{name} can support discrete uniform distribution only within this range. This "
+                "warning will become an error in version 1.7 release, please fix the code in "
+                "advance",
+                stacklevel=2,
+            )
+
+
+def any_integers(rng: RandomSource, count: int, type: np.dtype[Any]) -> Any:
+    """Integers from 0 to the largest of the type, or to the last before floats have gaps."""
+    digits = DIGITS.get(type.name)
+    limit = (
+        2
+        if type.kind == "b"
+        else int(np.iinfo(type).max) + 1
+        if digits is None
+        else (1 << digits) + 1
+    )
+    return narrowed(rng.whole(count, limit, type.name in ("int64", "float64")), type)
 
 
 def _draw(
@@ -33,27 +177,15 @@ def _draw(
     dtype: DType | None,
     device: Device,
     generator: Generator | None,
+    like: Array | None = None,
 ) -> Any:
-    """An array from how(generator, shape, dtype) on a device."""
+    """An array from how(source, count, type) on a device, in the order of another one's memory."""
     where = device_class(device or create.get_default_device())
     kind = dtype or types.get_default_dtype()
     rng = generator_of(where, generator)
-    real = kind.to_real()
-    work = FLOATS.get(real.name, np.float32)
+    rows = like is None or bool(like.flags.c_contiguous)
     with base.of_device(where).on(where):
-        array = how(rng, shape, work)
-        if kind.is_complex:
-            array = (array + 1j * how(rng, shape, work)) * (0.5**0.5 if how is _normal else 1)
-            array = np.asarray(array) if isinstance(array, np.generic) else array
-        return array.astype(kind.numpy) if array.dtype != kind.numpy else array
-
-
-def _uniform(rng: Any, shape: Sequence[int], work: npt.DTypeLike) -> Any:
-    return rng.random(shape, work)
-
-
-def _normal(rng: Any, shape: Sequence[int], work: npt.DTypeLike) -> Any:
-    return rng.standard_normal(shape, work)
+        return in_memory_order(lambda n: how(rng, n, kind.numpy, rows=rows), tuple(shape), like)
 
 
 def _need_float(name: str, dtype: DType | None) -> None:
@@ -106,7 +238,15 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         _need_float(kernel_name, dtype)
-        made = drawn(lambda lead: wrap(_draw(how, (*lead, *shape), dtype, device, generator)), name)
+        kind, like = dtype, None
+        if out is not None:
+            kind, like = out.dtype, out._array if out._array.shape == tuple(shape) else None
+
+        def draw(lead: Any) -> Tensor:
+            order = None if lead else like
+            return wrap(_draw(how, (*lead, *shape), kind, device, generator, order), kind)
+
+        made = drawn(draw, name)
         return create.put_out(made.requires_grad_() if requires_grad else made, out, names)
 
     function.__name__ = function.__qualname__ = name
@@ -114,11 +254,21 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
     return watched(function)
 
 
-rand = _factory("rand", _uniform, "check_uniform_bounds", "Uniform numbers in [0, 1).")
-randn = _factory("randn", _normal, "normal_kernel_cpu", "Normal numbers, mean 0, variance 1.")
+KERNELS = {"rand_like": "check_uniform_bounds", "randn_like": "normal_kernel_cpu"}
+rand = _factory("rand", uniform_numbers, "check_uniform_bounds", "Uniform numbers in [0, 1).")
+randn = _factory(
+    "randn", normal_numbers, "normal_kernel_cpu", "Normal numbers, mean 0, variance 1."
+)
 
 
-def _like(name: str, factory: Any) -> Any:
+def order_of(input: Tensor, memory_format: MemoryFormat | None) -> Any:
+    """An array that lies in memory as a new tensor like this one will; None where that is in rows."""
+    if memory_format is None and input._array.flags.c_contiguous:
+        return None
+    return create.empty_like(input, memory_format=memory_format)._array
+
+
+def _like(name: str, how: Callable[..., Any]) -> Any:
     def function(
         input: Tensor,
         *,
@@ -130,20 +280,23 @@ def _like(name: str, factory: Any) -> Any:
         generator: Generator | None = None,
         pin_memory: bool = False,
     ) -> Tensor:
-        made = factory(
-            tuple(input.shape),
-            dtype=dtype or input.dtype,
-            device=device or input.device,
-            generator=generator,
-        )
-        return create.lying_as(made, input, memory_format, requires_grad)
+        kind, where, shape = dtype or input.dtype, device or input.device, tuple(input.shape)
+        _need_float(KERNELS[name], kind)
+        like = order_of(input, memory_format)
+
+        def draw(lead: Any) -> Tensor:
+            order = None if lead else like
+            return wrap(_draw(how, (*lead, *shape), kind, where, generator, order), kind)
+
+        made = drawn(draw, name)
+        return made.requires_grad_() if requires_grad else made
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name[:-5]}` in the shape, type and place of another tensor."
     return public(name)(watched(function))
 
 
-rand_like, randn_like = _like("rand_like", rand), _like("randn_like", randn)
+rand_like, randn_like = _like("rand_like", uniform_numbers), _like("randn_like", normal_numbers)
 
 
 @watched
@@ -173,16 +326,29 @@ def randint(
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    where = device_class(device or create.get_default_device())
-    kind = dtype or types.int64
+    made = _integers(low, high, tuple(size), dtype or types.int64, device, generator)
+    return create.put_out(made.requires_grad_() if requires_grad else made, out)
+
+
+def _integers(
+    low: Any,
+    high: Any,
+    shape: tuple[int, ...],
+    kind: DType,
+    device: Device,
+    generator: Generator | None,
+    like: Array | None = None,
+) -> Tensor:
+    """A tensor of integers from low up to, but not with, high."""
+
+    def numbers(rng: RandomSource, count: int, type: np.dtype[Any], rows: builtins.bool) -> Any:
+        return integer_numbers(rng, count, type, int(low), int(high))
 
     def draw(lead: Any) -> Tensor:
-        array = generator_of(where, generator).integers(int(low), int(high), (*lead, *size))
-        return wrap(array.astype(kind.numpy))
+        order = None if lead else like
+        return wrap(_draw(numbers, (*lead, *shape), kind, device, generator, order), kind)
 
-    with base.of_device(where).on(where):
-        made = drawn(draw, "randint")
-    return create.put_out(made.requires_grad_() if requires_grad else made, out)
+    return drawn(draw, "randint")
 
 
 @public("randint_like")
@@ -200,10 +366,9 @@ def randint_like(
 ) -> Tensor:
     """`randint` in the shape, type and place of another tensor."""
     low, high = (0, low) if high is None else (low, high)
-    made = randint(
-        low, high, tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device
-    )
-    return create.lying_as(made, input, memory_format, requires_grad)
+    kind, where, like = dtype or input.dtype, device or input.device, order_of(input, memory_format)
+    made = _integers(low, high, tuple(input.shape), kind, where, None, like)
+    return made.requires_grad_() if requires_grad else made
 
 
 @watched
@@ -223,7 +388,8 @@ def randperm(
         raise RuntimeError(f"n must be non-negative, got {n}")
     where = device_class(device or create.get_default_device())
     with base.of_device(where).on(where):
-        made = wrap(generator_of(where, generator).permutation(n).astype(dtype.numpy))
+        drawn_order = generator_of(where, generator).permutation(n)
+        made = wrap(narrowed(drawn_order, dtype.numpy), dtype)
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
@@ -235,13 +401,13 @@ def _normal_of(
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if deviations.size and float(deviations.min()) < 0:
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    like = mean if hasattr(mean, "dtype") else std
+    like: Any = mean if hasattr(mean, "dtype") else std
+    scale = 1.0 if hasattr(std, "dtype") else float(std)
     shape = broadcast_pair(getattr(mean, "shape", ()), getattr(std, "shape", ()))
-    work = like.dtype if like.dtype.kind == "f" else np.dtype(f"f{like.dtype.itemsize // 2}")
-    values = _rng(like, generator).standard_normal(shape, work)
-    if like.dtype.kind == "c":
-        values = (values + 1j * _rng(like, generator).standard_normal(shape, work)) * 0.5**0.5
-    return (values * std + mean).astype(like.dtype)
+    count = math.prod(shape)
+    values = normal_numbers(_rng(like, generator), count, like.dtype, 0.0, scale).reshape(shape)
+    values = narrowed(values * std, like.dtype) if hasattr(std, "dtype") else values
+    return (values + mean).astype(like.dtype)
 
 
 def _zero(g: Tensor) -> Any:
@@ -294,7 +460,15 @@ def normal(
         return create.put_out(normal_of.function(mean, std, generator=generator), out)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    made = randn(tuple(size), generator=generator, dtype=dtype, device=device) * std + mean
+    _need_float("normal_kernel_cpu", dtype)
+
+    def draw(lead: Any) -> Tensor:
+        def numbers(rng: RandomSource, count: int, type: np.dtype[Any], rows: builtins.bool) -> Any:
+            return normal_numbers(rng, count, type, float(mean), float(std))
+
+        return wrap(_draw(numbers, (*lead, *size), dtype, device, generator), dtype)
+
+    made = drawn(draw, "normal")
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
@@ -330,12 +504,16 @@ def multinomial(
     if (rows.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     rng = generator_of(input.device, generator)
-    if replacement:
-        sums = rows.cumsum(-1)
-        picks = rng.random((len(rows), num_samples)) * sums[:, -1:]
-        found = np.stack([np.searchsorted(s, p, "right") for s, p in zip(sums, picks)])
-    else:  # the k largest of uⁱ^{1/w}: Efraimidis and Spirakis 2006
-        keys = np.log(rng.random(rows.shape)) / np.where(rows > 0, rows, 1e-300)
+    if replacement and num_samples > 1:
+        picks = rng.uniform(len(rows) * num_samples, np.float64).reshape(len(rows), num_samples)
+        work = np.float64 if input.dtype is types.float64 else np.float32
+        sums = np.add.accumulate(rows.astype(work), axis=-1, dtype=work)
+        sums /= sums[:, -1:].copy()
+        sums[:, -1] = 1
+        found = np.stack([np.searchsorted(s.astype(float), p) for s, p in zip(sums, picks)])
+    else:  # the largest of p/q, q exponential: the order of a race whose rates are the weights
+        waits = narrowed(rng.exponential(rows.size), input._array.dtype).reshape(rows.shape)
+        keys = rows.astype(waits.dtype) / waits
         found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
     made = wrap(found.astype(np.int64).reshape(*weights.shape[:-1], num_samples))
     return create.put_out(made, out)
@@ -358,10 +536,6 @@ def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
         names="same",
         doc=doc,
     )
-
-
-def _in_type(a: Array, values: Array) -> Any:
-    return values.astype(a.dtype)
 
 
 def _only_floats(kernel: str, a: Array, distribution: str = "") -> None:
@@ -388,16 +562,20 @@ def _refuse_bounds(low: float, high: float) -> None:
         )
 
 
+def _filled(
+    a: Array, generator: Generator | None, draw: Callable[[RandomSource, int], Any], *more: Array
+) -> Any:
+    """What is drawn for an array, in the order of its memory."""
+    rng = _rng(a, generator)
+    return in_memory_order(lambda n: narrowed(draw(rng, n), a.dtype), a.shape, a, *more)
+
+
 def _uniform_fill(
     xp: ArrayModule, a: Array, low: float, high: float, generator: Generator | None
 ) -> Any:
     _refuse_bounds(low, high)
     _only_floats("check_uniform_bounds", a)
-    work = np.float64 if a.dtype == np.float64 else np.float32
-    values = _rng(a, generator).random(a.shape, work)
-    values *= work(high - low)
-    values += work(low)
-    return _in_type(a, values)
+    return _filled(a, generator, lambda rng, n: uniform_numbers(rng, n, a.dtype, low, high))
 
 
 def _normal_fill(
@@ -406,11 +584,8 @@ def _normal_fill(
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     _only_floats("normal_kernel_cpu", a)
-    work = np.float64 if a.dtype == np.float64 else np.float32
-    values = _rng(a, generator).standard_normal(a.shape, work)
-    values *= work(std)
-    values += work(mean)
-    return _in_type(a, values)
+    rows = bool(a.flags.c_contiguous)
+    return _filled(a, generator, lambda rng, n: normal_numbers(rng, n, a.dtype, mean, std, rows))
 
 
 def _random_fill(
@@ -418,29 +593,21 @@ def _random_fill(
 ) -> Any:
     if high is None and low is not None:
         low, high = 0, low
-    if high is None:
-        low = 0
-        high = (
-            (1 << 24) + 1
-            if a.dtype == np.float32
-            else (1 << 53) + 1
-            if a.dtype.kind == "f"
-            else 2
-            if a.dtype.kind == "b"
-            else int(np.iinfo(a.dtype).max)
-        )
+    if high is None or low is None:
+        return _filled(a, generator, lambda rng, n: any_integers(rng, n, a.dtype))
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    return _in_type(a, _rng(a, generator).integers(low, high, a.shape))
+    first, end = int(low), int(high)
+    return _filled(a, generator, lambda rng, n: integer_numbers(rng, n, a.dtype, first, end))
 
 
 def _exponential_fill(xp: ArrayModule, a: Array, lambd: float, generator: Generator | None) -> Any:
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     _only_floats("exponential_", a, "Exponential")
-    return _in_type(a, _rng(a, generator).standard_exponential(a.shape) / lambd)
+    return _filled(a, generator, lambda rng, n: rng.exponential(n, lambd))
 
 
 def _cauchy_fill(
@@ -449,7 +616,7 @@ def _cauchy_fill(
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     _only_floats("cauchy_", a, "Cauchy")
-    return _in_type(a, median + sigma * _rng(a, generator).standard_cauchy(a.shape))
+    return _filled(a, generator, lambda rng, n: rng.cauchy(n, median, sigma))
 
 
 def _log_normal_fill(
@@ -458,21 +625,33 @@ def _log_normal_fill(
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     _only_floats("log_normal_cpu", a)
-    return _in_type(a, xp.exp(mean + std * _rng(a, generator).standard_normal(a.shape)))
+    return _filled(a, generator, lambda rng, n: rng.log_normal(n, mean, std))
 
 
 def _geometric_fill(xp: ArrayModule, a: Array, p: float, generator: Generator | None) -> Any:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    return _in_type(a, _rng(a, generator).geometric(p, a.shape))
+    return _filled(a, generator, lambda rng, n: rng.geometric(n, p))
 
 
 def _bernoulli_fill(
     xp: ArrayModule, a: Array, p: Array | float, generator: Generator | None
 ) -> Any:
-    if xp.any(xp.asarray(p) < 0) or xp.any(xp.asarray(p) > 1):
+    if not hasattr(p, "dtype"):
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        return _filled(a, generator, lambda rng, n: rng.below(n, float(p)))
+    chances = _chances(xp, p, a.shape)
+    flat = chances.transpose(walk(a, chances)).reshape(-1)
+    return _filled(a, generator, lambda rng, n: rng.below(n, flat), chances)
+
+
+def _chances(xp: ArrayModule, p: Any, shape: tuple[int, ...]) -> Any:
+    """Probabilities for an array of a shape."""
+    chances = xp.broadcast_to(p, shape)
+    if xp.any(chances < 0) or xp.any(chances > 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return _in_type(a, _rng(a, generator).random(a.shape) < p)
+    return chances
 
 
 uniform = _filler(
@@ -519,7 +698,8 @@ def _bernoulli_of(xp: ArrayModule, a: Array, generator: Generator | None) -> Any
             '"bernoulli_tensor_cpu_self_" not implemented for '
             f"'{types.from_numpy_dtype(a.dtype).legacy}'"
         )
-    return _bernoulli_fill(xp, a, a, generator)
+    flat = _chances(xp, a, a.shape).reshape(-1)
+    return narrowed(_rng(a, generator).below(flat.size, flat), a.dtype).reshape(a.shape)
 
 
 bernoulli_of = define(
@@ -559,7 +739,7 @@ def _poisson(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
     _only_floats("poisson_cpu", a)
     if a.size and float(a.min()) < 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return _in_type(a, _rng(a, generator).poisson(a))
+    return narrowed(_rng(a, generator).poisson(a), a.dtype)
 
 
 poisson = define(
@@ -575,8 +755,9 @@ poisson = define(
 
 def _binomial(xp: ArrayModule, count: Array, prob: Array, generator: Generator | None) -> Any:
     _only_floats("binomial_cpu", count)
-    broadcast_pair(count.shape, prob.shape)
-    return _in_type(count, _rng(count, generator).binomial(count.astype(np.int64), prob))
+    shape = broadcast_pair(count.shape, prob.shape)
+    counts, chances = (xp.broadcast_to(v, shape) for v in (count, prob))
+    return narrowed(_rng(count, generator).binomial(counts, chances), count.dtype)
 
 
 binomial = define(

@@ -16,6 +16,13 @@ from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
 
 
+def placed(made: Tensor, out: Any, *, dtype: DType | None = None) -> Tensor:
+    """The numbers, in `out` if that is given, whatever its shape if it has room for just as many."""
+    if out is not None and out.numel() == made.numel():
+        made = made.reshape(out.shape)
+    return put_out(made, out, dtype=dtype)
+
+
 def _steps_between(start: float, end: float, step: float) -> int:
     """How many steps lead from start to before end, after PyTorch's checks."""
     if step == 0:
@@ -76,7 +83,7 @@ def arange(
             return xp.arange(start, start + count * step, step, kind)
         return (start + xp.arange(count) * step).astype(kind)
 
-    return put_out(finish(make, device, requires_grad, "arange"), out)
+    return placed(finish(make, device, requires_grad, "arange"), out, dtype=dtype)
 
 
 @public("range", tensor_first=False)
@@ -103,7 +110,7 @@ def range(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     kind = kind_of(dtype)
     count = math.floor((end - start) / step) + 1
-    return put_out(
+    return placed(
         finish(
             lambda xp: (start + xp.arange(count) * step).astype(kind),
             device,
@@ -171,7 +178,7 @@ def linspace(
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
     kind = np.dtype(kind_of(dtype))
-    return put_out(
+    return placed(
         finish(
             lambda xp: _equally_spaced(xp, start, end, steps, kind).astype(kind),
             device,
@@ -212,7 +219,7 @@ def logspace(
         wide = np.complex128 if kind.kind == "c" else np.float64
         return (float(base) ** exponents.astype(wide)).astype(kind)
 
-    return put_out(finish(make, device, requires_grad, "logspace"), out)
+    return placed(finish(make, device, requires_grad, "logspace"), out)
 
 
 # -- triangles ------------------------------------------------------------------------------------

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from toytorch.backends import base
 from toytorch.core.op import Op
+from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import creating, general, pointwise, public
+from toytorch.ops.define import define, general, pointwise, public
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import C_NAMES
 from toytorch.ops.shaping.rearrange import cat
@@ -84,6 +88,7 @@ hardshrink = pointwise(
     checks=_float("hardshrink_cpu"),
     d_self="g if self < -lambd or self > lambd else 0",
     doc="x, and 0 near 0.",
+    out_type="found",
 )
 
 
@@ -102,6 +107,7 @@ softshrink = pointwise(
     checks=_check_softshrink,
     d_self="g if self < -lambd or self > lambd else 0",
     doc="x moved towards 0 by lambd, and 0 near 0.",
+    out_type="found",
 )
 hardsigmoid = pointwise(
     "hardsigmoid(Tensor self) -> Tensor",
@@ -222,6 +228,7 @@ softplus = pointwise(
     checks=_float("softplus_cpu"),
     d_self="g if beta * self > threshold else g * sigmoid(beta * self)",
     doc="log(1 + e^{βx})/β, and x itself above the threshold.",
+    out_type="found",
 )
 log_sigmoid = pointwise(
     "log_sigmoid(Tensor self) -> Tensor",
@@ -294,6 +301,7 @@ gelu = pointwise(
         g * (Phi + self * (tanh_slope if approximate == "tanh" else density))
     """,
     doc="x·Φ(x); Hendrycks and Gimpel 2016.",
+    out_type="found",
 )
 
 # -- with chance, and in pairs --------------------------------------------------------------------
@@ -310,7 +318,28 @@ rrelu_with_noise = pointwise(
 )
 
 
-@creating
+def _slopes(
+    xp: ArrayModule, a: Array, lower: float, upper: float, generator: Generator | None
+) -> Any:
+    made, low = xp.ones(a.shape, a.dtype), a <= 0
+    rng = generator_of(base.of_array(a).device(a), generator)
+    first, last = (float(a.dtype.type(limit)) for limit in (lower, upper))
+    drawn = rng.uniform(int(low.sum()), np.float64) * (last - first) + first
+    made[low] = drawn.astype(a.dtype)
+    return made
+
+
+slopes = define(
+    "rrelu.slopes(Tensor self, float lower, float upper, *, Generator? generator=None) -> Tensor",
+    _slopes,
+    kind="general",
+    function=False,
+    method=False,
+    out=False,
+    doc="1 above 0, and uniform numbers below: as many are drawn.",
+)
+
+
 def random_slopes(
     input: Tensor, lower: float, upper: float, training: bool, generator: Generator | None = None
 ) -> Tensor:
@@ -319,8 +348,7 @@ def random_slopes(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     x = input.detach()
     if training:
-        slopes = x.new_empty(x.shape).uniform_(lower, upper, generator=generator)
-        return slopes.masked_fill_(x > 0, 1)
+        return slopes.function(x, lower, upper, generator=generator)
     return x.new_full(x.shape, (lower + upper) / 2).masked_fill_(x > 0, 1)
 
 

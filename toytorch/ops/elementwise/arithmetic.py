@@ -74,6 +74,7 @@ add = pointwise(
     flops=flops.elements,
     identity={"other": -0.0},
     doc="Sum, self + alpha·other.",
+    older=True,
 )
 sub = pointwise(
     "sub(Operand self, Operand other, *, Scalar alpha=1) -> Tensor",
@@ -83,6 +84,7 @@ sub = pointwise(
     d_other="-g * alpha",
     identity={"other": 0.0},
     doc="Difference, self - alpha·other.",
+    older=True,
 )
 rsub = pointwise(
     "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
@@ -221,6 +223,7 @@ neg = pointwise(
     sparse="sums",
     own_inverse=True,
     doc="Negative.",
+    out_type="found",
 )
 reciprocal = pointwise(
     "reciprocal(Tensor self) -> Tensor",
@@ -247,6 +250,7 @@ abs = pointwise(
     d_self="g * sign(self)",
     sparse="entries",
     doc="Absolute value; the modulus of complex numbers.",
+    out_type="found",
 )
 
 
@@ -265,6 +269,7 @@ sgn = pointwise(
     d_self=_sgn_gradient,
     sparse="entries",
     doc="x/|x|, and 0 at 0.",
+    out_type="found",
 )
 
 
@@ -283,6 +288,7 @@ sign = pointwise(
     d_self="0",
     sparse="entries",
     doc="-1, 0 or 1.",
+    out_type="found",
 )
 
 # -- complex numbers ------------------------------------------------------------------------------
@@ -307,6 +313,7 @@ conj_physical = pointwise(
     d_self=lambda g: g.conj(),
     sparse="sums",
     doc="Complex conjugate.",
+    out_type="found",
 )
 angle = pointwise(
     "angle(Tensor self) -> Tensor",

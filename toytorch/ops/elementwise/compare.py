@@ -84,6 +84,7 @@ isposinf = pointwise(
     sparse="entries",
     doc="Whether a value is +∞.",
     checks=_ordered("isposinf"),
+    out_type="boolean",
 )
 isneginf = pointwise(
     "isneginf(Tensor self) -> BoolTensor",
@@ -92,6 +93,7 @@ isneginf = pointwise(
     sparse="entries",
     doc="Whether a value is -∞.",
     checks=_ordered("isneginf"),
+    out_type="boolean",
 )
 signbit = pointwise(
     "signbit(Tensor self) -> BoolTensor",
@@ -99,6 +101,7 @@ signbit = pointwise(
     inplace=False,
     sparse="entries",
     doc="Whether the sign bit is set.",
+    out_type="boolean",
 )
 
 
@@ -185,6 +188,7 @@ bitwise_not = pointwise(
     formula="~self",
     checks=_invertible,
     doc="Every bit flipped.",
+    out_type="found",
 )
 bitwise_and = pointwise(
     "bitwise_and(Operand self, Operand other) -> Tensor",

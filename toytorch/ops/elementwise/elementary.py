@@ -212,6 +212,7 @@ floor = pointwise(
     d_self="0",
     sparse="entries",
     doc="The largest integer not above.",
+    out_type="found",
 )
 ceil = pointwise(
     "ceil(Tensor self) -> Tensor",
@@ -219,6 +220,7 @@ ceil = pointwise(
     d_self="0",
     sparse="entries",
     doc="The smallest integer not below.",
+    out_type="found",
 )
 trunc = pointwise(
     "trunc(Tensor self) -> Tensor",
@@ -226,6 +228,7 @@ trunc = pointwise(
     d_self="0",
     sparse="entries",
     doc="The integer part, towards zero.",
+    out_type="found",
 )
 
 
@@ -238,6 +241,7 @@ round = pointwise(
     d_self="0",
     sparse="entries",
     doc="The nearest integer; halves go to the even one.",
+    out_type="found",
 )
 frac = pointwise(
     "frac(Tensor self) -> Tensor",
@@ -245,4 +249,5 @@ frac = pointwise(
     d_self="g",
     sparse="entries",
     doc="The part after the point.",
+    out_type="found",
 )

@@ -136,6 +136,7 @@ addcmul = pointwise(
     d_tensor1="g * (value * tensor2)",
     d_tensor2="g * (value * tensor1)",
     doc="self + value·tensor1·tensor2.",
+    older=True,
 )
 
 
@@ -155,6 +156,7 @@ addcdiv = pointwise(
     d_tensor1="g * value / tensor2",
     d_tensor2="-g * (value * tensor1 / (tensor2 * tensor2))",
     doc="self + value·tensor1/tensor2.",
+    older=True,
 )
 
 

@@ -95,7 +95,8 @@ index_select = general(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     _index_select,
     upcast=False,
-    apart="memory and type",
+    apart=True,
+    out_type="same",
     d_self=lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add(dim, index, g),
     fresh=True,
     doc="Places of a dimension, in the order of an index vector.",
@@ -163,6 +164,7 @@ index_add = define(
     ),
     fresh=True,
     doc="Slices of source added at the places that index names.",
+    out_type="same",
 )
 
 
@@ -245,6 +247,7 @@ index_copy = define(
     d_source=lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(source_shape),
     amp="widest",
     doc="Slices of source written at the places that index names.",
+    out_type="same",
 )
 
 # -- an index for each element --------------------------------------------------------------------
@@ -311,7 +314,8 @@ gather = general(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     _gather,
     upcast=False,
-    apart="memory and type",
+    apart=True,
+    out_type="same",
     d_self=lambda g, self, dim, index: (  # saves self as PyTorch
         g.new_zeros(self.shape).scatter_add(dim, index, g)
     ),
@@ -381,6 +385,7 @@ scatter: Op = define(
     batch="along",
     fresh=True,
     doc="self[index[i][j]][j] = src[i][j] (for dim=0).",
+    out_type="same",
 )
 scatter_add = define(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
@@ -393,6 +398,7 @@ scatter_add = define(
     batch="along",
     fresh=True,
     doc="self[index[i][j]][j] += src[i][j] (for dim=0).",
+    out_type="same",
 )
 
 # -- places in the flattened tensor ---------------------------------------------------------------
@@ -423,7 +429,8 @@ take = general(
     "take(Tensor self, Tensor index) -> Tensor",
     _take,
     upcast=False,
-    apart="memory and type",
+    apart=True,
+    out_type="same",
     d_self=_take_gradient,
     doc="Elements by their place in the flattened tensor.",
 )

@@ -153,6 +153,7 @@ scatter_reduce: Op = define(
     d_src=_to_source,
     doc="self[index[i][j]][j] and all src[i][j] that meet there as their sum, prod, mean, amax or "
     "amin (for dim=0).",
+    out_type="same",
 )
 
 # -- with an index vector -------------------------------------------------------------------------
@@ -238,4 +239,5 @@ index_reduce = define(
     d_self=_index_to_self,
     d_source=_index_to_source,
     doc="Slices of source and those of self that index names as their prod, mean, amax or amin.",
+    out_type="same",
 )

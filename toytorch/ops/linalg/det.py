@@ -46,6 +46,7 @@ det_op: Op = general(
     memory="rows",
     batch="leading",
     doc="The determinant.",
+    out_type="same",
 )
 
 

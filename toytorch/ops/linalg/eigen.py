@@ -101,6 +101,7 @@ eigvalsh = general(
     amp="float32",
     batch="leading",
     doc="Eigenvalues of Hermitian matrices, in rising order.",
+    out_type="same",
 )
 
 

@@ -205,4 +205,5 @@ ldl_solve = general(
     upcast=False,
     method=False,
     doc="X of AX = B from A = LDLᵀ.",
+    out_type="same",
 )

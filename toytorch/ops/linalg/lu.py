@@ -331,6 +331,7 @@ lu_solve_op: Op = general(
         LU, pivots, g, left=left, adjoint=not adjoint
     ),
     doc="X of AX = B (XA = B, AᴴX = B) from the factorisation of A.",
+    out_type="same",
 )
 
 

@@ -111,7 +111,7 @@ def right_share(
 mm = general(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     _mm,
-    apart="type",
+    out_type="same",
     d_self=left_share,
     d_mat2=lambda g, self, mat2_order, work: right_share(g, self, mat2_order, work),
     amp="half",
@@ -139,7 +139,7 @@ def _bmm(xp: ArrayModule, a: Array, b: Array) -> Any:
 bmm = general(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
     _bmm,
-    apart="type",
+    out_type="same",
     d_self=lambda g, mat2: g.bmm(mat2.transpose(1, 2)),
     d_mat2=lambda g, self: self.transpose(1, 2).bmm(g),
     amp="half",
@@ -168,7 +168,7 @@ def _mv(xp: ArrayModule, a: Array, v: Array) -> Any:
 mv = general(
     "mv(Tensor self, Tensor vec) -> Tensor",
     _mv,
-    apart="type",
+    out_type="same",
     d_self=lambda g, vec: g.unsqueeze(1) * vec.unsqueeze(0),
     d_vec=lambda g, self: self.t().mv(g),
     batch=batching.matrix_vector,
@@ -199,7 +199,7 @@ def _dot(xp: ArrayModule, a: Array, b: Array) -> Any:
 dot = general(
     "dot(Tensor self, Tensor tensor) -> Tensor",
     _dot,
-    apart="type",
+    out_type="same",
     d_self=lambda g, tensor: g * tensor,
     d_tensor=lambda g, self: g * self,
     batch=batching.vectors,
@@ -272,7 +272,7 @@ def scaled(g: Tensor, factor: float) -> Any:
 addmm = general(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmm,
-    apart="type",
+    out_type="same",
     inplace=True,
     d_self=lambda g, beta: scaled(g, beta),
     d_mat1=lambda g, mat2, alpha: scaled(left_share(g, mat2), alpha),
@@ -283,6 +283,7 @@ addmm = general(
     fresh=True,
     flops=flops.added_matrices,
     doc="beta·self + alpha·mat1·mat2.",
+    older=True,
 )
 
 
@@ -310,7 +311,7 @@ baddbmm = general(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     _baddbmm,
-    apart="type",
+    out_type="same",
     inplace=True,
     d_self=lambda g, beta: scaled(g, beta),
     d_batch1=lambda g, batch2, alpha: scaled(g.bmm(batch2.transpose(1, 2)), alpha),
@@ -319,6 +320,7 @@ baddbmm = general(
     fresh=True,
     flops=flops.added_matrices,
     doc="beta·self + alpha·batch1·batch2, for each matrix of a batch.",
+    older=True,
 )
 
 
@@ -332,7 +334,8 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     if 16 <= x.shape[0] <= weight.shape[0]:
         # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.
-        return xp.add(xp.matmul(weight, x.T).T, bias, order="C")
+        turned = xp.matmul(weight, x.T).T
+        return xp.add(turned, bias, out=xp.empty(turned.shape, turned.dtype))
     product = xp.matmul(x, weight.T) if x.dtype.kind != "b" else _product(xp, x, weight.T)
     product += bias
     return product
@@ -355,4 +358,5 @@ linear = general(
     flops=flops.layer,
     layer=True,
     doc="x·Wᵀ + b for a matrix x.",
+    out_type="same",
 )

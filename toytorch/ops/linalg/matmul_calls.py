@@ -87,7 +87,7 @@ def linear(
 ) -> Tensor:
     """x·Wᵀ + b."""
     if out is not None:
-        return create.put_out(linear(input, weight, bias), out)
+        return create.put_out(linear(input, weight, bias), out, same=True)
     if not isinstance(input, Tensor):
         raise TypeError(
             f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"

@@ -339,4 +339,5 @@ renorm = general(
     memory="rows",
     names="same",
     doc="Slices of a dimension scaled down to a p-norm of at most maxnorm.",
+    out_type="same",
 )

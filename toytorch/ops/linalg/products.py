@@ -48,12 +48,13 @@ addmv = general(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmv,
     inplace=True,
-    apart="type",
+    out_type="same",
     d_self=lambda g, beta: scaled(g, beta),
     d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
     d_vec=lambda g, mat, alpha: scaled(mat.t().mv(g), alpha),
     fresh=True,
     doc="beta·self + alpha·mat·vec.",
+    older=True,
 )
 
 
@@ -86,6 +87,7 @@ addbmm = general(
     ),
     amp="half",
     doc="beta·self + alpha·Σ of the matrix products of a batch.",
+    older=True,
 )
 
 
@@ -146,6 +148,7 @@ addr = general(
     d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),
     d_vec2=lambda g, vec1, alpha: scaled(g.t().mv(vec1.to(g.dtype)), alpha),
     doc="beta·self + alpha·vec1·vec2ᵀ.",
+    older=True,
 )
 
 
@@ -189,6 +192,7 @@ linalg_cross: Op = general(
     d_self=lambda g, other, dim: linalg_cross.function(other, g, dim=dim),
     d_other=lambda g, self, dim: linalg_cross.function(g, self, dim=dim),
     doc="The vector product in three dimensions.",
+    out_type="same",
 )
 
 

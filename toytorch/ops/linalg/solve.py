@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
@@ -42,7 +43,7 @@ def _system(xp: ArrayModule, a: Array, b: Array) -> tuple[Any, Any]:
     batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
     info = xp.zeros(a.shape[:-2], np.int32)
     try:
-        return xp.linalg.solve(a, b), info
+        return base.solve(xp, a, b), info
     except xp.linalg.LinAlgError:
         lu, pivots, info = lu_kernel(xp, a)
         info = _at_least_one(xp, lu, info)
@@ -141,7 +142,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     """
     x, info = solve_op.function(A, B, left=left)
     raise_first("torch.linalg.solve", info, SINGULAR)
-    return put_out(x, out)
+    return put_out(x, out, same=True)
 
 
 # -- inverses -------------------------------------------------------------------------------------
@@ -190,7 +191,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     inverse, info = inv_op.function(A)
     raise_first("linalg.inv", info, NO_INVERSE)
-    return put_out(inverse, out)
+    return put_out(inverse, out, same=True)
 
 
 # -- tensors taken as matrices --------------------------------------------------------------------

@@ -169,6 +169,7 @@ svdvals_op: Op = general(
     amp="float32",
     batch="leading",
     doc="The singular values in falling order.",
+    out_type="same",
 )
 
 

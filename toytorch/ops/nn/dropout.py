@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.random import default_generator
+from toytorch.core.memory_order import in_memory_order
+from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.facts.hints import Array
-from toytorch.kernels import rows
-from toytorch.kernels.memory_format import channels_last
+from toytorch.facts.device import cpu
 from toytorch.ops.creation.create import empty_like
 from toytorch.ops.creation.random import drawn
 from toytorch.ops.define import public, watched
@@ -26,30 +25,22 @@ def noise(input: Tensor, p: float, shape: Any = None) -> Any:
 
 @watched
 def dropout_factors(input: Tensor, p: float, shape: Sequence[int] | None = None) -> Tensor:
-    """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another.
-
-    One number is drawn from the generator; the rest follows from it (`rows.mask`). Types
-    that kernels do not know, and other devices, draw them one by one.
-    """
+    """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another."""
     array = input._array
     if array.__class__ is not np.ndarray or array.dtype.char not in "fd":
         return noise(input, p, shape).div_(1 - p)
+    like = array if shape is None or tuple(shape) == array.shape else None
     wanted = tuple(input.shape if shape is None else shape)
 
     def make(lead: tuple[int, ...]) -> Tensor:
-        seed = int(default_generator.rng.bit_generator.random_raw())
-        made = rows.mask((*lead, *wanted), array.dtype, p, seed)
-        return wrap(in_order_of(array, made))
+        rng = generator_of(cpu, None)
+
+        def draw(count: int) -> Any:
+            return rng.factors(count, array.dtype, p)
+
+        return wrap(in_memory_order(draw, (*lead, *wanted), None if lead else like))
 
     return drawn(make, "bernoulli_")
-
-
-def in_order_of(array: Array, made: Array) -> Any:
-    """Random numbers in the order of memory that an array has; where they stand is all the same."""
-    if array.flags.c_contiguous or array.shape != made.shape or not channels_last(array):
-        return made
-    n, c, h, w = array.shape
-    return made.reshape(n, h, w, c).transpose(0, 3, 1, 2)
 
 
 def _check(p: float) -> None:

@@ -184,6 +184,12 @@ def embedding_bag(
     """
     _indices("embedding_bag", indices._array)
     _indices("embedding_bag", offsets._array, "argument #1 'offsets'")
+    array, rows = indices._array, weight.shape[0]
+    if array.size and (int(array.min()) < 0 or int(array.max()) >= rows):
+        bad = next(int(i) for i in array.reshape(-1) if not 0 <= int(i) < rows)
+        raise RuntimeError(
+            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {bad}"
+        )
     numbers, bags = bag_numbers(offsets, indices.numel(), include_last_offset)
     if padding_idx is not None:
         kept = indices._array != padding_idx % len(weight)

@@ -88,6 +88,7 @@ softmax = reduction(
     names="same",
     fused="e = exp(self - fmax(self)); e / sum(e)",
     doc="eˣ/Σeˣ along a dimension.",
+    out_type="same",
 )
 log_softmax = reduction(
     "log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
@@ -97,6 +98,7 @@ log_softmax = reduction(
     fused="c = self - fmax(self); c - log(sum(exp(c)))",
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
+    out_type="same",
 )
 
 
@@ -205,4 +207,5 @@ vector_norm = reduction(
     holomorphic=False,
     batch="along",
     doc="(Σ|x|ᵖ)^{1/p} over dimensions.",
+    out_type="same",
 )

@@ -55,6 +55,7 @@ amax = reduction(
     batch="along",
     fused="max(self)",
     doc="Maximum over dimensions; ties share the gradient.",
+    out_type="matched",
 )
 amin = reduction(
     "amin(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
@@ -63,6 +64,7 @@ amin = reduction(
     batch="along",
     fused="min(self)",
     doc="Minimum over dimensions; ties share the gradient.",
+    out_type="matched",
 )
 
 
@@ -110,7 +112,8 @@ aminmax = reduction(
     results=(True, True),
     function=False,
     method=False,
-    apart="memory and type",
+    apart=True,
+    out_type="same",
     doc="The smallest and the largest element, over all or one dimension.",
 )
 max_all = reduction(
@@ -220,6 +223,7 @@ argmax = reduction(
     upcast=False,
     batch="along",
     doc="Where the maximum is.",
+    out_type="same",
 )
 argmin = reduction(
     "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
@@ -227,6 +231,7 @@ argmin = reduction(
     upcast=False,
     batch="along",
     doc="Where the minimum is.",
+    out_type="same",
 )
 
 
@@ -248,12 +253,14 @@ all = reduction(
     _any_all("all"),
     upcast=False,
     doc="Whether all elements are non-zero.",
+    out_type="truth",
 )
 any = reduction(
     "any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
     _any_all("any"),
     upcast=False,
     doc="Whether some element is non-zero.",
+    out_type="truth",
 )
 count_nonzero = reduction(
     "count_nonzero(Tensor self, int[]? dim=None) -> Tensor",

@@ -169,4 +169,5 @@ logcumsumexp = general(
     batch="along",
     names="same",
     doc="log Σ eˣ over the elements so far.",
+    out_type="expected",
 )

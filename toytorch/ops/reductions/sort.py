@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = True) -> Any:
     """Indices that sort along a dimension; NaN counts as the largest."""
+    if a.dtype.kind == "V":  # bfloat16, which CuPy does not sort
+        a = a.astype(np.float32)
     if not descending:
         return xp.argsort(a, axis=dim, kind="stable")
     flipped = xp.flip(a, dim)  # sorting the reversed array keeps equal elements in order
@@ -111,7 +113,8 @@ kthvalue = general(
     _kth,
     results=(True, False),
     upcast=False,
-    apart="memory and type",
+    apart=True,
+    out_type="same",
     d_self=back_to_place,
     batch="along",
     names="reduced",
@@ -215,6 +218,7 @@ searchsorted = general(
     method=False,
     function=False,
     doc="Where values would go in a sorted sequence.",
+    out_type="indices",
 )
 
 

@@ -81,7 +81,7 @@ cat = general(
     _cat,
     method=False,
     upcast=False,
-    apart="memory",
+    apart=True,
     d_tensors=_cat_gradient,
     memory="format",
     amp="widest",
@@ -266,6 +266,7 @@ tril = general(
     names="same",
     fresh=True,
     doc="The lower triangle; zeros above a diagonal.",
+    out_type="same",
 )
 triu = general(
     "triu(Tensor self, int diagonal=0) -> Tensor",
@@ -279,6 +280,7 @@ triu = general(
     names="same",
     fresh=True,
     doc="The upper triangle; zeros below a diagonal.",
+    out_type="same",
 )
 
 
@@ -318,7 +320,8 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
         if a.ndim != rank:
             raise RuntimeError(f"required rank {rank} tensor to use {form} format")
         return xp.moveaxis(xp.array(xp.moveaxis(a, 1, -1), order="C", copy=True), -1, 1)
-    return xp.array(a, order=copy_order(a), copy=True)
+    made = base.attempt(xp, "copy", a)
+    return xp.array(a, order=copy_order(a), copy=True) if made is None else made
 
 
 clone = general(

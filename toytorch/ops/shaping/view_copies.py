@@ -59,7 +59,7 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
     def function(*args: Any, out: Any = None, **kwargs: int) -> Any:
         made = show(*args, **kwargs)
         if isinstance(made, Tensor):
-            return create.put_out(made.clone(memory_format=convert.CONTIGUOUS), out)
+            return create.put_out(made.clone(memory_format=convert.CONTIGUOUS), out, same=True)
         outs = [None] * len(made) if out is None else out
         if len(outs) != len(made):
             raise RuntimeError(
@@ -67,7 +67,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
                 f"got size {len(outs)}"
             )
         pieces = tuple(
-            create.put_out(m.clone(memory_format=convert.CONTIGUOUS), o) for m, o in zip(made, outs)
+            create.put_out(m.clone(memory_format=convert.CONTIGUOUS), o, same=True)
+            for m, o in zip(made, outs)
         )
         return pieces if out is None else None
 
@@ -112,6 +113,7 @@ slice_scatter: Op = general(
     ),
     d_src=lambda g, dim, start, end, step: slices.slice_.function(g, dim, start, end, step),
     doc="A copy with src written over a slice.",
+    out_type="same",
 )
 
 

@@ -211,6 +211,14 @@ def _c2c_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
     return fft_c2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), forward)
 
 
+def into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
+    """The result, in `out` if that is given: complex if the result is, else floating."""
+    if out is not None and out.dtype.rank != made.dtype.rank:
+        kind = "complex" if made.dtype.is_complex else "floating point"
+        raise RuntimeError(f"{name} expects a {kind} output tensor, but got {out.dtype.legacy}")
+    return put_out(made, out)
+
+
 @public("fft.fft")
 def fft(
     input: Tensor,
@@ -226,7 +234,7 @@ def fft(
     >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
     tensor([1., 1., 1., 1.])
     """
-    return put_out(_c2c_one(input, n, dim, norm, True), out)
+    return into(out, _c2c_one(input, n, dim, norm, True), "fft")
 
 
 @public("fft.ifft")
@@ -239,7 +247,7 @@ def ifft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}."""
-    return put_out(_c2c_one(input, n, dim, norm, False), out)
+    return into(out, _c2c_one(input, n, dim, norm, False), "ifft")
 
 
 def _refuse_complex(x: Tensor, name: str) -> None:
@@ -281,7 +289,7 @@ def rfft(
     >>> torch.fft.rfft(torch.ones(4)).real
     tensor([4., 0., 0.])
     """
-    return put_out(_r2c_one("rfft", input, n, dim, norm, True), out)
+    return into(out, _r2c_one("rfft", input, n, dim, norm, True), "rfft")
 
 
 @public("fft.irfft")
@@ -294,7 +302,7 @@ def irfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `rfft`: the real signal of half a spectrum, of n = 2·(size - 1) places."""
-    return put_out(_c2r_one(input, n, dim, norm, False), out)
+    return into(out, _c2r_one(input, n, dim, norm, False), "irfft")
 
 
 @public("fft.hfft")
@@ -307,7 +315,7 @@ def hfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The real transform of a Hermitian signal, given by its first half."""
-    return put_out(_c2r_one(input, n, dim, norm, True), out)
+    return into(out, _c2r_one(input, n, dim, norm, True), "hfft")
 
 
 @public("fft.ihfft")
@@ -320,7 +328,7 @@ def ihfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `hfft`: half of a Hermitian signal."""
-    return put_out(_r2c_one("ihfft", input, n, dim, norm, False), out)
+    return into(out, _r2c_one("ihfft", input, n, dim, norm, False), "ihfft")
 
 
 # -- several dimensions ---------------------------------------------------------------------------
@@ -389,6 +397,7 @@ def _ihfft_many(
 
 def _family(name: str, transform: Any, doc: str) -> Any:
     """The forms for two and for any number of dimensions of one transform."""
+    told = "fftn" if name == "ifft" else f"{name}n"
 
     def over_many(
         input: Tensor,
@@ -398,7 +407,7 @@ def _family(name: str, transform: Any, doc: str) -> Any:
         *,
         out: Tensor | None = None,
     ) -> Tensor:
-        return put_out(transform(f"{name}n", input, s, dim, norm), out)
+        return into(out, transform(f"{name}n", input, s, dim, norm), told)
 
     def over_two(
         input: Tensor,
@@ -408,7 +417,7 @@ def _family(name: str, transform: Any, doc: str) -> Any:
         *,
         out: Tensor | None = None,
     ) -> Tensor:
-        return put_out(transform(f"{name}2", input, s, dim, norm), out)
+        return into(out, transform(f"{name}2", input, s, dim, norm), told)
 
     for f, suffix, dims in ((over_many, "n", "several"), (over_two, "2", "two")):
         f.__name__ = f.__qualname__ = name + suffix

@@ -170,7 +170,7 @@ lgamma = special_function(
 )
 
 
-def _digamma(xp: ArrayModule, a: Array) -> Any:
+def digamma_array(xp: ArrayModule, a: Array) -> Any:
     x = a.astype(np.float64)
     z = xp.where(x < 0.5, 1 - x, x)
     total = xp.zeros_like(z)
@@ -189,7 +189,7 @@ def _digamma(xp: ArrayModule, a: Array) -> Any:
 
 digamma = special_function(
     "digamma(Tensor self) -> Tensor",
-    _digamma,
+    digamma_array,
     promotion="float",
     d_self=lambda g, self: g * self.polygamma(1),
     doc="The derivative of lgamma.",
@@ -220,7 +220,7 @@ def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
-        return _digamma(xp, a)
+        return digamma_array(xp, a)
     x = a.astype(np.float64)
     value = (-1) ** (n + 1) * math.factorial(n) * _hurwitz(xp, n + 1, x)
     if n == 1:  # far below 0 the reflection is shorter than the sum

@@ -1,6 +1,6 @@
 """Data for training: datasets, samplers, batches."""
 
-from toytorch.utils.data import distributed
+from toytorch.utils.data import _utils, distributed
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataloader import DataLoader
 from toytorch.utils.data.dataset import (
@@ -41,6 +41,7 @@ __all__ = [
     "TensorDataset",
     "WeightedRandomSampler",
     "WorkerInfo",
+    "_utils",
     "default_collate",
     "default_convert",
     "distributed",

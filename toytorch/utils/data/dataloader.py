@@ -5,25 +5,25 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 from toytorch.backends import base
 from toytorch.facts import state
-from toytorch.ops.creation.random import randint
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.pool import Pool, batches
-from toytorch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from toytorch.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    any_seed,
+)
 from toytorch.utils.data.worker import Failure
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
-
-
-def draw_seed(generator: Generator | None) -> int:
-    """The seed of an epoch's workers, from the loader's generator or the default one."""
-    return int(randint((1 << 63) - 1, (), generator=generator).item())
 
 
 def timed(kind: str, function: Callable[..., Any], *arguments: Sequence[int]) -> Any:
@@ -123,10 +123,18 @@ class DataLoader:
         self._kept: Pool | None = None
         self._end_of_kept: Any = None
 
+    def __class_getitem__(cls, item: Any) -> Any:
+        return GenericAlias(cls, item)  # `DataLoader[int]`, in annotations
+
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether examples are gathered into batches here."""
+        return self.batch_sampler is not None
+
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers:
             return _Epoch(self)
-        draw_seed(self.generator)  # as with workers, so that shuffling does not depend on them
+        any_seed(self.generator)  # as with workers, so that shuffling does not depend on them
         return _Here(self)
 
     def _indices(self) -> Iterator[Any]:
@@ -147,7 +155,7 @@ class DataLoader:
             self._recipe(),
             self.num_workers,
             self.multiprocessing_context,
-            draw_seed(self.generator),
+            any_seed(self.generator),
             self.worker_init_fn,
         )
         if self.persistent_workers:

@@ -101,6 +101,21 @@ class StackDataset(Dataset):
             return {k: d[index] for k, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
 
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """The examples of several indices; a part that can fetch several at once is asked for all."""
+        named = isinstance(self.datasets, dict)
+        columns: dict[Any, Any] = {}
+        for key, part in self.datasets.items() if named else enumerate(self.datasets):
+            several = getattr(part, "__getitems__", None)
+            columns[key] = several(indices) if several else [part[i] for i in indices]
+            if len(columns[key]) != len(indices):
+                raise ValueError(
+                    "Nested dataset's output size mismatch. Expected "
+                    f"{len(indices)}, got {len(columns[key])}"
+                )
+        rows = [{k: column[n] for k, column in columns.items()} for n in range(len(indices))]
+        return rows if named else [tuple(row.values()) for row in rows]
+
     def __len__(self) -> int:
         return self._length
 

@@ -6,9 +6,17 @@ from collections.abc import Iterator, Sequence, Sized
 from typing import Any
 
 from toytorch.core.random import Generator
-from toytorch.facts.dtype import float64
+from toytorch.facts.dtype import float64, int64
+from toytorch.ops.creation.create import empty
 from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.creation.random import multinomial, randint, randperm
+
+DRAWN = 32  # numbers drawn at a time, with replacement
+
+
+def any_seed(generator: Generator | None) -> int:
+    """A seed of 63 bits from a generator, or from the default one."""
+    return int(empty((), dtype=int64).random_(generator=generator).item())
 
 
 class Sampler:
@@ -65,14 +73,18 @@ class RandomSampler(Sampler):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        n = len(self.data_source)
+        n, generator = len(self.data_source), self.generator
+        if generator is None:
+            generator = Generator().manual_seed(any_seed(None))
         if self.replacement:
-            yield from randint(n, (self.num_samples,), generator=self.generator).tolist()
+            for start in range(0, self.num_samples + 1, DRAWN):
+                count = min(DRAWN, self.num_samples - start)
+                yield from randint(n, (count,), generator=generator).tolist()
             return
-        left = self.num_samples
-        while left > 0:
-            yield from randperm(n, generator=self.generator).tolist()[:left]
-            left -= n
+        rounds, rest = divmod(self.num_samples, n) if n else (0, 0)
+        for _ in range(rounds):
+            yield from randperm(n, generator=generator).tolist()
+        yield from randperm(n, generator=generator).tolist()[:rest]
 
     def __len__(self) -> int:
         return self.num_samples

@@ -92,7 +92,7 @@ def seed_everything(base_seed: int, number: int) -> int:
     seed = (base_seed + number) % (1 << 64)
     random.seed(seed)
     manual_seed(seed)
-    np.random.seed(np.random.SeedSequence((base_seed, number)).generate_state(4))
+    np.random.seed(np.random.SeedSequence((number, base_seed)).generate_state(4))
     return seed
 
 

@@ -53,9 +53,9 @@ def spirals(
     if classes < 1:
         raise ValueError(f"spirals needs at least one class, but got classes={classes}")
     rng = generator_of(cpu, generator)
-    labels = rng.permutation(np.arange(n) % classes)
-    radius = rng.uniform(0.02, 1, n)
-    angle = 2 * math.pi * labels / classes + 4 * radius + noise * rng.standard_normal(n)
+    labels = rng.permutation(n) % classes
+    radius = rng.uniform(n, float, 0.02, 1)
+    angle = 2 * math.pi * labels / classes + 4 * radius + noise * rng.normal(n, float)
     points = radius[:, None] * np.stack([np.sin(angle), np.cos(angle)], axis=1)
     return _pair(points, labels)
 
@@ -74,12 +74,12 @@ def moons(
     """
     _check(n, noise)
     rng = generator_of(cpu, generator)
-    labels = rng.permutation(np.arange(n) % 2)
-    t = rng.uniform(0, math.pi, n)
+    labels = rng.permutation(n) % 2
+    t = rng.uniform(n, float, 0, math.pi)
     upper = np.stack([np.cos(t), np.sin(t)], axis=1)
     lower = np.stack([1 - np.cos(t), 0.5 - np.sin(t)], axis=1)
     points = np.where(labels[:, None] == 0, upper, lower)
-    return _pair(points + noise * rng.standard_normal((n, 2)), labels)
+    return _pair(points + noise * rng.normal(2 * n, float).reshape(n, 2), labels)
 
 
 def signals(
@@ -98,25 +98,22 @@ def signals(
     """
     _check(n, noise)
     rng = generator_of(cpu, generator)
-    labels = rng.permutation(np.arange(n) % len(SKETCHES))
+    labels = rng.permutation(n) % len(SKETCHES)
     clean = (
         np.stack([_placed(SKETCHES[label], rng) for label in labels]) if n else np.zeros((0, _RAW))
     )
-    clean = clean * rng.uniform(0.6, 1.4, (n, 1))
-    tilt = rng.uniform(-0.75, 0.75, (n, 1)) * np.linspace(-1, 1, _RAW)
-    noisy = (
-        clean
-        + tilt
-        + noise * (_smooth(rng.standard_normal((n, _RAW))) + 0.2 * rng.standard_normal((n, _RAW)))
-    )
+    clean = clean * rng.uniform(n, float, 0.6, 1.4)[:, None]
+    tilt = rng.uniform(n, float, -0.75, 0.75)[:, None] * np.linspace(-1, 1, _RAW)
+    smooth, rough = (rng.normal(n * _RAW, float).reshape(n, _RAW) for _ in range(2))
+    noisy = clean + tilt + noise * (_smooth(smooth) + 0.2 * rough)
     at = np.linspace(0, _RAW - 1, LENGTH).round().astype(int)
     return _pair(noisy[:, at], labels)
 
 
 def _placed(sketch: Array, rng: Any) -> Array:
     """A sketch stretched to a random length, at a random place in `_RAW` samples of silence."""
-    length = rng.integers(_SHORTEST, _LONGEST + 1)
-    start = rng.integers(0, _RAW - length + 1)
+    length = int(rng.integers(1, _SHORTEST, _LONGEST + 1)[0])
+    start = int(rng.integers(1, 0, _RAW - length + 1)[0])
     heights = (sketch - sketch.mean()) / sketch.std()
     out = np.zeros(_RAW)
     out[start : start + length] = np.interp(

@@ -9,7 +9,7 @@ from typing import Any
 
 from toytorch.facts.trace import Timeline
 from toytorch.viz.backward.steps_page import page
-from toytorch.viz.device import chrome_trace, profile_read, timeline_page, timeline_read
+from toytorch.viz.device import chrome_trace, profile_read, timeline_page, timeline_read, trace_read
 from toytorch.viz.device.chart import Chart
 from toytorch.viz.device.timeline_picture import picture
 from toytorch.viz.draw.picture import Picture
@@ -63,8 +63,9 @@ def timeline(
 ) -> TimelinePicture:
     """What ran when, as a picture over time: a row for each thread, stream and copy engine.
 
-    `x` is a profiler or its `events()`, whose calls hang below their callers, or a `Timeline`, as
-    `toytorch.cuda.timeline()` gives it, which has arrows too. Below are curves of memory in use,
+    `x` is a profiler or its `events()`, whose calls hang below their callers, a `Timeline`, as
+    `toytorch.cuda.timeline()` gives it, which has arrows too, or a dictionary in the Trace Event
+    Format that Chrome and Perfetto read. Below are curves of memory in use,
     where that was recorded. `start_us` and `end_us` choose a part of the time, `width` is that of
     the still picture. Every bar says its name, its times and what is known of it when the mouse
     rests on it.
@@ -83,9 +84,11 @@ def timeline(
     if isinstance(x, Timeline):
         chart = timeline_read.chart_of(x, title, start_us, end_us)
         return DeviceTimeline(chart, width, x)
+    if isinstance(x, dict):
+        return TimelinePicture(trace_read.chart_of(x, title, start_us, end_us), width)
     if not isinstance(x, list) and not hasattr(x, "events"):
         raise TypeError(
-            f"a timeline is drawn of a profiler, its events() or a Timeline, not of"
+            f"a timeline is drawn of a profiler, its events(), a Timeline or a trace, not of"
             f" {type(x).__name__}"
         )
     events = x if isinstance(x, list) else x.events()

@@ -132,6 +132,9 @@ _FRAME = """\
 data-lm-suppress-shortcuts="true" style="position:relative;box-sizing:border-box;\
 color-scheme:light;background:{paper};color:{ink};border:1px solid {line};border-radius:10px;padding:12px 14px;\
 margin:8px 0;font:14px/1.45 Helvetica Neue,Helvetica,Arial,sans-serif">
+<style>@media print{{[data-tt-timeline] [data-part=still]{{display:block!important}}\
+[data-tt-timeline] [data-part=live]{{display:none!important}}\
+[data-tt-timeline] [data-part=still] svg{{width:100%!important;height:auto!important}}}}</style>
 <div data-part="still">{still}</div>
 <div data-part="live" style="display:none">
 <div style="display:flex;flex-wrap:wrap;gap:4px 20px;align-items:baseline;\

@@ -113,7 +113,7 @@ class _Drawing:
         top = y + (15.0 if self.above else 0.0)
         said = f"{size(one.size)} {'small' if one.small else 'large'}, stream {one.stream}"
         at = (0.0, y + 10) if self.above else (0.0, top + 16)
-        tip = f"segment of {size(one.size)} at {one.address:#x}, pool of {said.split(' ', 2)[2]}"
+        tip = f"segment of {size(one.size)} at address {one.address:#x}, pool of {said.split(' ', 2)[2]}"
         shown: dict[object, list[Shape]] = {
             (one,): [
                 Text(*at, shorten(said, palette.SMALL_SIZE, LABELS - 10), palette.SMALL_SIZE,
@@ -127,7 +127,7 @@ class _Drawing:
             return self.left + (address - one.address) * scale, top, max(count * scale, 0.7), ROW
 
         for address, count in state.free(one):
-            tip = f"free: {size(count)} at {address:#x}"
+            tip = f"free: {size(count)} at address {address:#x}"
             box = Rect(*place(address, count), 0, FREE.fill, FREE.stroke, FREE.line,
                        tip=tip, hatch=FREE.hatch)  # fmt: skip
             shown[one, address, count, "free"] = [box]
@@ -158,7 +158,7 @@ class _Drawing:
         place = f"; {clean(one.where)}" if one.where else ""
         return self.hues.get(
             one.where, OTHERS
-        ), f"{size(one.size)}{asked} at {one.address:#x}{place}{life}"
+        ), f"{size(one.size)}{asked} at address {one.address:#x}{place}{life}"
 
     # memory over time ----------------------------------------------------------------------------
 

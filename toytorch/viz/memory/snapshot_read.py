@@ -202,7 +202,9 @@ def where(frames: Sequence[Any]) -> str:
     'train.py line 12 in step'
     """
     for frame in (*(f for f in frames if not _inner(str(f["filename"]))), *frames[:1]):
-        return f"{os.path.basename(str(frame['filename']))} line {frame['line']} in {frame['name']}"
+        file, function = str(frame["filename"]), f" in {frame['name']}"
+        name = "cell" if "ipykernel_" in file else os.path.basename(file)  # a cell has no name
+        return f"{name} line {frame['line']}{'' if function == ' in <program>' else function}"
     return ""
 
 

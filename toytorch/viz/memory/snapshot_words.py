@@ -31,7 +31,7 @@ def caption(history: History, before: int, step: int, state: State) -> str:
 
 def _told(event: Event) -> str:
     """An event in words."""
-    place, stream = f" at {event.address:#x}", f"on stream {event.stream}"
+    place, stream = f" at address {event.address:#x}", f"on stream {event.stream}"
     where = f", {clean(event.where)}" if event.where else ""
     words = {
         "alloc": f"a block for {size(event.size)} is taken{place} {stream}",

@@ -1,0 +1,168 @@
+"""Expressions of users, evaluated by both: what they give, or refuse, is the same to the letter.
+
+Each line is Python; `torch` is one package or the other, and a line after `;` sees the names that
+the part before it bound.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import ORACLE, SUBJECT, Side
+
+OLDER_FORMS = """
+torch.add(x, 2, x)
+x.add(2, x)
+x.clone().add_(2, x)
+torch.sub(x, 2, x)
+torch.add(x, 2, x, out=torch.empty(2))
+torch.addmm(1, m, 1, m, m)
+torch.addmm(2, m, m, m)
+m.addmm(2, 3, m, m)
+m.addmm(2, m, m)
+torch.addcmul(x, 2, x, x)
+x.clone().addcdiv_(.5, x, x)
+torch.addmv(1, x, 2, m, x)
+torch.addbmm(1, m, 2, m[None], m[None])
+torch.baddbmm(1, m[None], 2, m[None], m[None])
+torch.addr(1, m, 2, x, x)
+"""
+STORAGES = """
+torch.UntypedStorage([1, 2, 3, 1000])
+torch.UntypedStorage(1.5)
+torch.UntypedStorage([1, 2, 3, 4])[1:3]
+torch.UntypedStorage([1, 2, 3, 4])[-1]
+torch.UntypedStorage([1, 2, 3, 4])[10]
+torch.UntypedStorage([1, 2, 3, 4])["a"]
+torch.UntypedStorage([1, 2, 3, 4]).float()
+torch.UntypedStorage([1, 2, 3, 4]).type()
+torch.UntypedStorage([1, 2, 3, 4]).fill_(3).tolist()
+torch.UntypedStorage([1, 2, 3, 4]).copy_(torch.UntypedStorage([1, 2]))
+torch.UntypedStorage([1, 2, 3, 4]).element_size()
+torch.UntypedStorage([1, 2]).resize_(6).nbytes()
+torch.TypedStorage([1, 2], dtype=torch.int64)
+torch.TypedStorage(0, 0, dtype=torch.float)
+torch.TypedStorage(torch.tensor([]), dtype=torch.float)
+torch.TypedStorage(dtype=torch.float, device="xla")
+torch.TypedStorage(wrap_storage=torch.UntypedStorage(4))
+torch.TypedStorage(wrap_storage=torch.UntypedStorage([4, 0, 0, 0]), dtype=torch.int32)
+torch.FloatStorage([1, 2, 3, 4])
+torch.FloatStorage(2).type()
+torch.FloatStorage
+torch.FloatStorage(device="cpu")
+torch.FloatStorage(dtype=torch.float)
+torch.FloatStorage(x=1)
+torch.FloatStorage(0, 0)
+torch.FloatStorage("a")
+torch.FloatStorage(torch.tensor([]))
+torch.FloatStorage([1, 2])[0:1]
+torch.FloatStorage([1, 2])[9]
+torch.FloatStorage([1, 2])["a"]
+torch.FloatStorage([1, 2]).half()
+torch.FloatStorage([1, 2]).pickle_storage_type()
+isinstance(torch.FloatStorage([1]), torch.FloatStorage)
+isinstance(torch.FloatStorage([1]), torch.DoubleStorage)
+torch.ByteStorage.from_buffer(bytearray([1, 2, 3, 4])).tolist()
+torch.ShortStorage.from_buffer(bytearray([1, 2, 3, 4]), "big").tolist()
+torch.BoolStorage.from_buffer(bytearray([0, 2, 0, 4]), "big").tolist()
+torch.IntStorage.from_buffer(bytearray([0, 2, 0, 4]), "odd")
+torch.storage._LegacyStorage()
+s = torch.FloatStorage([1, 2, 3]); s.fill_(2); s[1] = 7; s.tolist()
+s = torch.FloatStorage([1, 2, 3]); copy.deepcopy([s, s])[0].tolist()
+x.untyped_storage() is x.untyped_storage()
+x.storage()._cdata == x[1:].storage()._cdata
+torch.tensor(x.storage())
+torch.tensor(x.storage(), dtype=torch.int64)
+torch.tensor(x.untyped_storage(), dtype=torch.float32)
+torch.ones(0).set_(x.storage(), 1, (1,))
+torch.ones(0).set_(torch.arange(4.), 1, (2,), (2,))
+torch.ones(0).set_(torch.DoubleStorage([1]))
+torch.ones(0).set_(x.double())
+torch.ones(0).set_(x.storage(), -1, (1,))
+torch.ones(2, requires_grad=True).set_(x)
+torch.ones(3).set_()
+torch.ones(3, dtype=torch.int16).set_(torch.UntypedStorage([1, 2, 3, 4]))
+torch.ones(2, 3).t().resize_(3, 2).stride()
+torch.ones(2).resize_(1, 2, 3, 3, memory_format=torch.channels_last).stride()
+torch.ones(2).resize_(1 << 40, 1 << 40)
+torch.ones(1, 2, 3, 3).contiguous(memory_format=torch.channels_last)._version
+x = torch.ones(2); x.resize_(4); x._version
+"""
+LAYOUTS = """
+torch.empty(1, 2, 3, 3, memory_format=torch.channels_last).stride()
+torch.zeros_like(torch.ones(1, 2, 3, 3), memory_format=torch.channels_last).stride()
+torch.ones_like(torch.ones(1, 2, 3, 3), memory_format=torch.channels_last).stride()
+torch.empty_like(torch.ones(1, 2, 3, 3, 2), memory_format=torch.channels_last_3d).stride()
+torch.zeros_like(torch.ones(1, 2, 3, 3).to(memory_format=torch.channels_last)).stride()
+"""
+ASARRAY = """
+torch.asarray(torch.ones(2, requires_grad=True))
+torch.asarray(torch.ones(2, requires_grad=True), requires_grad=False)
+torch.asarray(torch.ones(2, requires_grad=True) * 2, requires_grad=False)
+torch.asarray(np.float64(.5))
+torch.asarray(np.float64(.5), copy=False)
+torch.asarray([1, 2], copy=False)
+torch.asarray(torch.ones(2), dtype=torch.float64, copy=False)
+torch.asarray(bytearray(b"abcdabcd"), dtype=torch.uint8)
+torch.asarray(memoryview(np.arange(4.)), dtype=torch.float64, requires_grad=True)
+torch.asarray(np.arange(3), dtype=torch.float32, requires_grad=True)
+torch.asarray(range(3))
+torch.asarray(None)
+torch.asarray("abc")
+torch.asarray(obj=[1.])
+a = np.arange(3); b = torch.asarray(a); a[0] = 7; b
+a = np.arange(3); b = torch.asarray(a, copy=True); a[0] = 7; b
+"""
+GRAPHS = """
+torch.autograd.Variable(x, requires_grad=True)
+torch.autograd.Variable(3)
+isinstance(x, torch.autograd.Variable)
+w = torch.ones(2, requires_grad=True); grad((t for t in [(w * 3).sum()]), [w])
+w = torch.ones(2, requires_grad=True); y = (w * 3).sum(); grad(edge_of(y), w)
+w = torch.ones(2, requires_grad=True); y = (w * 3).sum(); e = edge_of(w); grad(y, e)
+w = torch.ones(2, requires_grad=True); h = w * 3; e = edge_of(h); grad((h * h).sum(), (e, w))
+w = torch.ones(2, requires_grad=True); e = edge_of(w * 3); grad(e, w)
+torch.autograd.forward_ad._current_level
+w = torch.arange(6.).reshape(2, 3).requires_grad_(); w[0] = 1
+w = torch.arange(6.).reshape(2, 3).requires_grad_(); w[0]._base.shape
+w = torch.ones(2, requires_grad=True) * 2; v = torch.no_grad()(lambda: w[1:])(); v[0]._base is w
+x[1:]._is_view(), x._is_view(), x.detach()._is_view()
+torch.autograd.is_multithreading_enabled() if hasattr(torch.autograd, "is_multithreading_enabled") else True
+"""
+LINES = {
+    f"{name} {n}": line
+    for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES), ("layouts", LAYOUTS),
+                       ("asarray", ASARRAY), ("graphs", GRAPHS))
+    for n, line in enumerate(text.strip().splitlines())
+}  # fmt: skip
+
+
+def answer(side: Side, line: str) -> str:
+    """What a line gives, as text, or the class and words of its error."""
+    import copy
+
+    torch = side.root
+    space: dict[str, Any] = {
+        "torch": torch, "np": np, "copy": copy, "x": torch.tensor([1.0, 2.0]),
+        "m": torch.tensor([[1.0, 2.0], [3.0, 4.0]]),
+        "grad": torch.autograd.grad, "edge_of": torch.autograd.graph.get_gradient_edge,
+    }  # fmt: skip
+    *before, last = line.split("; ")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exec("\n".join(before), space)
+            made = eval(last, space) if " = " not in last else exec(last, space)
+        except Exception as error:
+            said = str(error).split("\n")[0].split("(Triggered")[0]
+            return f"{type(error).__name__}: {said[:90]}"
+    return repr(made).replace("toytorch", "torch")
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_both_say_the_same(line: str) -> None:
+    assert answer(SUBJECT, line) == answer(ORACLE, line)

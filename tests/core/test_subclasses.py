@@ -1,0 +1,142 @@
+"""Subclasses of Tensor and objects that answer to functions of tensors, each in a fresh process:
+functions ask for good once somebody wants to be asked. `compat/programs/tensor_subclasses.py` has
+what both packages must print."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.oracle import UNDER_TEST
+
+
+def run(program: str, package: str = UNDER_TEST) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"import {package} as torch\n{program}"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+FOREIGN = """
+class Foreign:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__, len(args), sorted(kwargs or {})
+f = Foreign()
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.sin(f)", "torch.add(f, 1)", "torch.add(torch.ones(2), f)", "torch.cat([f, f])",
+        "torch.stack((torch.ones(1), f), dim=0)", "torch.mean(f, dim=1)", "torch.sum(f)",
+        "torch.nn.functional.relu(f)", "torch.matmul(f, f)", "torch.where(f, 1, 2)",
+        "torch.reshape(f, (2,))", "torch.transpose(f, 0, 1)", "torch.linalg.det(f)",
+        "torch.nn.functional.linear(torch.ones(1, 2), f)", "torch.split(f, 2)",
+        "torch.unbind(f)", "torch.max(f)", "torch.zeros_like(f)",
+        "torch.ones(2).add(f)", "torch.ones(2).matmul(f)", "torch.clamp(f, min=0)",
+        "torch.nn.functional.softmax(f, dim=-1)",
+    ],
+)  # fmt: skip
+def test_first_call_with_an_object_that_is_no_tensor(call: str) -> None:
+    """Nobody has asked before, so the call fails first and is made again."""
+    program = f"{FOREIGN}print({call}[:1])"
+    assert run(program) == run(program, "torch")
+
+
+def test_plain_programs_do_not_ask() -> None:
+    program = """
+class P(torch.nn.Parameter): pass
+code = torch.sin.__code__
+P(torch.ones(1)).sin(), torch.sin(torch.ones(1))
+class Flag(torch.nn.Module): pass
+import sys
+print("toytorch.overrides" in sys.modules)
+"""
+    if UNDER_TEST == "toytorch":
+        assert run(program) == "False\n"
+
+
+def test_functions_stay_the_same_objects() -> None:
+    program = """
+import inspect
+before = torch.sin, torch.Tensor.add, torch.nn.functional.relu, torch.cat, torch.Tensor.clone
+signatures = [str(inspect.signature(f)) for f in before]
+class S(torch.Tensor): pass
+s = S([1.0])
+assert type(torch.sin(s)) is S
+assert before == (torch.sin, torch.Tensor.add, torch.nn.functional.relu, torch.cat, torch.Tensor.clone)
+assert signatures == [str(inspect.signature(f)) for f in before]
+assert torch.sin(torch.ones(2), out=torch.zeros(2)).shape == (2,)
+assert type(torch.sin(torch.ones(2))) is torch.Tensor
+"""
+    if UNDER_TEST == "toytorch":
+        run(program)
+
+
+def test_copies_and_files() -> None:
+    program = """
+import copy, io, pickle
+class S(torch.Tensor): pass
+s = S([1.0, 2.0])
+t = copy.copy(s)
+print(type(t).__name__, t.tolist())
+x = torch.ones(2, requires_grad=True)
+y = x.as_subclass(S)
+z = (y * y).sum()
+(g,) = torch.autograd.grad(z, x, create_graph=True)
+g.sum().backward()
+print(x.grad.tolist(), type(z).__name__, y.requires_grad, y.is_leaf)
+try:
+    x.as_subclass(int)
+except TypeError:
+    print("refused")
+"""
+    assert run(program) == run(program, "torch")
+
+
+def test_threads_switch_for_themselves() -> None:
+    program = """
+import threading
+from {0}.overrides import TorchFunctionMode
+class M(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        seen.append(threading.get_ident()); return func(*args, **(kwargs or {{}}))
+seen = []
+with M():
+    t = threading.Thread(target=lambda: torch.ones(1).sin()); t.start(); t.join()
+    torch.ones(1)
+print(set(seen) == {{threading.get_ident()}})
+"""
+    for package in {UNDER_TEST, "torch"}:
+        assert run(program.format(package), package) == "True\n"
+
+
+def test_gradients_networks_and_graphs_with_functions_that_ask() -> None:
+    """Everything goes on as before: training, graphs, vmap."""
+    program = """
+class S(torch.Tensor): pass
+S([1.0])
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+opt = torch.optim.Adam(net.parameters(), lr=0.1)
+x = torch.linspace(-1, 1, 12).reshape(4, 3)
+for _ in range(5):
+    loss = (net(x) ** 2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+print(f"{loss.item():.5f}")
+traced = torch.jit.trace(net, x)
+print(torch.allclose(traced(x), net(x)), torch.func.vmap(torch.sum)(x).shape)
+print(f"{torch.func.grad(lambda v: (v ** 3).sum())(x).sum().item():.5f}")
+"""
+    program = "import warnings; warnings.simplefilter('ignore')\n" + program
+    want = run(program.replace("S([1.0])", ""), "torch")
+    assert run(program) == want

@@ -1,0 +1,195 @@
+"""The same seed gives PyTorch's numbers: every function that draws, sizes, types and layouts.
+
+`TOYTORCH_SEEDS=50` and `TOYTORCH_DRAWS=1000000` widen the run; by default it is a few seeds, and sizes
+up to 20,000. Where bits may differ is written beside the test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import torch, tt
+
+SEEDS = [0, 1, 2**32 + 7, 2**63 + 11, *range(100, 100 + int(os.environ.get("TOYTORCH_SEEDS", "0")))]
+MOST = int(os.environ.get("TOYTORCH_DRAWS", "20000"))
+SIZES = [n for n in (0, 1, 2, 15, 16, 17, 31, 33, 311, 312, 313, 623, 624, 625, 1249, 5000, 20_000,
+                     39_936, 100_001, 1_000_000) if n <= MOST]  # fmt: skip
+REALS = ("float32", "float64", "float16", "bfloat16")
+WHOLES = ("uint8", "int8", "int16", "int32", "int64")
+
+Draw = Callable[[Any, int, Any], Any]
+
+
+def chances(m: Any, n: int, type: Any) -> Any:
+    """Numbers from 0 to 1 that are no draws."""
+    return ((m.arange(n, dtype=m.float64) * 0.37) % 1).to(type)
+
+
+DRAWS: dict[str, tuple[tuple[str, ...], Draw]] = {
+    "rand": (REALS, lambda m, n, t: m.rand(n, dtype=t)),
+    "randn": (REALS, lambda m, n, t: m.randn(n, dtype=t)),
+    "uniform_": (REALS, lambda m, n, t: m.empty(n, dtype=t).uniform_(-0.3, 1.7)),
+    "normal_": (REALS, lambda m, n, t: m.empty(n, dtype=t).normal_(0.3, 1.7)),
+    "normal": (("float32",), lambda m, n, t: m.normal(0.3, 1.7, (n,))),
+    "normal of means": (REALS[:2], lambda m, n, t: m.normal(chances(m, n, t), 0.5)),
+    "normal of deviations": (REALS[:2], lambda m, n, t: m.normal(0.5, chances(m, n, t))),
+    "normal of both": (
+        REALS[:2],
+        lambda m, n, t: m.normal(chances(m, n, t), chances(m, n, t) * 2),
+    ),
+    "complex rand": (("complex64", "complex128"), lambda m, n, t: m.rand(n, dtype=t)),
+    "complex randn": (("complex64", "complex128"), lambda m, n, t: m.randn(n, dtype=t)),
+    "randint": ((*WHOLES, *REALS), lambda m, n, t: m.randint(1, 100, (n,), dtype=t)),
+    "wide randint": (("int64",), lambda m, n, t: m.randint(-(2**40), 2**41, (n,))),
+    "randint of 2**28": (("int64",), lambda m, n, t: m.randint(2**28, (n,))),
+    "randint of 2**28 - 1": (("int64",), lambda m, n, t: m.randint(2**28 - 1, (n,))),
+    "random_": ((*WHOLES, *REALS, "bool"), lambda m, n, t: m.empty(n, dtype=t).random_()),
+    "random_ below": ((*WHOLES, *REALS), lambda m, n, t: m.empty(n, dtype=t).random_(77)),
+    "random_ between": (
+        ("float16", "float32", "int32"),
+        lambda m, n, t: m.empty(n, dtype=t).random_(-700, 2000),
+    ),
+    "randperm": (("int64", "int32", "float32"), lambda m, n, t: m.randperm(n, dtype=t)),
+    "bernoulli": (REALS, lambda m, n, t: m.bernoulli(chances(m, n, t))),
+    "bernoulli p": (REALS, lambda m, n, t: m.bernoulli(m.ones(n, dtype=t), 0.3)),
+    "bernoulli_": ((*REALS, *WHOLES, "bool"), lambda m, n, t: m.ones(n, dtype=t).bernoulli_(0.6)),
+    "bernoulli_ of float64": (
+        ("float32", "int64"),
+        lambda m, n, t: m.ones(n, dtype=t).bernoulli_(chances(m, n, m.float64)),
+    ),
+    "exponential_": (REALS, lambda m, n, t: m.empty(n, dtype=t).exponential_(1.3)),
+    "geometric_": ((*REALS, "int64"), lambda m, n, t: m.empty(n, dtype=t).geometric_(0.3)),
+    "cauchy_": (REALS, lambda m, n, t: m.empty(n, dtype=t).cauchy_(0.5, 2.0)),
+    "log_normal_": (REALS, lambda m, n, t: m.empty(n, dtype=t).log_normal_(0.2, 0.5)),
+    "dropout": (REALS, lambda m, n, t: m.nn.functional.dropout(m.ones(n, dtype=t), 0.3)),
+    "alpha_dropout": (
+        REALS[:2],
+        lambda m, n, t: m.nn.functional.alpha_dropout(m.ones(n, dtype=t), 0.3),
+    ),
+    "feature_dropout": (
+        REALS[:2],
+        lambda m, n, t: m.nn.functional.dropout1d(m.ones(n, 3, 2, dtype=t), 0.3),
+    ),
+    "feature_alpha_dropout": (
+        REALS[:2],
+        lambda m, n, t: m.nn.functional.feature_alpha_dropout(m.ones(n, 3, 2, dtype=t), 0.3),
+    ),
+    "rrelu": (
+        REALS[:2],
+        lambda m, n, t: m.nn.functional.rrelu(chances(m, n, t) - 0.5, training=True),
+    ),
+}
+SOME: dict[str, Draw] = {  # of few elements, because they take long or cannot be empty
+    "multinomial": lambda m, n, t: m.multinomial(chances(m, n + 1, t) + 0.1, 2 * n + 2, True),
+    "multinomial rows": lambda m, n, t: m.multinomial(chances(m, 3 * n + 3, t).view(3, -1) + 0.1,
+                                                      5, True),
+    "multinomial once": lambda m, n, t: m.multinomial(chances(m, n + 1, t) + 0.1, 1, True),
+    "multinomial without": lambda m, n, t: m.multinomial(chances(m, n + 1, t) + 0.1, n // 2 + 1),
+    "poisson": lambda m, n, t: m.poisson(chances(m, n, t) * 9),
+    "poisson of many": lambda m, n, t: m.poisson(chances(m, n, t) * 90),
+    "binomial": lambda m, n, t: m.binomial(m.arange(n).to(t) % 17, chances(m, n, t)),
+    "binomial of many": lambda m, n, t: m.binomial(m.arange(n).to(t), chances(m, n, t)),
+}  # fmt: skip
+
+
+def bits(t: Any) -> Any:
+    """The elements, in a form whose equality is that of numbers (and of NaN with NaN)."""
+    if t.is_complex():
+        t = (torch if isinstance(t, torch.Tensor) else tt).view_as_real(t)
+    return t.detach().double().numpy() if t.dtype.is_floating_point else t.numpy()
+
+
+def same(draw: Callable[[Any], Any], seed: int) -> None:
+    """The draw, twice in a row, and one number after it."""
+    results = []
+    for m in (torch, tt):
+        m.manual_seed(seed)
+        one, two = draw(m), draw(m)
+        results.append([bits(one), bits(two), m.rand(1).item(), str(one.dtype).split(".")[1]])
+    for want, got in zip(*results):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("label", DRAWS)
+def test_elements(label: str) -> None:
+    names, draw = DRAWS[label]
+    for name in names:
+        for i, n in enumerate(SIZES):
+            for seed in SEEDS if n <= 2000 else SEEDS[i % 4 :: 4]:
+                same(lambda m, n=n, t=name: draw(m, n, getattr(m, t)), seed)
+
+
+@pytest.mark.parametrize("label", SOME)
+def test_few_elements(label: str) -> None:
+    for name in REALS[:2]:
+        for n in (0, 1, 2, 15, 16, 100, 700):
+            for seed in SEEDS:
+                same(lambda m, n=n, t=name: SOME[label](m, n, getattr(m, t)), seed)
+
+
+LAYOUTS: dict[str, Callable[[Any, Any], Any]] = {
+    "transposed": lambda m, t: m.empty(7, 40, dtype=t).t(),
+    "moved": lambda m, t: m.empty(3, 4, 5, 6, dtype=t).permute(2, 0, 3, 1),
+    "channels_last": lambda m, t: m.empty(2, 3, 4, 5, dtype=t).to(memory_format=m.channels_last),
+    "every second": lambda m, t: m.empty(50, 4, dtype=t)[::2, ::2],
+    "a column": lambda m, t: m.empty(50, 4, dtype=t)[:, 1],
+    "few": lambda m, t: m.empty(3, 4, dtype=t).t(),
+    "0-d": lambda m, t: m.empty((), dtype=t),
+}
+FILLS: dict[str, Draw] = {
+    "uniform_": lambda m, x, t: x.uniform_(1, 3),
+    "normal_": lambda m, x, t: x.normal_(1, 3),
+    "random_": lambda m, x, t: x.random_(50),
+    "bernoulli_": lambda m, x, t: x.bernoulli_(0.4),
+    "bernoulli_ of chances": lambda m, x, t: x.bernoulli_(
+        chances(m, x.numel(), t).view(x.shape[::-1]).permute(tuple(range(x.dim()))[::-1])
+    ),
+    "exponential_": lambda m, x, t: x.exponential_(),
+    "log_normal_": lambda m, x, t: x.log_normal_(),
+    "rand_like": lambda m, x, t: m.rand_like(x),
+    "randn_like": lambda m, x, t: m.randn_like(x),
+    "randint_like": lambda m, x, t: m.randint_like(x, 9),
+    "contiguous randn_like": lambda m, x, t: m.randn_like(x, memory_format=m.contiguous_format),
+    "bernoulli": lambda m, x, t: m.bernoulli(x.fill_(0.5)),
+    "dropout": lambda m, x, t: m.nn.functional.dropout(x.fill_(1.0), 0.5),
+    "poisson": lambda m, x, t: m.poisson(x.fill_(3.0)),
+    "rand out": lambda m, x, t: m.rand(x.shape, out=x),
+    "randn out": lambda m, x, t: m.randn(x.shape, out=x),
+}
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout: str, fill: str) -> None:
+    """Elements are drawn in the order of memory, and results lie in memory as PyTorch's do."""
+    for name in ("float32", "float64", "bfloat16") if fill != "poisson" else REALS[:2]:
+
+        def draw(m: Any, name: str = name) -> Any:
+            t = getattr(m, name)
+            return FILLS[fill](m, LAYOUTS[layout](m, t), t)
+
+        for seed in SEEDS[:3]:
+            same(draw, seed)
+        assert draw(tt).stride() == draw(torch).stride()
+
+
+@pytest.mark.filterwarnings("ignore:.*is out of bounds")
+def test_limits_of_integers() -> None:
+    """Limits that a type cannot hold are moved inwards, or refused."""
+    for name in (*REALS, *WHOLES):
+        for low, high in [(-5, 7), (0, 2049), (-70_000, 70_000), (2048, 2051), (0, 2**24 + 1),
+                          (0, 300), (-1, 1), (-(2**62), 2**62), (255, 257)]:  # fmt: skip
+            found = []
+            for m in (torch, tt):
+                m.manual_seed(5)
+                try:
+                    x = m.empty(50, dtype=getattr(m, name))
+                    found.append(bits(x.random_(low, high)).tolist())
+                except RuntimeError as error:
+                    found.append(str(error).split("\n")[0])
+            assert found[0] == found[1], (name, low, high)

@@ -1,0 +1,80 @@
+"""Numbers by position, as PyTorch once had it: `add(x, 2, y)` for `add(x, y, alpha=2)`.
+
+PyTorch still takes these calls, and warns of them. The functions of ops whose records say `older`
+collect what is given beyond their positions, and `rearranged` puts it where it belongs now.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.settings import is_warn_always_enabled
+
+# Where the numbers stand among the tensors (x), by the names that they have today.
+FORMS: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
+    ("alpha",): {"x1x": ("alpha",)},
+    ("value",): {"x1xx": ("value",)},
+    ("beta", "alpha"): {
+        "1x1xx": ("beta", "alpha"),
+        "1xxx": ("beta",),
+        "x11xx": ("beta", "alpha"),
+        "x1xx": ("beta",),
+    },
+}
+_warned: set[tuple[str, str]] = set()
+
+
+def taking(op: Op, source: str, in_place: bool = False) -> str:
+    """The source of an op's function, which also takes the older forms."""
+    head, body = source.split("\n", 1)
+    ahead = head.partition("(")[2].partition("*")[0].split(",")
+    tensors = ", ".join(p.partition("=")[0].strip() for p in ahead if p.strip())
+    star = "*, " if "*, " in head else "**more"
+    out = ', "out": out' if "out=" in head else ""
+    head = head.replace(star, "*older, " if star == "*, " else "*older, **more", 1)
+    return (
+        f"{head}\n    if older:\n"
+        f"        return by_older(op, ({tensors}, *older), {{**more{out}}}, {in_place})\n{body}"
+    )
+
+
+def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool) -> Any:
+    """The result of a call in an older form; TypeError if it is none."""
+    name = op.name + "_" * in_place
+    scalars = tuple(a.name for a in op.schema.args if a.keyword_only)
+    pattern = "".join("x" if isinstance(v, Tensor) else "1" for v in values)
+    names = FORMS[scalars].get(pattern)
+    if names is None:
+        kinds = ", ".join(type(v).__name__ for v in values)
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected "
+            f"one of:\n * {op.schema}\n"
+        )
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    numbers = dict(zip(names, (v for v in values if not isinstance(v, Tensor)), strict=True))
+    if (name, pattern) not in _warned or is_warn_always_enabled():
+        _warned.add((name, pattern))
+        warnings.warn(told(op, name, pattern, names), UserWarning, stacklevel=3)
+    if in_place:
+        return getattr(tensors[0], name)(*tensors[1:], **numbers)
+    given = {word: value for word, value in more.items() if word != "out" or value is not None}
+    return op.function(*tensors, **numbers, **given)
+
+
+def told(op: Op, name: str, pattern: str, names: tuple[str, ...]) -> str:
+    """What PyTorch says of an older form."""
+    tensors = iter("input" if a.name == "self" else a.name for a in op.schema.args if a.is_tensor)
+    numbers = iter(names)
+    old = ", ".join(
+        f"Tensor {next(tensors)}" if kind == "x" else f"Number {next(numbers)}" for kind in pattern
+    )
+    new = ", ".join("Tensor " + ("input" if a.name == "self" else a.name)
+                    for a in op.schema.args if a.is_tensor)  # fmt: skip
+    scalars = ", ".join(f"Number {a.name} = 1" for a in op.schema.args if a.keyword_only)
+    return (
+        f"This overload of {name} is deprecated:\n\t{name}({old})\n"
+        f"Consider using one of the following signatures instead:\n\t{name}({new}, *, {scalars})"
+    )

@@ -1,0 +1,67 @@
+"""Distributions that are given chances, or logits instead."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from toytorch.core.tensor import Tensor
+from toytorch.distributions.distribution import Distribution
+from toytorch.distributions.utils import (
+    Value,
+    broadcast_all,
+    lazy_property,
+    logits_to_probs,
+    probs_to_logits,
+)
+from toytorch.facts.size import Size
+
+
+def need_one(probs: object, logits: object) -> None:
+    """Refuses both of them, and none."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+
+
+class ByChance(Distribution):
+    """A distribution with one of `probs` and `logits`; the other one is computed when it is read.
+
+    The logit of a chance p is log p/(1 - p).
+    """
+
+    _batched: ClassVar[dict[str, int]] = {"probs": 0, "logits": 0, "_param": 0}
+    _param: Tensor  # the one that was given
+
+    def _given(self, probs: Value | None, logits: Value | None) -> None:
+        need_one(probs, logits)
+        name, value = ("probs", probs) if probs is not None else ("logits", logits)
+        assert value is not None
+        (self._param,) = broadcast_all(value)
+        vars(self)[name] = self._param
+
+    def _given_with(self, total_count: Value, probs: Value | None, logits: Value | None) -> Tensor:
+        """The same for trials; returns their number, broadcast with the chances."""
+        need_one(probs, logits)
+        name, value = ("probs", probs) if probs is not None else ("logits", logits)
+        assert value is not None
+        count, self._param = broadcast_all(total_count, value)
+        vars(self)[name] = self._param
+        return count.type_as(self._param)
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        made: Tensor = self._param.new(*args, **kwargs)
+        return made
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        """log p/(1 - p)."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """The chances p."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of what was given."""
+        return self._param.size()

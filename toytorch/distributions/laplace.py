@@ -1,0 +1,78 @@
+"""Laplace's distribution."""
+
+from __future__ import annotations
+
+import math
+
+import toytorch as torch
+from toytorch.core.tensor import Tensor
+from toytorch.distributions import constraints
+from toytorch.distributions.distribution import Distribution
+from toytorch.distributions.utils import Shape, Value, broadcast_all
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Distribution):
+    """Two exponential tails: p(x) = exp(-|x - m|/s)/2s, m = `loc`, s = `scale`.
+
+    Raises ValueError for scales that are not positive. Like `torch.distributions.Laplace`.
+
+    >>> Laplace(torch.tensor([0.0]), torch.tensor([1.0])).variance
+    tensor([2.])
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _batched = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc: Value, scale: Value, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """m."""
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        """m."""
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        """s√2."""
+        return math.sqrt(2) * self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        """2s²."""
+        return 2 * self.scale.pow(2)
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        """m - s·sign(u)·log(1 - |u|) of uniform u in (-1, 1)."""
+        shape, eps = self._extended_shape(sample_shape), torch.finfo(self.loc.dtype).eps
+        u = self.loc.new_empty(shape).uniform_(eps - 1, 1)
+        return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """-log 2s - |x - m|/s."""
+        self._check_sample(value)
+        return -torch.log(2 * self.scale) - torch.abs(value - self.loc) / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """1/2 + sign(x - m)(1 - exp(-|x - m|/s))/2."""
+        self._check_sample(value)
+        off = value - self.loc
+        return 0.5 - 0.5 * off.sign() * torch.expm1(-off.abs() / self.scale)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """m - s·sign(v)·log(1 - 2|v|) with v = u - 1/2."""
+        off = value - 0.5
+        return self.loc - self.scale * off.sign() * torch.log1p(-2 * off.abs())
+
+    def entropy(self) -> Tensor:
+        """1 + log 2s."""
+        return 1 + torch.log(2 * self.scale)

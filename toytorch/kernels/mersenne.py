@@ -1,0 +1,449 @@
+"""mt19937's words in blocks, what becomes of them, and the C library's functions on arrays.
+
+Matsumoto and Nishimura, Mersenne Twister (1998). The state is 624 words; a step makes 624 new ones of
+them, and each number drawn is one of these, tempered. Everything here is there twice, as LLVM's code
+and in NumPy's words, with the same results to the last bit: what is compiled is used for many numbers,
+or from the time on when it has been loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array
+from toytorch.kernels import box_muller
+from toytorch.loops.llvm.builder import Builder
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
+WORDS = 624  # in the state
+NEXT = 397  # how far ahead the word lies that is mixed in
+UPPER, LOWER, TWIST = 0x80000000, 0x7FFFFFFF, 0x9908B0DF
+SEEDING = 1812433253
+TEMPER = ((11, 0xFFFFFFFF), (-7, 0x9D2C5680), (-15, 0xEFC60000), (18, 0xFFFFFFFF))
+TRIAL = 64  # small requests before LLVM is loaded
+_asked = 0
+
+
+def compiled(count: int) -> bool:
+    """Whether `count` numbers are made by compiled code: LLVM takes 50 ms to load, so a program that
+    draws a few numbers does without, unless something else has loaded it."""
+    global _asked
+    _asked += 1
+    return (count >= jit.SMALLEST or _asked > TRIAL or jit.in_use()) and jit.works()
+
+
+# -- seeds and words ------------------------------------------------------------------------------
+
+
+@functools.lru_cache(8)
+def seeded(seed: int) -> Any:
+    """The state that belongs to the lower 32 bits of a seed; a copy is for use."""
+    word = seed & 0xFFFFFFFF
+    if compiled(1):
+        made = np.full(WORDS, word, np.uint32)
+        seed_kernel()(WORDS, 0, made.ctypes.data)
+        return made
+    words = [word]
+    for k in range(1, WORDS):
+        word = (SEEDING * (word ^ word >> 30) + k) & 0xFFFFFFFF
+        words.append(word)
+    return np.array(words, np.uint32)
+
+
+@functools.cache
+def seed_kernel() -> Call:
+    return Call("mersenne seed", Seed)
+
+
+class Seed(Native):
+    """LLVM for `seeded`, where the first word stands already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "f", ("made",))
+        made, b, half = self.array("made", "half"), self.b, self.half
+
+        def word(k: Value, before: Value) -> list[Any]:
+            mixed = b.mul(b.xor(before, b.lshr(before, half(30))), half(SEEDING))
+            value = b.add(mixed, b.trunc(k, half))
+            self.put(made, k, value)
+            return [value]
+
+        self.loop(1, self.hi, 1, word, [self.get(made, 0)])
+
+
+def blocks(state: Array, made: Array) -> None:
+    """Steps the state on, and fills `made` (n, 624) with the tempered words of each step."""
+    if compiled(made.size):
+        words_kernel()(len(made), 0, state.ctypes.data, made.ctypes.data)
+        return
+    for row in made:
+        step(state)
+        row[:] = tempered(state)
+
+
+def step(state: Array) -> None:
+    """The next 624 words, in the place of the old ones."""
+    first = state[:1].copy()
+    reach = WORDS - NEXT
+    for start in range(0, WORDS, reach):  # each part needs words of the part before
+        end = min(start + reach, WORDS)
+        follow = state[start + 1 : end + 1]
+        if end == WORDS:
+            follow = np.concatenate([follow, state[:1] if start else first])
+        mixed = (state[start:end] & UPPER) | (follow & LOWER)
+        far = np.arange(start + NEXT, end + NEXT) % WORDS
+        state[start:end] = state[far] ^ (mixed >> 1) ^ ((follow & 1) * np.uint32(TWIST))
+
+
+def tempered(state: Array) -> Any:
+    """The words of a state as they are given out."""
+    y = state.copy()
+    for shift, mask in TEMPER:
+        y ^= (y >> shift if shift > 0 else y << -shift) & np.uint32(mask)
+    return y
+
+
+@functools.cache
+def words_kernel() -> Call:
+    return Call("mersenne words", Words)
+
+
+class Words(Native):
+    """LLVM for `blocks`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "f", ("state", "made"))
+        state, made = self.array("state", "half"), self.array("made", "half")
+        b, half = self.b, self.half
+
+        def mix(j: Value, follow: Value, far: Value) -> None:
+            v = self.get(state, follow)
+            y = b.or_(b.and_(self.get(state, j), half(UPPER)), b.and_(v, half(LOWER)))
+            odd = b.and_(b.neg(b.and_(v, half(1))), half(TWIST))
+            y = b.xor(b.xor(self.get(state, far), b.lshr(y, half(1))), odd)
+            self.put(state, j, y)
+
+        def ahead(j: Value) -> None:
+            mix(j, b.add(j, self.word(1)), b.add(j, self.word(NEXT)))
+
+        def behind(j: Value) -> None:
+            mix(j, b.add(j, self.word(1)), b.sub(j, self.word(WORDS - NEXT)))
+
+        def block(k: Value) -> None:
+            self.loop(0, self.word(WORDS - NEXT), 1, ahead)
+            self.loop(WORDS - NEXT, self.word(WORDS - 1), 1, behind)
+            mix(self.word(WORDS - 1), self.word(0), self.word(NEXT - 1))
+            row = b.gep(made, [b.mul(k, self.word(WORDS))])
+
+            def temper(j: Value) -> None:
+                y = self.get(state, j)
+                for shift, mask in TEMPER:
+                    moved = b.lshr(y, half(shift)) if shift > 0 else b.shl(y, half(-shift))
+                    y = b.xor(y, b.and_(moved, half(mask)))
+                self.put(row, j, y)
+
+            self.count(self.word(WORDS), temper)
+
+        self.loop(self.lo, self.hi, 1, block)
+
+
+# -- orders ---------------------------------------------------------------------------------------
+
+
+def swapped(words: Array, n: int) -> Any:
+    """0 … n-1, of which element i changes places with element i + words[i] % (n - i), in turn."""
+    order = np.arange(n)
+    if n > 1 and compiled(n):
+        swap_kernel()(n - 1, 0, n, words.ctypes.data, order.ctypes.data)
+        return order
+    listed = order.tolist()
+    for i, word in enumerate(words.tolist()):
+        j = i + word % (n - i)
+        listed[i], listed[j] = listed[j], listed[i]
+    return np.array(listed, np.int64)
+
+
+@functools.cache
+def swap_kernel() -> Call:
+    return Call("mersenne swaps", Swaps)
+
+
+class Swaps(Native):
+    """LLVM for `swapped`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "f", ("n", "words", "order"))
+        b, n = self.b, self.word_of["n"]
+        words, order = self.array("words", "half"), self.array("order", "word")
+
+        def swap(i: Value) -> None:
+            word = b.zext(self.get(words, i), self.word)
+            j = b.add(i, b.urem(word, b.sub(n, i)))
+            one, other = self.get(order, i), self.get(order, j)
+            self.put(order, i, other)
+            self.put(order, j, one)
+
+        self.loop(self.lo, self.hi, 1, swap)
+
+
+# -- normal numbers of float32 --------------------------------------------------------------------
+
+
+def normal32(words: Array, mean: float, std: float) -> Any:
+    """Normal numbers from words, as many of the one as of the other: multiples of 16."""
+    made = np.empty(words.size, np.float32)
+    if compiled(words.size):
+        words, scale = np.ascontiguousarray(words), np.array([mean, std], np.float32)
+        places = (a.ctypes.data for a in (words, scale, made))
+        normal_kernel()(words.size // 16, 0, *places)
+        return made
+    uniform = (words & 0xFFFFFF).astype(np.float32) * np.float32(2.0**-24)
+    rows = uniform.reshape(-1, 2, 8)
+    pair = box_muller.pair(box_muller.Arrays(), rows[:, 0], rows[:, 1], mean, std)
+    for k in (0, 1):
+        made.reshape(-1, 2, 8)[:, k] = pair[k]
+    return made
+
+
+@functools.cache
+def normal_kernel() -> Call:
+    return Call("mersenne normal", Normal)
+
+
+class Normal(Native):
+    """LLVM for `normal32`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "f", ("words", "scale", "made"))
+        words, made = self.array("words", "half"), self.array("made")
+        scale, b = self.array("scale"), self.b
+        ops = Vectors(self)
+        mean, std = (self.spread(self.get(scale, k), ops.reals) for k in (0, 1))
+
+        def uniform(at: Value) -> Any:
+            bits = b.and_(self.load(words, at, ops.integers, 4), ops.whole(0xFFFFFF))
+            return b.fmul(b.uitofp(bits, ops.reals), ops.real(2.0**-24))
+
+        def block(k: Value) -> None:
+            first = b.mul(k, self.word(16))
+            second = b.add(first, self.word(8))
+            made_pair = box_muller.pair(ops, uniform(first), uniform(second), mean, std)
+            for at, value in zip((first, second), made_pair):
+                self.write(value, made, at)
+
+        self.loop(self.lo, self.hi, 1, block)
+
+
+class Vectors:
+    """The words of `box_muller` for vectors of eight float32."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder, self.b = builder, builder.b
+        ir = builder.ir
+        self.reals = ir.VectorType(ir.FloatType(), 8)
+        self.integers = ir.VectorType(builder.half, 8)
+        three = ir.FunctionType(self.reals, [self.reals] * 3)
+        one = ir.FunctionType(self.reals, [self.reals])
+        self.fused = ir.Function(builder.module, three, "llvm.fma.v8f32")
+        self.root = ir.Function(builder.module, one, "llvm.sqrt.v8f32")
+
+    def real(self, x: Value | float) -> Any:
+        return self.reals([float(np.float32(x))] * 8) if isinstance(x, float) else x
+
+    def whole(self, n: int) -> Any:
+        return self.integers([n] * 8)
+
+    def fma(self, x: Value | float, y: Value | float, z: Value | float) -> Any:
+        return self.b.call(self.fused, [self.real(v) for v in (x, y, z)])
+
+    def sqrt(self, x: Value) -> Any:
+        return self.b.call(self.root, [x])
+
+    def add(self, x: Value | float, y: Value | float) -> Any:
+        return self.b.fadd(self.real(x), self.real(y))
+
+    def sub(self, x: Value | float, y: Value | float) -> Any:
+        return self.b.fsub(self.real(x), self.real(y))
+
+    def mul(self, x: Value | float, y: Value | float) -> Any:
+        return self.b.fmul(self.real(x), self.real(y))
+
+    def less(self, x: Value, y: float) -> Any:
+        return self.b.fcmp_ordered("<", x, self.real(y))
+
+    def choose(self, where: Value, x: Value | float, y: Value | float) -> Any:
+        return self.b.select(where, self.real(x), self.real(y))
+
+    def parts(self, x: Value) -> tuple[Any, Any]:
+        """x = m·2ᵉ with m in [1/2, 1)."""
+        b = self.b
+        bits = b.bitcast(x, self.integers)
+        exponent = b.sub(b.lshr(bits, self.whole(23)), self.whole(126))
+        bits = b.or_(b.and_(bits, self.whole(0x807FFFFF)), self.whole(0x3F000000))
+        return b.bitcast(bits, self.reals), b.sitofp(exponent, self.reals)
+
+    def even(self, x: Value) -> tuple[Any, Any]:
+        """The even number next to x ≥ 0, as an integer and as a real number."""
+        b = self.b
+        n = b.and_(b.add(b.fptosi(x, self.integers), self.whole(1)), self.whole(0xFFFFFFFE))
+        return n, b.sitofp(n, self.reals)
+
+    def has(self, n: Value, bit: int) -> Any:
+        b = self.b
+        return b.icmp_signed("!=", b.and_(n, self.whole(bit)), self.whole(0))
+
+    def plus(self, n: Value, k: int) -> Any:
+        return self.b.add(n, self.whole(k))
+
+    def negated(self, where: Value, x: Value) -> Any:
+        return self.b.select(where, self.b.fneg(x), x)
+
+
+# -- functions of the C library -------------------------------------------------------------------
+
+
+@functools.cache
+def in_c(name: str) -> int | None:
+    """Where the C library's function of a real number is; None where it is not to be found."""
+    try:
+        return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
+    except (OSError, AttributeError, TypeError):
+        return None
+
+
+def each(name: str, x: Array) -> Any:
+    """The C library's function of every element (float64): NumPy's own differ in the last bit."""
+    function: Callable[..., float] = getattr(math, name)
+    if x.size < 64 or not compiled(x.size):
+        if x.size >= jit.SMALLEST:
+            return getattr(np, name)(x)
+        with_zero = function is math.log
+        listed = [
+            -math.inf if with_zero and v == 0 else function(v) for v in x.reshape(-1).tolist()
+        ]
+        return np.array(listed, np.float64).reshape(x.shape)
+    place = in_c(name)
+    if place is None:
+        return getattr(np, name)(x)
+    x = np.ascontiguousarray(x)
+    made = np.empty_like(x)
+    map_kernel()(x.size, 0, place, x.ctypes.data, made.ctypes.data)
+    return made
+
+
+def sin_cos(x: Array) -> tuple[Any, Any]:
+    """Sines and cosines of a row of angles, by one call for both where the C library has one."""
+    place = in_c("sincos") if compiled(x.size) else None
+    if place is None:
+        return each("sin", x), each("cos", x)
+    x = np.ascontiguousarray(x)
+    sines, cosines = np.empty_like(x), np.empty_like(x)
+    pair_kernel()(x.size, 0, place, *(a.ctypes.data for a in (x, sines, cosines)))
+    return sines, cosines
+
+
+@functools.cache
+def pair_kernel() -> Call:
+    return Call("mersenne pair", Pair)
+
+
+class Pair(Native):
+    """LLVM for `sin_cos`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "d", ("function", "from", "sines", "cosines"))
+        source, *made = (self.array(n) for n in ("from", "sines", "cosines"))
+
+        def element(k: Value) -> None:
+            places = [self.b.gep(m, [k]) for m in made]
+            self.call(self.word_of["function"], "void", self.get(source, k), *places)
+
+        self.loop(self.lo, self.hi, 1, element)
+
+
+@functools.cache
+def map_kernel() -> Call:
+    return Call("mersenne map", Map)
+
+
+class Map(Native):
+    """LLVM for `each`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "d", ("function", "from", "to"))
+        source, made = self.array("from"), self.array("to")
+
+        def element(k: Value) -> None:
+            self.put(made, k, self.call(self.word_of["function"], "double", self.get(source, k)))
+
+        self.loop(self.lo, self.hi, 1, element)
+
+
+def scaled(x: Array, factor: float, shift: float) -> Any:
+    """x·factor + shift with one rounding, as a processor's fused multiply-add has it, in the type
+    of x."""
+    if shift == 0:
+        return x * x.dtype.type(factor)
+    if x.dtype == np.float32:
+        if compiled(x.size):
+            return fused(x, np.float32(factor), np.float32(shift), "f")
+        exact = x.astype(np.float64) * np.float64(np.float32(factor))
+        return (exact + np.float64(np.float32(shift))).astype(np.float32)
+    if compiled(x.size):
+        return fused(x, np.float64(factor), np.float64(shift), "d")
+    product, lost = times(x, factor)
+    total, more = plus(product, shift)
+    return total + (lost + more)
+
+
+def fused(x: Array, factor: Any, shift: Any, kind: str) -> Any:
+    """`scaled` by the processor's own instruction."""
+    x, scale = np.ascontiguousarray(x), np.array([factor, shift], x.dtype)
+    made = np.empty_like(x)
+    scale_kernel(kind)(x.size, 0, *(a.ctypes.data for a in (x, scale, made)))
+    return made
+
+
+@functools.cache
+def scale_kernel(kind: str) -> Call:
+    return Call(f"mersenne scale {kind}", lambda name: Scale(name, kind))
+
+
+class Scale(Native):
+    """LLVM for `fused`."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(name, kind, ("from", "scale", "to"))
+        source, made, scale = (self.array(n) for n in ("from", "to", "scale"))
+        factor, shift = self.get(scale, 0), self.get(scale, 1)
+
+        def element(k: Value) -> None:
+            self.put(made, k, self.b.fma(self.get(source, k), factor, shift))
+
+        self.loop(self.lo, self.hi, 1, element)
+
+
+def times(x: Array, y: float) -> tuple[Any, Any]:
+    """The product of doubles, and what rounding took from it (Dekker 1971)."""
+    split = 134217729.0
+    x1 = split * x - (split * x - x)
+    y1 = split * y - (split * y - y)
+    x2, y2, product = x - x1, y - y1, x * y
+    return product, ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2
+
+
+def plus(x: Array, y: float) -> tuple[Any, Any]:
+    """The sum of doubles, and what rounding took from it (Knuth 1969)."""
+    total = x + y
+    back = total - x
+    return total, (x - (total - back)) + (y - back)

@@ -1,0 +1,153 @@
+"""Tensors over other memory, or more of it: `set_`, `resize_`, `resize_as_`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core import inplace as writing
+from toytorch.core.arguments import spread
+from toytorch.core.storage import Storage
+from toytorch.core.storages import TypedStorage, UntypedStorage
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
+from toytorch.facts.device import channels_last, channels_last_3d, preserve_format
+from toytorch.facts.hints import MemoryFormat
+from toytorch.facts.size import contiguous_strides
+from toytorch.ops.creation.uninitialized import settled
+
+ORDERS: dict[MemoryFormat | None, tuple[int, ...]] = {
+    channels_last: (0, 2, 3, 1),
+    channels_last_3d: (0, 2, 3, 4, 1),
+}
+
+
+def set_(
+    self: Tensor,
+    source: Tensor | TypedStorage | UntypedStorage | None = None,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
+    """Shows the memory of a tensor or a storage from now on, all of it or a part.
+
+    The storage grows where the part does not fit. Raises RuntimeError for elements of another type.
+    Like `torch.Tensor.set_`.
+
+    >>> import toytorch as torch
+    >>> torch.tensor([]).set_(torch.arange(6.).storage(), 1, (2, 2))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    if self._requires_grad and self._grad_edge is None and state.local.grad:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    kind = self.dtype
+    if source is None:
+        source = wrap(np.empty(0, kind.numpy), kind)
+    if isinstance(source, Tensor):
+        if source.dtype is not kind:
+            theirs, ours = source.dtype.legacy.lower(), kind.legacy.lower()
+            raise RuntimeError(f"Could not set tensor of type {theirs} to a tensor of type {ours}")
+        if size is None:
+            self._array, self._storage = source._array, source._memory()
+            return self
+        storage = source._memory()
+    elif isinstance(source, TypedStorage | UntypedStorage):
+        if isinstance(source, TypedStorage) and source.dtype is not kind:
+            raise RuntimeError(
+                f"Expected a Storage of type {kind.legacy.lower()} or an UntypedStorage, but got "
+                f"type {source.dtype.legacy} for argument 1 'storage'"
+            )
+        storage = source._storage
+    else:
+        raise TypeError(
+            "set_() received an invalid combination of arguments - got "
+            f"({type(source).__name__}), but expected one of:\n * ()\n * (torch.Storage source)\n"
+            " * (torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride "
+            "= None)\n * (Tensor source)\n * (Tensor source, int storage_offset, tuple of ints size, "
+            "tuple of ints stride = None)\n"
+        )
+    if size is None and storage_offset:
+        raise TypeError("set_(): storage_offset needs size")
+    if storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    flat = TypedStorage.of(storage, kind)._flat
+    shape = (flat.size,) if size is None else tuple(int(n) for n in size)
+    steps = tuple(contiguous_strides(shape) if stride is None else (int(n) for n in stride))
+    flat = reaching(storage, flat, shape, steps, storage_offset)
+    self._array = base.of_array(flat).as_strided(flat, shape, steps, storage_offset)
+    self._storage = storage
+    writing.bump(self)
+    return self
+
+
+def reaching(
+    storage: Storage, flat: Any, shape: Sequence[int], steps: Sequence[int], start: int
+) -> Any:
+    """A storage's elements, of which there are at least as many as a part needs."""
+    least = 0 if 0 in shape else start + 1 + sum((n - 1) * s for n, s in zip(shape, steps))
+    if least <= flat.size:
+        return flat
+    try:
+        grown = np.empty(least, flat.dtype)
+    except ValueError:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)}"
+        ) from None
+    settled(grown)
+    grown[: flat.size] = base.of_array(flat).to_numpy(flat)
+    flat = storage.memory = base.of_array(flat).from_numpy(grown)
+    return flat
+
+
+def resize_(
+    self: Tensor,
+    *sizes: int,
+    size: Sequence[int] | None = None,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
+    """Another shape over the same memory, which grows where it is too small."""
+    wanted = spread(sizes if size is None else (size,))
+    if self._requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
+    if math.prod(wanted) >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    order = ORDERS.get(memory_format)
+    if order is None:
+        if wanted == tuple(self._array.shape):
+            return self  # whatever its strides
+        steps = tuple(contiguous_strides(wanted))
+    else:
+        inner = contiguous_strides([wanted[d] for d in order])
+        steps = tuple(inner[order.index(d)] for d in range(len(wanted)))
+    storage, start = self._memory(), self.storage_offset()
+    flat = reaching(storage, TypedStorage.of(storage, self.dtype)._flat, wanted, steps, start)
+    self._array = base.of_array(flat).as_strided(flat, wanted, steps, start)
+    writing.bump(self)
+    return self
+
+
+def resize_as_(
+    self: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None
+) -> Tensor:
+    """`resize_` to the shape of another tensor, and with `memory_format` also to its layout."""
+    if memory_format is preserve_format:
+        memory_format = next(
+            (f for f in (channels_last, channels_last_3d)
+             if the_template.ndim == (4 if f is channels_last else 5)
+             and the_template.is_contiguous(memory_format=f)
+             and not the_template.is_contiguous()),
+            None,
+        )  # fmt: skip
+    return resize_(self, *the_template.shape, memory_format=memory_format)
+
+
+METHODS: dict[str, Any] = {"set_": set_, "resize_": resize_, "resize_as_": resize_as_}
