@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -174,7 +175,7 @@ def test_tables_of_hooks_can_be_replaced(side: Side) -> None:
     handle = tables.register_module_forward_hook(lambda m, args, out: seen.append(type(m).__name__))
     assert len(tables._global_forward_hooks) == 1 and len(handle.hooks_dict_ref()) == 1
     nn.ReLU()(side.root.ones(2))
-    tables._global_forward_hooks = {}
+    tables._global_forward_hooks = OrderedDict()
     nn.ReLU()(side.root.ones(2))
     assert seen == ["ReLU"]
     layer = nn.Linear(2, 2)

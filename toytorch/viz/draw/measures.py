@@ -52,13 +52,14 @@ def time(us: float) -> str:
 
 
 def clock(us: float) -> str:
-    """A moment, to a hundredth of a microsecond.
+    """A moment, to a hundredth of a microsecond or to six digits, whichever is less.
 
-    >>> clock(67604.301), clock(12.0)
-    ('67.6043 ms', '12 µs')
+    >>> clock(67604.301), clock(123456.78), clock(12.0)
+    ('67.6043 ms', '123.457 ms', '12 µs')
     """
     unit, factor = _unit(abs(us))
-    digits = round(math.log10(factor)) + 2
+    before_the_point = len(str(int(abs(us) / factor)))
+    digits = max(0, min(round(math.log10(factor)) + 2, 6 - before_the_point))
     whole, _, rest = f"{us / factor:.{digits}f}".partition(".")
     rest = rest.rstrip("0")
     return f"{whole}.{rest} {unit}" if rest else f"{whole} {unit}"
