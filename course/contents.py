@@ -45,14 +45,14 @@ class Chapter:
 
 _TABLE = {
     "Arrays": [
-        ("tensors", "Tensors", "What is inside the box everything else is made of?"),
+        ("tensors", "Tensors", "The array of numbers that everything else is made of."),
         ("memory", "Memory: storage, strides, views", "One block of bytes, many shapes."),
         ("operations", "Operations", "One record per operation, dispatch, broadcasting."),
     ],
     "Gradients": [
-        ("autograd", "Autograd", "The graph that writes itself, and its engine."),
-        ("inplace", "Leaves, in-place writes, versions", "Who tells when a gradient is wrong?"),
-        ("extending", "Extending autograd", "Your own derivatives, checked and doubled."),
+        ("autograd", "Autograd", "A program records its graph; gradients go back through it."),
+        ("inplace", "Leaves, in-place writes, versions", "How a write that makes a gradient wrong is noticed."),
+        ("extending", "Extending autograd", "Operations with derivatives of your own, and their check."),
     ],
     "Learning": [
         ("modules", "Modules", "Networks as trees of parameters."),
@@ -63,16 +63,16 @@ _TABLE = {
     "Speed": [
         ("measure", "Measure first", "The profiler, and how memory traffic sets the pace."),
         ("accelerators", "Accelerators", "Asynchrony, streams, memory; with or without a GPU."),
-        ("tracing", "Tracing and scripting", "Catching a program as a graph."),
+        ("tracing", "Tracing and scripting", "From a Python function to a graph."),
         ("fusion", "Passes and fusion", "Rewriting the graph until one kernel is left."),
         ("kernels", "Kernels", "Blocks, warps and shared memory, in emulation."),
     ],
     "Scale": [
         ("distributed", "Many processes", "All-reduce, buckets, overlap, remote calls."),
         ("precision", "Fewer bits, and beyond Python", "Quantization, archives, ONNX, C++."),
-        ("names", "Tensors with names, tensors with holes", "Named dimensions and sparse data."),
+        ("names", "Named and sparse tensors", "Named dimensions and sparse data."),
         ("capstone", "Capstone", "A GPT trained on what you built."),
-        ("pytorch", "Reading PyTorch itself", "Where each of our rooms is in the real house."),
+        ("pytorch", "Reading PyTorch itself", "Where each part of toytorch stands in PyTorch's source."),
     ],
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -128,6 +129,8 @@ def _units(slide: list[Cell]) -> tuple[Heading | None, list[Unit]]:
         parts = _parts(cell)
         if title is None and not units and parts and isinstance(parts[0], Heading):
             title, parts = parts[0], parts[1:]
+            if cell.role == "prose":  # in the notebook it may stand below another heading
+                title = replace(title, level=min(title.level, 2))
             if cell.role == "prompt":
                 more = Prose(markup.markdown(_MORE), source=_MORE)
                 parts = fitting(title, parts, more)

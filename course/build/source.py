@@ -34,6 +34,7 @@ _IGNORED = {"lines_to_next_cell", "lines_to_end_of_cell_marker"}  # jupytext's o
 _SOLUTION = re.compile(
     r"^([ \t]*)### BEGIN SOLUTION[ \t]*\n.*?^[ \t]*### END SOLUTION[ \t]*$", re.S | re.M
 )
+_TITLE = re.compile(r"\s*##[^\n]*\s*")  # a heading and nothing below it
 COLUMNS = 75  # of code that still fit on a slide
 
 
@@ -71,8 +72,8 @@ class Cell:
 
     @property
     def in_notebook(self) -> bool:
-        """Speaker notes are for the lecturer: on the slides, in no notebook."""
-        return self.slide != "notes"
+        """Speaker notes and the titles of slides, which are cells of their own, are in none."""
+        return self.slide != "notes" and not (self.role == "prose" and _TITLE.fullmatch(self.solved))
 
 
 def read(chapter: Chapter) -> list[Cell]:

@@ -121,7 +121,7 @@ print(row.shape, column.shape, (row + column).shape)
 print(row + column)
 
 # %% [markdown] slide="slide"
-# ## How precise is a float?
+# ### How precise is a float?
 #
 # A float has a fixed number of digits, so the gap to the next float grows with
 # its size. `bfloat16` covers the range of `float32` with the largest gaps of

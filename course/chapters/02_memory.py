@@ -118,7 +118,7 @@ print("versions:", x._version, corner._version)
 print("a clone starts anew:", x.clone()._version)
 
 # %% [markdown] slide="subslide"
-# ## A stride of 0
+# ### A stride of 0
 #
 # With stride 0 every step leads to the same cell.
 
@@ -324,7 +324,7 @@ plt.show()
 # mistakes on pixels or on edges?
 
 # %% [markdown] slide="subslide"
-# ## Pixels or edges?
+# ### Pixels or edges?
 #
 # How many of 360 new digits get a wrong label from their nearest neighbour?
 

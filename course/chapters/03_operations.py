@@ -367,7 +367,7 @@ def train(epochs=12, size=32, rate=0.1):
 
 
 # %% [markdown] slide="subslide"
-# ## Two formulas for one function
+# ### Two formulas for one function
 #
 # $$\sigma(x) = \frac{e^{x}}{1 + e^{x}} = \frac{1}{1 + e^{-x}}$$
 #
@@ -712,7 +712,7 @@ for op in (ops.mul, ops.add, ops.tanh, ops.sigmoid, ops.relu, ops.clamp):
     print(f"{op.name:<8} {op.formula}")
 
 # %% [markdown] slide="subslide"
-# ## What does stretching cost?
+# ### What does stretching cost?
 #
 # A stretched operand needs no memory, because its stride is 0. The *result*
 # needs memory for all elements. **Predict** the bytes of both:

@@ -29,9 +29,8 @@ y.sum().backward()
 """)
 
 # %% [markdown]
-# The picture shows the end of the program. Press *First*, then *Next*. Each
-# tensor has a **version**, which counts the writes to its memory. `y.mul_(10)`
-# overwrites the elements of `y` (the underscore means *in place*), and the
+# Press *Next*: the program runs line by line. Each tensor has a **version**,
+# which counts the writes to its memory. `y.mul_(10)` overwrites the elements of `y` (the underscore means *in place*), and the
 # version becomes 1.
 #
 # But `ExpBackward0` had saved `y`, because the derivative of `exp` is `exp`
@@ -255,7 +254,7 @@ except RuntimeError as error:
     print("refused")
 
 # %% [markdown] slide="subslide"
-# ## The same for tensors
+# ### The same for tensors
 #
 # A node's saved tensor works like your `keep`. PyTorch lets you replace it:
 # `saved_tensors_hooks(pack, unpack)` calls `pack` for every tensor that a node
@@ -507,7 +506,7 @@ plt.show()
 # there an error?
 
 # %% [markdown] slide="subslide"
-# ## Two in-place writes to one memory
+# ### Two in-place writes to one memory
 #
 # Both writes are in place, and they change different elements. Is there an
 # error?

@@ -237,7 +237,7 @@ plt.show()
 # %% check="extending.gradcheck" points=4
 
 # %% [markdown] slide="subslide"
-# ## Straight through a step
+# ### Straight through a step
 #
 # Rounding to multiples of 0.25 turns a curve into a staircase. The derivative of
 # a staircase is 0 on every step, so no gradient reaches the parameters in front
@@ -414,7 +414,7 @@ with torch.ops.tanh.using(d_self=lambda g, result: g * (1 - result)):
 print("tanh as it is:", agree(torch.tanh, x))
 
 # %% [markdown] slide="slide"
-# ## A network of your own operations
+# ### A network of your own operations
 #
 # The network has two layers with your Swish between them, and $\beta$ is learned
 # like the weights. With `step=0.5` the weights are rounded to multiples of 0.5
@@ -637,6 +637,8 @@ except AssertionError as error:
 
 # %% [markdown] slide="slide"
 # ## Look inside: `apply`
+#
+# This is what happens in toytorch when you call `Cube.apply(x)`:
 
 # %% [markdown] slide="notes"
 # What `apply` does: run forward without recording, then put a node behind the

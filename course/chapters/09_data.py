@@ -251,7 +251,7 @@ viz.batches(species[rows], datasets.PENGUIN_SPECIES,
 # %% check="data.collate" points=3
 
 # %% [markdown] slide="slide"
-# ## Workers fetch while you compute
+# ### Workers fetch while you compute
 #
 # With `num_workers=2` two processes fetch batches. They write them into
 # **shared memory**, so only a short message has to be sent. The second bar of
@@ -634,7 +634,7 @@ print("no workers", list(share(stream, None)))
 # </details>
 
 # %% [markdown] slide="subslide"
-# ## The same random numbers in every worker
+# ### The same random numbers in every worker
 #
 # A dataset that *keeps* a random generator of its own is copied into each
 # worker together with the generator. Then all workers draw the same numbers.
@@ -691,7 +691,7 @@ print(pickle.dumps(Noisy, protocol=0))
 #
 
 # %% [markdown] slide="subslide"
-# ## A mean of means
+# ### A mean of means
 #
 # A batch of 16 and one of 2: what is the mean of all 18 losses?
 

@@ -490,7 +490,7 @@ viz.contents(torch.load(path))
 # order again, and the `Trainer` skips those batches.
 
 # %% [markdown] slide="slide"
-# ## Fine-tuning a trained network
+# ### Fine-tuning a trained network
 #
 # `lenet(weights="digits")` has been trained to read the ten digits. Our question is
 # another one: is a digit **odd or even**? We have only 60 examples. We keep its
@@ -776,7 +776,7 @@ two = lenet(size=8, num_classes=2)
 lenet(size=8).load_state_dict(two.state_dict())
 
 # %% [markdown] slide="subslide"
-# ## A file from a stranger
+# ### A file from a stranger
 #
 # A `.pt` file is a zip archive with the raw values and a pickle. A pickle can name a
 # function, which is called when the file is loaded.

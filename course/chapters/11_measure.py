@@ -141,7 +141,7 @@ for row in prof.key_averages():
 # as soon as you write `x[:, None] - x`.
 
 # %% [markdown] slide="subslide"
-# ## Lines of memory
+# ### Lines of memory
 #
 # A processor reads memory in **lines** of 64 bytes, and keeps the last ones in a **cache**. Here a line
 # has four elements, and the cache has room for three lines. A matrix is read column by column.
@@ -565,7 +565,7 @@ print("ms:", ", ".join(f"{1e3 * t:.2f}" for t in times))
 # The first call includes the compiler. Warm up, then measure, then say how often and how far apart.
 
 # %% [markdown] slide="subslide"
-# ## The profiler costs time itself
+# ### The profiler costs time itself
 #
 # Each recorded call costs a few microseconds. **Predict:** whose share looks too large, that of many
 # small calls or that of a few large ones?
@@ -589,7 +589,7 @@ told("300 small additions, with the profiler on",
      measured_ratio(small_calls, under_profiler))
 
 # %% [markdown] slide="subslide"
-# ## The wrong half
+# ### The wrong half
 #
 # The loss takes 90 % of a step. It gets 10 times faster. **Predict:** how many times faster is the step?
 

@@ -131,7 +131,7 @@ with torch.cuda.simulate(model="A100") as sim:
 # `torch.cuda.set_sync_debug_mode("warn")` makes PyTorch tell you each such place.
 
 # %% [markdown] slide="subslide"
-# ## Memory, step by step
+# ### Memory, step by step
 #
 # Each operation makes a tensor. If each of them asked the driver for memory, the
 # driver would be what takes the time: 100 µs for a call. The **caching allocator**
@@ -649,7 +649,7 @@ with torch.cuda.simulate(model="A100") as sim:
 # use events.
 
 # %% [markdown] slide="subslide"
-# ## The host is too quick
+# ### The host is too quick
 #
 # A pinned buffer is filled again while the copy still reads it:
 

@@ -135,7 +135,7 @@ for name, f in functions.items():
 # ever in PyTorch. toytorch traces again when a shape is new, so here it would go well.
 
 # %% [markdown] slide="subslide"
-# ## The graph
+# ### The graph
 #
 # What has been recorded is data: **values**, **nodes** that make them, **blocks** of
 # nodes. Each value is made once. This is called *static single assignment*.
@@ -565,7 +565,7 @@ weight = torch.ones(3, requires_grad=True)
 torch.jit.trace(lambda x: x * weight, torch.ones(3))
 
 # %% [markdown] slide="subslide"
-# ## Operations that your tracer does not see
+# ### Operations that your tracer does not see
 #
 # `Function.apply` of chapter 06 takes the arrays out and computes with NumPy:
 

@@ -229,7 +229,7 @@ print(*texts)
 print(fused.run(np.arange(4.0)))
 
 # %% [markdown] slide="subslide"
-# ## Pass by pass
+# ### Pass by pass
 #
 # The same graph of yours, step by step:
 

@@ -134,7 +134,7 @@ done = torch.cuda.kernel(transposed(4, 4))[1, (4, 4)](small, turned, 4, 4)
 viz.kernel_steps(done)
 
 # %% [markdown] slide="subslide"
-# ## Banks
+# ### Banks
 #
 # Shared memory has 32 **banks**, and neighbouring words lie in neighbouring banks. A warp reads a *column* of a tile
 # with 32 columns. **Predict:** in which banks do its 32 words lie?
@@ -206,7 +206,7 @@ done = torch.cuda.kernel(REDUCE)[1, 16](
 viz.kernel_steps(done)
 
 # %% [markdown] slide="subslide"
-# ## A race
+# ### A race
 #
 # The same kernel without its barrier. Threads of different warps are not in step, so nobody knows whether
 # `part[t + s]` has its new value yet:
@@ -437,7 +437,7 @@ plt.show()
 # Each doubling of the tile nearly doubles the intensity. The written elements make it a little less.
 
 # %% [markdown] slide="subslide"
-# ## Occupancy
+# ### Occupancy
 #
 # A multiprocessor holds several blocks at a time, and switches to another warp when one waits for memory. Threads,
 # registers and shared memory are limited. A tile of 32 needs 1,024 threads and 8 KiB; with 64 registers a thread, **predict**
@@ -493,7 +493,7 @@ wide = ADD.replace("    if (i < n) out", "    out")
 torch.cuda.kernel(wide)[2, 32](x, x, out, 40)
 
 # %% [markdown] slide="subslide"
-# ## A constant that is a double
+# ### A constant that is a double
 #
 # **Predict:** how many of the operations of `0.5 * x[i] + 1.0` are in double precision?
 
@@ -508,7 +508,7 @@ for constants in ("0.5 * x[i] + 1.0", "0.5f * x[i] + 1.0f"):
     print(f"{constants:20} {t.flops} flops, {t.flops_double} are double")
 
 # %% [markdown] slide="subslide"
-# ## Blocks that wait for each other
+# ### Blocks that wait for each other
 #
 # Block 0 writes something that the others read. There is a barrier, and it is a race nevertheless:
 

@@ -213,6 +213,8 @@ print("result", (weights @ v).round(1))
 
 # %% [markdown] slide="subslide"
 # ## Milestone: what it learned, and what it writes
+#
+# The last milestone trains the GPT of your own package:
 
 # %% [markdown] slide="notes"
 # It takes about ten seconds. Read the text aloud: words appear, sense does

@@ -26,8 +26,8 @@ ordered = Exercise(
 
     `order` is the batch's running number, 0, 1, 2, …
 
-    1. Ask every worker in turn, `ahead` times around: each then has `ahead` jobs. 2. Call `hear`.
-       Keep a batch that comes too early in a dictionary.
+    1. Ask every worker in turn, `ahead` times around: each then has `ahead` jobs.
+    2. Call `hear`. Keep a batch that comes too early in a dictionary.
     3. When the next batch in order is there, ask **its** worker for one more, then yield it. So
        at most `ahead` batches per worker are ever under way or waiting.
     4. Stop when everything that was asked for has been yielded.
