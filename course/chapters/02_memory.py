@@ -381,7 +381,9 @@ print("splits in which edges were better:", int((fewer > 0).sum()),
 # %% [markdown]
 # Edges are a little better: half a mistake in 360. The standard error of this
 # average (the standard deviation divided by the root of 200) is a fifth of it, so
-# it is hardly chance. But it is much smaller than the changes from split to split,
+# it is hardly chance.
+#
+# But it is much smaller than the changes from split to split,
 # and in a quarter of the splits pixels were better. A single split cannot show which
 # method is better, and twenty can mislead. (On these digits, which are small and
 # centred, pixels already work well. In chapter 10 a network learns its filters.)

@@ -47,8 +47,9 @@ simulated(lambda: steps(print_it=True))
 
 # %% [markdown]
 # This is a **timeline**: time goes to the right, and each row is somebody who works.
-# Rest the mouse on a bar to read what it is, and turn the wheel to zoom. The host
-# is Python. It asks for a kernel (blue), and the device runs it (green) in its
+# Rest the mouse on a bar to read what it is, and turn the wheel to zoom.
+#
+# The host is Python. It asks for a kernel (blue), and the device runs it (green) in its
 # *stream*, a queue. With `.item()` the host needs an element of the result. So it
 # waits (gray) until all kernels before are done and the element has been copied
 # (yellow). Meanwhile it asks for nothing, and afterwards the device has nothing to

@@ -628,23 +628,15 @@ fused.run(*few, *weights)
 #
 # </details>
 #
-# **10.** *Chapter 12.* Operation by operation, the loss of boxes makes fifteen results of 4 MB. How much memory do
-# they need at most at a time, compared with one fused kernel?
-#
-# ```python
-# rows = 1_000_000
-# print(rows * 4 // 10**6, "MB for each result")
-# ```
+# **10.** *Chapter 12.* Fifteen operations run one after the other. Each reads the result of the one before, and nothing else
+# reads it. A result has 4 MB. How much memory do the results need at one time? How much if a gradient is wanted and each
+# result is saved? And how much does one fused kernel need?
 #
 # <details><summary>Answer</summary>
 #
-# ```text
-# 4 MB for each result
-# ```
-#
-# Each result lives until its last use, so several of 4 MB are there at a time, and the allocator gives
-# their blocks out again. The fused kernel allocates its one result. If a gradient is wanted, what the backward pass needs
-# has to be kept in both cases.
+# 8 MB: the result that is read and the one that is written. When a result has been read, the allocator gives its block out
+# again. With a gradient all fifteen stay until the backward pass, which is 60 MB. The fused kernel needs 4 MB, and with a
+# gradient what its backward pass saves.
 #
 # </details>
 

@@ -22,7 +22,7 @@ from toytorch.viz.draw.scene import Rect, Scene, Text
 from toytorch.viz.draw.text import clean, shorten, width
 
 MARGIN, GAP, LINE, INDENT = 22.0, 26.0, 19.0, 4.2
-COLUMN = 430.0  # the widest a line may be drawn
+COLUMN = 340.0  # the widest a line may be drawn
 
 Lines = tuple[Sequence[str], Collection[int]]  # and which of them are marked
 Frame = tuple[str, Lines, Lines]
