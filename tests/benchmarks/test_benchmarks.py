@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.cases import CASES, Case
+from tests.benchmarks.case import Case
+from tests.benchmarks.cases import CASES
 from tests.oracle import SELFTEST, SUBJECT, differences, torch, tt
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ def test_same_work(case: Case) -> None:
     theirs, ours = case.build(torch), case.build(tt)
     for _ in range(3):
         want, got = theirs(), ours()
-    if want is not None:
+    if want is not None and not case.random:
         bad = differences(want, got, SUBJECT)
         assert not bad, bad
 

@@ -1,0 +1,159 @@
+"""Calls on a few numbers: what a call costs, whatever it computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tests.benchmarks.case import Case, Work, values
+
+
+class Given:
+    """What the calls work on."""
+
+    def __init__(self, m: Any) -> None:
+        self.m, self.F = m, m.nn.functional
+        self.x, self.y = values(m, 8, 8), values(m, 8, 8) + 1
+        self.v = values(m, 8)
+        self.one = values(m, 1)
+        self.index = m.arange(8) % 5
+        self.square = (m.arange(64) % 8).reshape(8, 8)
+        self.mask = self.x > 0
+        self.written = values(m, 8, 8)
+        self.array = self.x.numpy()
+        self.linear = m.nn.Linear(8, 8)
+        self.relu = m.nn.ReLU()
+        self.identity = m.nn.Identity()
+        self.weight = values(m, 8, 8, grad=True)
+        self.rule = m.optim.SGD([self.weight], lr=0.1)
+        with m.no_grad():
+            self.linear.weight.copy_(self.x)
+            self.linear.bias.copy_(self.v)
+
+
+def set_row(t: Given) -> None:
+    t.written[0] = 1.0
+
+
+def set_element(t: Given) -> None:
+    t.written[1, 2] = 1.0
+
+
+def set_masked(t: Given) -> None:
+    t.written[t.mask] = 1.0
+
+
+def no_grad(t: Given) -> None:
+    with t.m.no_grad():
+        pass
+
+
+def rows(t: Given) -> Any:
+    return list(t.x)
+
+
+CALLS: tuple[tuple[str, Callable[[Given], object]], ...] = (
+    ("one_hot", lambda t: t.F.one_hot(t.index, 8)),
+    ("x[0] = 1.", set_row),
+    ("x[1, 2] = 1.", set_element),
+    ("x[mask] = 1.", set_masked),
+    ("from_numpy", lambda t: t.m.from_numpy(t.array)),
+    ("topk", lambda t: t.x.topk(3)),
+    ("sort", lambda t: t.x.sort()),
+    ("softmax", lambda t: t.x.softmax(1)),
+    ("F.softmax", lambda t: t.F.softmax(t.x, dim=1)),
+    ("log_softmax", lambda t: t.x.log_softmax(1)),
+    ("gather", lambda t: t.x.gather(1, t.square)),
+    ("einsum", lambda t: t.m.einsum("ij,jk->ik", t.x, t.y)),
+    ("cat", lambda t: t.m.cat([t.x, t.y])),
+    ("stack", lambda t: t.m.stack([t.x, t.y])),
+    ("max(dim)", lambda t: t.x.max(1)),
+    ("max()", lambda t: t.x.max()),
+    ("argmax", lambda t: t.x.argmax(1)),
+    ("clamp", lambda t: t.x.clamp(0.0, 1.0)),
+    ("clamp(min=)", lambda t: t.x.clamp(min=0)),
+    ("cross_entropy", lambda t: t.F.cross_entropy(t.x, t.index)),
+    ("mse_loss", lambda t: t.F.mse_loss(t.x, t.y)),
+    ("where", lambda t: t.m.where(t.mask, t.x, t.y)),
+    ("masked_fill", lambda t: t.x.masked_fill(t.mask, 0.0)),
+    ("expand", lambda t: t.v.expand(8, 8)),
+    ("reshape", lambda t: t.x.reshape(64)),
+    ("iterate over 8 rows", rows),
+    ("x[idx]", lambda t: t.x[t.index]),
+    ("x[mask]", lambda t: t.x[t.mask]),
+    ("dropout", lambda t: t.F.dropout(t.x, 0.5, True)),
+    (".T", lambda t: t.x.T),
+    ("transpose", lambda t: t.x.transpose(0, 1)),
+    ("permute", lambda t: t.x.permute(1, 0)),
+    ("unsqueeze", lambda t: t.x.unsqueeze(0)),
+    ("squeeze", lambda t: t.x.squeeze()),
+    ("flatten", lambda t: t.x.flatten()),
+    ("add_", lambda t: t.written.add_(t.y)),
+    ("mul_ by a number", lambda t: t.written.mul_(0.5)),
+    ("zero_", lambda t: t.written.zero_()),
+    ("copy_", lambda t: t.written.copy_(t.y)),
+    ("arange", lambda t: t.m.arange(8)),
+    ("x[i, j]", lambda t: t.x[1, 2]),
+    ("x[1:4]", lambda t: t.x[1:4]),
+    ("x[:, 1]", lambda t: t.x[:, 1]),
+    ("x[None]", lambda t: t.x[None]),
+    ("std", lambda t: t.x.std()),
+    ("tensor([...])", lambda t: t.m.tensor([1.0, 2.0, 3.0])),
+    ("tensor(1.)", lambda t: t.m.tensor(1.0)),
+    ("x[i]", lambda t: t.x[1]),
+    ("zeros", lambda t: t.m.zeros(8, 8)),
+    ("ones", lambda t: t.m.ones(8, 8)),
+    ("zeros_like", lambda t: t.m.zeros_like(t.x)),
+    ("view", lambda t: t.x.view(64)),
+    ("mean", lambda t: t.x.mean()),
+    ("mean(dim)", lambda t: t.x.mean(1)),
+    ("sum", lambda t: t.x.sum()),
+    ("sum(dim)", lambda t: t.x.sum(1)),
+    ("relu", lambda t: t.x.relu()),
+    ("F.relu", lambda t: t.F.relu(t.x)),
+    ("exp", lambda t: t.x.exp()),
+    ("x + y", lambda t: t.x + t.y),
+    ("x == y", lambda t: t.x == t.y),
+    ("x @ y", lambda t: t.x @ t.y),
+    ("item()", lambda t: t.one.item()),
+    ("tolist()", lambda t: t.v.tolist()),
+    ("numpy()", lambda t: t.x.numpy().shape),
+    ("clone", lambda t: t.x.clone()),
+    ("detach", lambda t: t.x.detach()),
+    ("to(dtype)", lambda t: t.index.to(t.m.float64)),
+    ("float()", lambda t: t.index.float()),
+    ("long()", lambda t: t.x.long()),
+    ("shape", lambda t: t.x.shape),
+    ("no_grad", no_grad),
+    ("zero_grad", lambda t: t.rule.zero_grad()),
+    ("Identity()(x)", lambda t: t.identity(t.x)),
+    ("ReLU()(x)", lambda t: t.relu(t.x)),
+    ("Linear()(x)", lambda t: t.linear(t.x)),
+    ("allclose", lambda t: t.m.allclose(t.x, t.y)),
+    ("any()", lambda t: t.mask.any()),
+    ("nonzero", lambda t: t.mask.nonzero()),
+    ("norm", lambda t: t.x.norm()),
+    ("cumsum", lambda t: t.x.cumsum(1)),
+)
+RANDOM = {"dropout"}
+
+
+def call(work: Callable[[Given], object]) -> Callable[[Any], Work]:
+    """A call on what is given."""
+
+    def build(m: Any) -> Work:
+        given = Given(m)
+        return lambda: work(given)
+
+    return build
+
+
+CASES = [
+    Case(f"small: {name}", call(work), 1.1, 200, 40, random=name in RANDOM) for name, work in CALLS
+]
+
+
+def geometric_mean(ratios: list[float]) -> float:
+    """The one number for all small calls."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
