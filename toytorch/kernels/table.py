@@ -12,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import conv, matmul, norm, pool, reduce, rows, softmax
+from toytorch.kernels import by_index, conv, matmul, norm, pool, reduce, rows, softmax
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "add_rows": rows.add_rows,
     "add_runs": rows.add_runs,
-    "add_slices": rows.add_slices,
+    "add_slices": by_index.add_slices,
     "batch_norm": norm.batch,
     "batch_norm_affine": norm.affine,
     "batch_norm_backward": norm.batch_backward,
     "convolution": conv.forward,
     "convolution_input": conv.input_gradient,
     "convolution_weight": conv.weight_gradient,
+    "gather": by_index.gather,
     "group_norm": norm.group,
     "group_norm_backward": norm.group_backward,
     "layer_norm": norm.layer,
@@ -40,6 +41,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "product": matmul.product,
     "put_picked": rows.put_picked,
     "repeat": reduce.repeat,
+    "scatter": by_index.scatter,
+    "select": by_index.select,
     "softmax": softmax.softmax,
     "softmax_backward": softmax.softmax_backward,
     "sum": reduce.total,

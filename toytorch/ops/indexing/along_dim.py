@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
+MANY = 4096  # indices, from which it is worth asking for a kernel
+
 # -- an index vector ------------------------------------------------------------------------------
 
 
@@ -88,7 +90,10 @@ def _index_select(xp: ArrayModule, a: Array, dim: int, i: Array) -> Any:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)"
         )
-    return xp.take(a, i.reshape(-1), axis=d) if a.ndim else a.copy()
+    if not a.ndim:
+        return a.copy()
+    made = attempt(xp, "select", a, d, i.reshape(-1))
+    return xp.take(a, i.reshape(-1), axis=d) if made is None else made
 
 
 index_select = general(
@@ -304,6 +309,11 @@ def places(
 
 
 def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) -> Any:
+    d = dim + a.ndim if dim < 0 else dim
+    if 0 <= d < a.ndim:
+        made = attempt(xp, "gather", a, d, i)
+        if made is not None:
+            return made
     flat = places("gather", xp, a, dim, i, called="input")
     if not i.size:
         return xp.empty(i.shape, a.dtype)
@@ -338,12 +348,17 @@ def _same_dtype(name: str, a: Any, source: Any) -> None:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
 
 
-def _writing(name: str, write: Any) -> Any:
+def _writing(name: str, write: Any, adds: bool = False) -> Any:
     def kernel(xp: ArrayModule, a: Any, dim: int, i: Any, src: Any) -> Any:
         if hasattr(src, "dtype"):
             _same_dtype("scatter", a, src)
         else:
             src = as_element(xp, src, a.dtype)
+        d = dim + a.ndim if dim < 0 else dim
+        if src.ndim and 0 <= d < a.ndim and i.size >= MANY:
+            result = xp.array(a, order="C")
+            if attempt(xp, "scatter", result, d, i, src, adds):
+                return result
         flat = places(name, xp, a, dim, i, src if src.ndim else None)
         result = xp.array(a, order="C")
         if i.size:
@@ -389,7 +404,7 @@ scatter: Op = define(
 )
 scatter_add = define(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-    _writing("scatter_add", add_at),
+    _writing("scatter_add", add_at, True),
     kind="general",
     inplace=True,
     upcast=False,

@@ -1,0 +1,316 @@
+"""Elements by index along a dimension: gather, scatter and index_select, and sums in such places.
+
+An array is seen as (blocks, n, inner), of which the middle dimension is the one that is indexed.
+Where inner is 1 a kernel goes along the indexed dimension, else along the inner one.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from llvmlite.ir import Value
+
+ADDED = "fdqil"  # the types whose elements a kernel adds up
+FLOATS = "fd"
+COST = 6  # of an element that is read or written at a place, in additions
+
+
+def movable(*arrays: Array) -> bool:
+    """Whether these are NumPy's arrays of one type whose elements are one, two, four or eight
+    bytes."""
+    first = arrays[0].dtype
+    return first.itemsize in (1, 2, 4, 8) and all(
+        a.__class__ is np.ndarray and a.dtype == first for a in arrays
+    )
+
+
+def around(shape: tuple[int, ...], d: int) -> tuple[int, int]:
+    """The number of blocks before a dimension, and of elements behind each of its places."""
+    return math.prod(shape[:d]), math.prod(shape[d + 1 :])
+
+
+def indexed(a: Array, d: int, i: Array) -> bool:
+    """Whether an index with an element for each result is worth a compiled loop."""
+    return (
+        i.size >= jit.SMALLEST
+        and i.__class__ is np.ndarray
+        and i.dtype.char in "lqi"
+        and a.ndim == i.ndim > 0
+        and a.shape[d] > 0
+        and a.shape[:d] == i.shape[:d]
+        and a.shape[d + 1 :] == i.shape[d + 1 :]
+        and movable(a)
+        and jit.works()
+    )
+
+
+def gather(a: Array, d: int, i: Array) -> Any:
+    """out[b, m, k] = a[b, i[b, m, k], k]; None where NumPy should do it, or has to say what is
+    wrong: an index is outside."""
+    if not indexed(a, d, i):
+        return None
+    made = np.empty(i.shape, a.dtype)
+    blocks, inner = around(a.shape, d)
+    return made if _run("get", a.dtype, a, i, made, blocks, a.shape[d], i.shape[d], inner) else None
+
+
+def scatter(target: Array, d: int, i: Array, values: Array, adds: bool) -> bool | None:
+    """target[b, i[b, m, k], k] = values[b, m, k], or +=, where the target is a whole array of its
+    own; None where NumPy should do it, or has to say what is wrong: an index is outside, and the
+    target is spoilt."""
+    if (
+        not indexed(target, d, i)
+        or not target.flags.c_contiguous
+        or values.shape != i.shape
+        or not movable(target, values)
+        or (adds and target.dtype.char not in ADDED)
+    ):
+        return None
+    blocks, inner = around(target.shape, d)
+    how, n = "add" if adds else "put", target.shape[d]
+    return _run(how, target.dtype, target, i, values, blocks, n, i.shape[d], inner) or None
+
+
+def _run(
+    how: str, kind: np.dtype[Any], a: Array, i: Array, other: Array,
+    blocks: int, n: int, count: int, inner: int,
+) -> bool:  # fmt: skip
+    """Runs a kernel on whole arrays, and says whether all indices were inside."""
+    a, other = np.ascontiguousarray(a), np.ascontiguousarray(other)
+    i = np.ascontiguousarray(i, np.int64)
+    bad = np.zeros(1, np.int64)
+    columns = inner > 1 and blocks < 4  # what threads divide: blocks, or columns of all blocks
+    if how == "get":
+        columns, total = False, blocks if inner == 1 else blocks * count
+    else:
+        total = inner if columns else blocks
+    places = (v.ctypes.data for v in (a, i, other, bad))
+    name = type_name(kind) if how == "add" else str(kind.itemsize * 8)
+    kernel(how, name, inner == 1)(
+        total, i.size * COST, blocks, n, count, inner, int(columns), *places
+    )
+    return not bad[0]
+
+
+def type_name(kind: np.dtype[Any]) -> str:
+    """How kernels call a type of elements."""
+    return kind.char if kind.char in FLOATS else str(kind.itemsize * 8)
+
+
+@functools.cache
+def kernel(how: str, kind: str, last: bool) -> Call:
+    """get, put or add, for elements of a type, along the indexed dimension or the inner one."""
+    return Call(
+        f"indexed {how} {kind} {last}", lambda name: Indexed(name, how, kind, last)
+    )
+
+
+class Indexed(Native):
+    """LLVM for `kernel`. By hand: a program's indices are dimensions, these are read."""
+
+    def __init__(self, name: str, how: str, kind: str, last: bool) -> None:
+        words = ("blocks", "n", "count", "inner", "columns", "a", "index", "other", "bad")
+        super().__init__(name, "f", words)
+        b, self.how, self.kind = self.b, how, kind
+        type = element_type(self, kind)
+        self.a, self.other = self.array("a", type), self.array("other", type)
+        self.places, bad = self.array("index", "word"), self.array("bad", "word")
+        n, count, inner, columns = (self.word_of[w] for w in ("n", "count", "inner", "columns"))
+        self.wrong = self.var(0)
+        if last:
+
+            def block(k: Value) -> None:
+                first, row = b.mul(k, n), b.mul(k, count)
+
+                def element(m: Value) -> None:
+                    at = b.add(row, m)
+                    self.move(at, lambda i: b.add(first, i))
+
+                self.count(count, element)
+
+            self.loop(self.lo, self.hi, 1, block)
+        elif how == "get":  # rows of all blocks
+
+            def row(r: Value) -> None:
+                first = b.mul(b.mul(b.udiv(r, count), n), inner)
+                start = b.mul(r, inner)
+
+                def element(k: Value) -> None:
+                    self.move(b.add(start, k), lambda i: b.add(b.add(first, k), b.mul(i, inner)))
+
+                self.count(inner, element)
+
+            self.loop(self.lo, self.hi, 1, row)
+        else:  # some blocks, or some columns of all of them: no two threads meet at a place
+            by_columns = b.icmp_signed("!=", columns, self.word(0))
+            zero = self.word(0)
+            k_lo, k_hi = b.select(by_columns, self.lo, zero), b.select(by_columns, self.hi, inner)
+            b_lo = b.select(by_columns, zero, self.lo)
+            b_hi = b.select(by_columns, self.word_of["blocks"], self.hi)
+
+            def whole(k: Value) -> None:
+                first = b.mul(b.mul(k, n), inner)
+
+                def line(m: Value) -> None:
+                    start = b.mul(b.add(b.mul(k, count), m), inner)
+
+                    def element(c: Value) -> None:
+                        self.move(
+                            b.add(start, c), lambda i: b.add(b.add(first, c), b.mul(i, inner))
+                        )
+
+                    self.loop(k_lo, k_hi, 1, element)
+
+                self.count(count, line)
+
+            self.loop(b_lo, b_hi, 1, whole)
+        found = b.icmp_signed("!=", b.load(self.wrong), self.word(0))
+        with b.if_then(found):
+            b.store(self.word(1), bad)
+
+    def move(self, at: Value, place: Callable[[Value], Any]) -> None:
+        """One element: place(i) is where the index i, read at `at`, points to."""
+        b = self.b
+        i = self.get(self.places, at)
+        inside = b.icmp_unsigned("<", i, self.word_of["n"])
+        i = b.select(inside, i, self.word(0))  # one that is outside means the first place, and is noted
+        b.store(b.or_(b.load(self.wrong), b.zext(b.not_(inside), self.word)), self.wrong)
+        if self.how == "get":
+            self.put(self.other, at, self.get(self.a, place(i)))
+            return
+        target = b.gep(self.a, [place(i)])
+        value = self.get(self.other, at)
+        if self.how == "add":
+            add = b.fadd if self.kind in FLOATS else b.add
+            value = add(b.load(target), value)
+        b.store(value, target)
+
+
+def element_type(builder: Native, kind: str) -> Any:
+    """LLVM's type of a name that `type_name` gives, or of a number of bits."""
+    return builder.type({"f": "float", "d": "double"}.get(kind) or builder.ir.IntType(int(kind)))
+
+
+# -- an index vector ------------------------------------------------------------------------------
+
+
+def select(a: Array, d: int, i: Array) -> Any:
+    """out[b, m, k] = a[b, i[m], k] for indices that are known to be inside, or None."""
+    blocks, inner = around(a.shape, d)
+    size = blocks * i.size * inner
+    if size < jit.SMALLEST or i.__class__ is not np.ndarray or not movable(a) or not jit.works():
+        return None
+    if inner * a.itemsize > 64 and not blocks > 64:
+        return None  # long runs, which NumPy copies
+    made = np.empty((*a.shape[:d], i.size, *a.shape[d + 1 :]), a.dtype)
+    a, i = np.ascontiguousarray(a), np.ascontiguousarray(i, np.int64)
+    total = blocks if inner == 1 else blocks * i.size
+    places = (v.ctypes.data for v in (a, i, made))
+    select_kernel(a.itemsize * 8, inner == 1)(
+        total, size * COST, a.shape[d], i.size, inner, *places
+    )
+    return made
+
+
+@functools.cache
+def select_kernel(bits: int, last: bool) -> Call:
+    return Call(f"selected {bits} {last}", lambda name: Selected(name, bits, last))
+
+
+class Selected(Native):
+    """LLVM for `select`."""
+
+    def __init__(self, name: str, bits: int, last: bool) -> None:
+        super().__init__(name, "f", ("n", "count", "inner", "a", "index", "made"))
+        b, type = self.b, element_type(self, str(bits))
+        a, made, places = self.array("a", type), self.array("made", type), self.array("index", "word")
+        n, count, inner = (self.word_of[w] for w in ("n", "count", "inner"))
+
+        def block(k: Value) -> None:
+            source, to = b.gep(a, [b.mul(k, n)]), b.gep(made, [b.mul(k, count)])
+            self.count(count, lambda m: self.put(to, m, self.get(source, self.get(places, m))))
+
+        def row(r: Value) -> None:
+            k = b.udiv(r, count)
+            i = self.get(places, b.sub(r, b.mul(k, count)))
+            source = b.gep(a, [b.mul(b.add(b.mul(k, n), i), inner)])
+            to = b.gep(made, [b.mul(r, inner)])
+            self.count(inner, lambda m: self.put(to, m, self.get(source, m)))
+
+        self.loop(self.lo, self.hi, 1, block if last else row)
+
+
+def add_slices(target: Array, d: int, i: Array, values: Array) -> bool | None:
+    """target[b, i[m], k] += values[b, m, k], or None, and nothing is done. The indices are known
+    to be inside; those below zero count from the end."""
+    if (
+        values.size < jit.SMALLEST
+        or target.ndim != values.ndim
+        or target.dtype.char not in ADDED
+        or not target.flags.c_contiguous
+        or not movable(target, values)
+        or i.ndim != 1
+        or values.shape != (*target.shape[:d], i.size, *target.shape[d + 1 :])
+        or not jit.works()
+    ):
+        return None
+    values = np.ascontiguousarray(values)
+    i = np.ascontiguousarray(i, np.int64)
+    if int(i.min()) < 0:
+        i = np.where(i < 0, i + target.shape[d], i)
+    blocks, inner = around(target.shape, d)
+    columns = blocks < 4
+    places = (v.ctypes.data for v in (target, i, values))
+    slices_kernel(type_name(target.dtype))(
+        inner if columns else blocks, values.size * 2 * jit.TRAFFIC,
+        blocks, target.shape[d], i.size, inner, int(columns), *places,
+    )  # fmt: skip
+    return True
+
+
+@functools.cache
+def slices_kernel(kind: str) -> Call:
+    return Call(f"slices {kind}", lambda name: AddedSlices(name, kind))
+
+
+class AddedSlices(Native):
+    """LLVM for `add_slices`: threads share blocks or columns, so none meets another at a place."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        words = ("blocks", "n", "count", "inner", "columns", "to", "index", "from")
+        super().__init__(name, "f", words)
+        b, type = self.b, element_type(self, kind)
+        to, source, places = self.array("to", type), self.array("from", type), None
+        places = self.array("index", "word")
+        n, count, inner = (self.word_of[w] for w in ("n", "count", "inner"))
+        by_columns, zero = b.icmp_signed("!=", self.word_of["columns"], self.word(0)), self.word(0)
+        k_lo, k_hi = b.select(by_columns, self.lo, zero), b.select(by_columns, self.hi, inner)
+        b_lo = b.select(by_columns, zero, self.lo)
+        b_hi = b.select(by_columns, self.word_of["blocks"], self.hi)
+        add = b.fadd if kind in FLOATS else b.add
+
+        def block(k: Value) -> None:
+            def line(m: Value) -> None:
+                i = self.get(places, m)
+                mine = b.gep(to, [b.mul(b.add(b.mul(k, n), i), inner)])
+                other = b.gep(source, [b.mul(b.add(b.mul(k, count), m), inner)])
+
+                def element(c: Value) -> None:
+                    self.put(mine, c, add(self.get(mine, c), self.get(other, c)))
+
+                self.loop(k_lo, k_hi, 1, element)
+
+            self.count(count, line)
+
+        self.loop(b_lo, b_hi, 1, block)
