@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import by_index, conv, matmul, norm, pool, reduce, rows, softmax
+from toytorch.kernels import by_index, conv, masks, matmul, norm, pool, reduce, rows, softmax
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "add_rows": rows.add_rows,
@@ -37,6 +37,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "max_runs": rows.max_runs,
     "mean_pool": pool.mean_pool,
     "mean_pool_backward": pool.mean_pool_backward,
+    "nonzero": masks.nonzero,
+    "picked": masks.picked,
     "picked_mean": rows.picked_mean,
     "product": matmul.product,
     "put_picked": rows.put_picked,

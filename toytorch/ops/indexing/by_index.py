@@ -195,7 +195,9 @@ def _masked_select(xp: ArrayModule, a: Array, mask: Array) -> Any:
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_pair(a.shape, mask.shape)
-    return xp.broadcast_to(a, shape)[xp.broadcast_to(mask, shape)]
+    a, mask = xp.broadcast_to(a, shape), xp.broadcast_to(mask, shape)
+    made = base.attempt(xp, "picked", a, mask)
+    return a[mask] if made is None else made
 
 
 def _masked_select_gradient(g: Tensor, self_shape: tuple[int, ...], mask: Tensor) -> Any:
@@ -270,7 +272,8 @@ where = pointwise(
 def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
         return xp.zeros((int(bool(a)), 0), np.int64)
-    return xp.argwhere(a).astype(np.int64)
+    made = base.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
+    return xp.argwhere(a).astype(np.int64) if made is None else made
 
 
 nonzero = general(

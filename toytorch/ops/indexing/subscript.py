@@ -6,10 +6,12 @@ is left are index tensors, for which one gather of elements follows.
 
 from __future__ import annotations
 
+from _thread import get_ident
 from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
@@ -150,8 +152,25 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
     return x, tensors
 
 
+def by_mask(x: Tensor, mask: Tensor) -> Tensor | None:
+    """x[mask] without the places of its elements, where nobody wants them for a gradient."""
+    a, m, mode = x._array, mask._array, state.fast_path
+    if (
+        a.__class__ is m.__class__ is np.ndarray
+        and a.shape == m.shape
+        and (mode is None and not x._requires_grad or mode == get_ident())
+    ):
+        made = attempt(np, "picked", a, m)
+        return wrap(a[m] if made is None else made, x.dtype)
+    return None
+
+
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index]: a view for ints, slices, None and Ellipsis; a copy where tensors index."""
+    if index.__class__ is Tensor and index.dtype is types.bool:
+        made = by_mask(x, index)
+        if made is not None:
+            return made
     if index.__class__ is int:
         n = x._array.shape[0] if x._array.ndim else -1
         if -n <= index < n:
