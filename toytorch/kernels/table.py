@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import by_index, conv, masks, matmul, norm, pool, reduce, rows, softmax
+from toytorch.kernels import by_index, conv, masks, matmul, norm, pool, reduce, rows, softmax, top
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "add_rows": rows.add_rows,
@@ -49,4 +49,5 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "softmax_backward": softmax.softmax_backward,
     "sum": reduce.total,
     "take_rows": rows.take_rows,
+    "top": top.top,
 }

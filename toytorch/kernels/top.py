@@ -1,0 +1,135 @@
+"""The k largest or smallest of each row, by one pass that keeps the best k so far in order.
+
+Most elements lie below the least of these, which vectors find out for many at once; the others are
+inserted. Numbers are compared as integers of the same order, in which NaN is the largest.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array
+from toytorch.kernels.by_index import element_type
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
+MOST = 128  # places; inserting into more of them takes longer than sorting
+TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}
+LANES = 16
+
+
+def top(a: Array, k: int, d: int, largest: bool) -> Any:
+    """Values and places along a dimension, equal elements in the order in which they stand; None
+    where they should be sorted."""
+    kind = TYPES.get(a.dtype.char)
+    n = a.shape[d] if a.ndim else 0
+    if (
+        kind is None
+        or a.__class__ is not np.ndarray
+        or not 0 < k <= MOST
+        or n < 2 * k
+        or a.size < jit.SMALLEST
+        or not jit.works()
+    ):
+        return None
+    rows = np.ascontiguousarray(np.moveaxis(a, d, -1))
+    shape = (*rows.shape[:-1], k)
+    values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)
+    places = (v.ctypes.data for v in (rows, values, index))
+    kernel(kind, bool(largest))(a.size // n, a.size * 2, n, k, *places)
+    if d in (-1, a.ndim - 1):
+        return values, index
+    return tuple(np.ascontiguousarray(np.moveaxis(v, -1, d)) for v in (values, index))
+
+
+@functools.cache
+def kernel(kind: str, largest: bool) -> Call:
+    return Call(f"top {kind} {largest}", lambda name: Top(name, kind, largest))
+
+
+class Top(Native):
+    """LLVM for `top`. By hand: a program has no state that elements change."""
+
+    def __init__(self, name: str, kind: str, largest: bool) -> None:
+        super().__init__(name, "d" if kind in ("d", "64") else "f", ("n", "k", "a", "values", "at"))
+        b, self.largest, self.floats = self.b, largest, kind in ("f", "d")
+        self.element, self.key = element_type(self, kind), self.ir.IntType(8 * self.bytes)
+        self.k, n = self.word_of["k"], self.word_of["n"]
+        a = self.array("a", self.element)
+        values, at = self.array("values", self.element), self.array("at", "word")
+        self.keys = self.alloca(self.key, self.word(MOST))
+        vector = self.ir.VectorType(self.element, LANES)
+        last = b.sub(self.k, self.word(1))
+
+        def row(r: Value) -> None:
+            x, found = b.gep(a, [b.mul(r, n)]), b.gep(at, [b.mul(r, self.k)])
+            self.count(self.k, lambda j: self.insert(found, self.order(self.get(x, j)), j, j))
+
+            def consider(j: Value) -> None:
+                key = self.order(self.get(x, j))
+                with b.if_then(b.icmp_signed(">", key, self.get(self.keys, last))):
+                    self.insert(found, key, j, last)
+
+            def many(j: Value) -> None:
+                keys = self.order(self.read(x, j, vector))
+                least = self.spread(self.get(self.keys, last), keys.type)
+                above = b.bitcast(b.icmp_signed(">", keys, least), self.ir.IntType(LANES))
+                with b.if_then(b.icmp_signed("!=", above, above.type(0)), likely=False):
+                    self.loop(j, b.add(j, self.word(LANES)), 1, consider)
+
+            whole = b.and_(b.sub(n, self.k), self.word(-LANES))
+            end = b.add(self.k, whole)
+            self.loop(self.k, end, LANES, many)
+            self.loop(end, n, 1, consider)
+            to = b.gep(values, [b.mul(r, self.k)])
+            self.count(self.k, lambda j: self.put(to, j, self.get(x, self.get(found, j))))
+
+        self.loop(self.lo, self.hi, 1, row)
+
+    def order(self, x: Value) -> Any:
+        """Elements as integers whose order is theirs, or the reverse."""
+        b = self.b
+        vector = isinstance(x.type, self.ir.VectorType)
+        type = self.ir.VectorType(self.key, LANES) if vector else self.key
+
+        def whole(n: int) -> Any:
+            return type([n] * LANES) if vector else type(n)
+
+        key = x
+        if self.floats:
+            bits = 8 * self.bytes
+            zero = x.type([0.0] * LANES) if vector else x.type(0.0)
+            most = whole((1 << (bits - 1)) - 1)
+            raw = b.bitcast(b.fadd(x, zero), type)  # -0 becomes 0
+            key = b.xor(raw, b.and_(b.ashr(raw, whole(bits - 1)), most))
+            key = b.select(b.fcmp_unordered("uno", x, x), most, key)
+        return key if self.largest else b.xor(key, whole(-1))
+
+    def insert(self, found: Value, key: Value, j: Value, place: Value) -> None:
+        """Moves what is smaller than a key one place on, from `place` down, and puts it there."""
+        b = self.b
+        before = b.block
+        head, look, move, done = (self.block() for _ in range(4))
+        b.branch(head)
+        b.position_at_end(head)
+        p = b.phi(self.word)
+        p.add_incoming(place, before)
+        b.cbranch(b.icmp_signed(">", p, self.word(0)), look, done)
+        b.position_at_end(look)
+        under = b.sub(p, self.word(1))
+        other = self.get(self.keys, under)
+        b.cbranch(b.icmp_signed("<", other, key), move, done)
+        b.position_at_end(move)
+        self.put(self.keys, p, other)
+        self.put(found, p, self.get(found, under))
+        p.add_incoming(under, move)
+        b.branch(head)
+        b.position_at_end(done)
+        self.put(self.keys, p, key)
+        self.put(found, p, j)
