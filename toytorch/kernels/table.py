@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import by_index, conv, masks, matmul, norm, pool, reduce, rows, softmax, top
+from toytorch.kernels import by_index, conv, distance, masks, matmul, norm, pool, reduce, rows, softmax, top
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "add_rows": rows.add_rows,
@@ -24,6 +24,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "convolution": conv.forward,
     "convolution_input": conv.input_gradient,
     "convolution_weight": conv.weight_gradient,
+    "distances": distance.between,
+    "distances_within": distance.within,
     "gather": by_index.gather,
     "group_norm": norm.group,
     "group_norm_backward": norm.group_backward,

@@ -268,5 +268,7 @@ entry("pairwise_distance", lambda: iter([
     S(t((3, 4)), t((3, 4))), S(t((3, 4)), t((4,)), p=1),
     S(t((3, 4)), t((3, 4)), 3.0, keepdim=True)]), slack=3)  # fmt: skip
 entry("pdist", lambda: iter([
-    S(t((4, 3))), Sample((t((4, 3)), 1.0), second=False), S(t((4, 3)), 3.0)]),
-    slack=3)  # fmt: skip
+    S(t((4, 3))), Sample((t((4, 3)), 1.0), second=False), S(t((4, 3)), 3.0),
+    Sample((const([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),), second=False), Sample((t((4, 3)), 0.0), second=False),
+    Sample((t((40, 30)),), second=False), S(t((1, 3))), V(t((0, 3), f32))]),
+    slack=3, covers=("_square_of_pairs", "_share_or_zero"))  # fmt: skip

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.tensor import Tensor, beside
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
-from toytorch.ops.define import public
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg import norms
 
 
 @public("cosine_similarity")
@@ -35,15 +38,78 @@ def pairwise_distance(
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
 
 
-@public("pdist")
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norms between all pairs of rows of (N, D): (N·(N - 1)/2)."""
-    if input.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
-    if not input.is_floating_point():
+# -- between all pairs of rows of one matrix ------------------------------------------------------
+
+
+def _pdist(xp: ArrayModule, a: Array, p: float) -> Any:
+    if a.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {a.ndim}D")
+    if a.dtype.kind != "f" and a.dtype.name != "bfloat16":
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    first, second = (beside(input, i) for i in np.triu_indices(input.shape[0], 1))
-    apart: Any = input.index_select(0, first) - input.index_select(0, second)
-    return apart.norm(p, -1)
+    if a.dtype.itemsize == 2:
+        name = {"float16": "Half"}.get(a.dtype.name, "BFloat16")
+        raise NotImplementedError(f"\"pdist\" not implemented for '{name}'")
+    made = attempt(xp, "distances_within", a, p)
+    if made is not None:
+        return made
+    n = a.shape[0]
+    made = xp.empty(n * (n - 1) // 2, a.dtype)
+    start = 0
+    for i in range(n - 1):
+        made[start : start + n - 1 - i] = norms.pairs(xp, a[i : i + 1], a[i + 1 :], p)[0]
+        start += n - 1 - i
+    return made
+
+
+def _pdist_gradient(g: Tensor, self: Tensor, p: float, result: Tensor) -> Any:
+    """Each pair pulls at both of its rows: a symmetric matrix of weights."""
+    n = self.shape[0]
+    if p == 2:
+        w = squared.function(norms.share_or_zero.function(g, result), n)
+        return norms.by_weights(w, self, self)
+    return norms.row_shares(
+        squared.function(g, n), self, self, p, squared.function(result, n)
+    )
+
+
+pdist = general(
+    "pdist(Tensor self, float p=2) -> Tensor",
+    _pdist,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=_pdist_gradient,
+    fresh=True,
+    doc="The p-norms between all pairs of rows of (N, D): (N·(N - 1)/2).",
+)
+
+
+def _squared(xp: ArrayModule, a: Array, n: int) -> Any:
+    made = xp.zeros((n, n), a.dtype)
+    start = 0
+    for i in range(n - 1):
+        row = a[start : start + n - 1 - i]
+        made[i, i + 1 :] = row
+        made[i + 1 :, i] = row
+        start += n - 1 - i
+    return made
+
+
+def _squared_gradient(g: Tensor) -> Any:
+    rows, columns = (beside(g, i) for i in np.triu_indices(g.shape[0], 1))
+    return (g + g.mT)[rows, columns]
+
+
+squared = general(
+    "_square_of_pairs(Tensor self, int n) -> Tensor",
+    _squared,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=_squared_gradient,
+    fresh=True,
+    doc="The symmetric matrix of numbers for all pairs i < j, with zeros on its diagonal.",
+)

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, pointwise, public
 from toytorch.ops.linalg.checks import need_square
 from toytorch.ops.linalg.solve import inv_op
 from toytorch.ops.linalg.svd import svdvals
@@ -198,7 +199,7 @@ MODES = (
 MANY_ROWS = 25  # from here on PyTorch computes Euclidean distances by a matrix product
 
 
-def _pairs(xp: ArrayModule, a: Array, b: Array, p: float) -> Any:
+def pairs(xp: ArrayModule, a: Array, b: Array, p: float) -> Any:
     """‖aᵢ - bⱼ‖ₚ for rows aᵢ and bⱼ, a block of rows at a time."""
     rows, n = b.shape[-2:]
     made = xp.empty((*a.shape[:-1], rows), a.dtype)
@@ -222,9 +223,10 @@ def _pairs(xp: ArrayModule, a: Array, b: Array, p: float) -> Any:
 
 def _euclidean(xp: ArrayModule, a: Array, b: Array) -> Any:
     """√(|a|² - 2ab + |b|²), by a matrix product."""
-    square = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
-    square -= 2 * (a @ b.swapaxes(-1, -2))
-    return xp.sqrt(xp.maximum(square, 0))
+    square = (a * -2) @ b.swapaxes(-1, -2)
+    square += (a * a).sum(-1)[..., :, None]
+    square += (b * b).sum(-1)[..., None, :]
+    return xp.sqrt(xp.maximum(square, 0, out=square), out=square)
 
 
 def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
@@ -244,17 +246,29 @@ def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
     a, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
     if p == 2 and (mode == 1 or (mode == 0 and max(a.shape[-2], b.shape[-2]) > MANY_ROWS)):
         return _euclidean(xp, a, b)
-    return _pairs(xp, a, b, p)
+    made = attempt(xp, "distances", a, b, p) if a.ndim == 2 else None
+    return pairs(xp, a, b, p) if made is None else made
 
 
-def _row_shares(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Any:
+share_or_zero = pointwise(
+    "_share_or_zero(Tensor self, Tensor other) -> Tensor",
+    formula="0 if other == 0 else self / other",
+    inplace=False,
+    function=False,
+    method=False,
+    out=False,
+    d_self="0 if other == 0 else g / other",
+    d_other="0 if other == 0 else -g * self / (other * other)",
+    doc="self / other, and 0 where other is 0.",
+)
+
+
+def row_shares(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Any:
     """The gradient of the rows of x1; that of x2 is the same with everything turned round."""
     if p == 0:
         return x1 * 0
     if p == 2:
-        w = g / result.masked_fill(result == 0, 1)
-        w = w.masked_fill(result == 0, 0)
-        return x1 * w.sum(-1, True) - w @ x2
+        return by_weights(share_or_zero.function(g, result), x1, x2)
     d = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     norm, weight = result.unsqueeze(-1), g.unsqueeze(-1)
     if p == 1:
@@ -267,6 +281,32 @@ def _row_shares(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> 
     return (share.masked_fill((norm == 0) | (size == 0), 0) * weight).sum(-2)
 
 
+def by_weights(w: Tensor, x1: Tensor, x2: Tensor) -> Any:
+    """Σⱼ wᵢⱼ·(x1ᵢ - x2ⱼ)."""
+    return x1 * w.sum(-1, True) - w @ x2
+
+
+def _first_shares(
+    g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor, work: dict[str, Tensor]
+) -> Any:
+    """The gradient of x1."""
+    if p != 2:
+        return row_shares(g, x1, x2, p, result)
+    work["weights"] = share_or_zero.function(g, result)
+    return by_weights(work["weights"], x1, x2)
+
+
+def _second_shares(
+    g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor, work: dict[str, Tensor]
+) -> Any:
+    """The gradient of x2, by the weights that that of x1 left."""
+    if p != 2:
+        return row_shares(g.mT, x2, x1, p, result.mT)
+    w = work.get("weights")
+    w = share_or_zero.function(g, result) if w is None else w
+    return x2 * w.sum(-2).unsqueeze(-1) - w.mT @ x1
+
+
 cdist_op: Op = general(
     "cdist(Tensor x1, Tensor x2, float p, int compute_mode) -> Tensor",
     _cdist,
@@ -274,8 +314,8 @@ cdist_op: Op = general(
     function=False,
     method=False,
     out=False,
-    d_x1=lambda g, x1, x2, p, result: _row_shares(g, x1, x2, p, result),
-    d_x2=lambda g, x1, x2, p, result: _row_shares(g.mT, x2, x1, p, result.mT),
+    d_x1=_first_shares,
+    d_x2=_second_shares,
     amp="float32",
     fresh=True,
     doc="Distances between all pairs of rows.",
