@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+import math
+from _thread import get_ident
+from typing import Any
 
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
+import numpy as np
+
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
+from toytorch.facts.hints import Array
+
+
+@functools.lru_cache(256)
+def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[str]], list[str]]:
+    """`parse`, whose results nobody may change; programs give few equations, again and again."""
+    return parse(equation, list(ranks))
 
 
 def parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
@@ -125,11 +137,84 @@ def drop(x: Tensor, labels: list[str], keep: set[str]) -> tuple[Any, list[str]]:
     return x.sum(dims), [c for c in labels if c in keep]
 
 
+class Product:
+    """A sum of two operands that is a batched matrix product of their arrays as they are, but for
+    the order of dimensions. It comes out as `contract` would have it.
+
+    turned  the order of each operand's dimensions
+    parts   how many of the first one's dimensions are batch and rows
+    last    the order of the result's
+    """
+
+    def __init__(self, labels: list[list[str]], out: list[str]) -> None:
+        la, lb = labels
+        batch = [c for c in la if c in lb and c in out]
+        ends = [c for c in la if c in lb and c not in out]
+        rows = [c for c in la if c not in lb]
+        columns = [c for c in lb if c not in la]
+        self.turned = [
+            [term.index(c) for c in wanted]
+            for term, wanted in ((la, batch + rows + ends), (lb, batch + ends + columns))
+        ]
+        self.parts = len(batch), len(batch) + len(rows), len(batch) + len(ends)
+        made = batch + rows + columns
+        self.last = [made.index(c) for c in out]
+
+    def __call__(self, a: Array, b: Array) -> Any:
+        """The result, or None where sizes differ."""
+        a, b = a.transpose(self.turned[0]), b.transpose(self.turned[1])
+        batch, end_of_rows, end_of_ends = self.parts
+        shared, ends = a.shape[:batch], a.shape[end_of_rows:]
+        if b.shape[:end_of_ends] != shared + ends:
+            return None
+        rows, columns = a.shape[batch:end_of_rows], b.shape[end_of_ends:]
+        n, width = math.prod(shared), math.prod(ends)
+        left = a.reshape(n, math.prod(rows), width)
+        right = b.reshape(n, width, math.prod(columns))
+        made = np.matmul(left, right).reshape(shared + rows + columns)
+        return made.transpose(self.last)
+
+
+@functools.lru_cache(256)
+def as_product(equation: str, ranks: tuple[int, int]) -> Product | None:
+    """The product that a sum of two operands is; None where it takes more."""
+    labels, out = parsed(equation, ranks)
+    whole = all(
+        len(set(term)) == len(term) and set(term) <= set(out) | set(other)
+        for term, other in (labels, labels[::-1])
+    )
+    return Product(labels, out) if whole else None
+
+
+def on_arrays(equation: str, x: Tensor, y: Tensor) -> Any:
+    """The value for two plain operands that nobody wants gradients of; None for others."""
+    try:
+        a, b, mode = x._array, y._array, state.fast_path
+    except AttributeError:
+        return None
+    if (
+        a.__class__ is b.__class__ is np.ndarray
+        and x.dtype is y.dtype
+        and x.dtype.plain
+        and a.size
+        and b.size
+        and ((mode is None and not (x._requires_grad or y._requires_grad)) or mode == get_ident())
+    ):
+        product = as_product(equation, (a.ndim, b.ndim))
+        made = None if product is None else product(a, b)
+        return None if made is None else wrap(made, x.dtype)
+    return None
+
+
 def evaluate(equation: str, operands: list[Any]) -> Any:
     """The value of an Einstein sum, contracted from left to right."""
     if not operands:
         raise ValueError("einsum(): must provide at least one operand")
-    labels, out = parse(equation, [x.ndim for x in operands])
+    if len(operands) == 2:
+        made = on_arrays(equation, *operands)
+        if made is not None:
+            return made
+    labels, out = parsed(equation, tuple([x.ndim for x in operands]))
     seen: dict[str, int] = {}
     for k, (x, term) in enumerate(zip(operands, labels)):
         for c, n in zip(term, x.shape):
