@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import by_index, conv, distance, masks, matmul, norm, pool, reduce, rows, softmax, top
+from toytorch.kernels import by_index, conv, convert, distance, masks, matmul, norm, pool, reduce, rows, softmax, top
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "add_rows": rows.add_rows,
@@ -21,6 +21,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "batch_norm": norm.batch,
     "batch_norm_affine": norm.affine,
     "batch_norm_backward": norm.batch_backward,
+    "cast": convert.cast,
     "convolution": conv.forward,
     "convolution_input": conv.input_gradient,
     "convolution_weight": conv.weight_gradient,

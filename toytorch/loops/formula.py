@@ -33,11 +33,13 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.facts import syntax
+from toytorch.loops import Recipe
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.language.parse import OPERATORS
 from toytorch.loops.language.primitives import PRIMITIVES
 from toytorch.loops.language.steps import RESERVED
+from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 
 LARGE = 1 << 16  # elements, from which a loop is worth compiling for a single function
@@ -313,6 +315,10 @@ def safe(name: str) -> str:
     return f"{name}_" if taken else name
 
 
+CHOICE = Recipe("a[i], b[i], c[i] bool -> y[i]\n y = where(c, a, b)")
+CHOSEN = ("float32", "float64", "int64", "int32", "uint8")
+
+
 class OnePass:
     """A formula as compiled loops: one for each outcome of its conditions on numbers.
 
@@ -328,6 +334,13 @@ class OnePass:
         asked, tested = conditions(formula)
         self.asked = [k for k, p in enumerate(params) if p in asked]  # whether there is a value
         self.tested = [k for k, p in enumerate(params) if p in tested]  # which value it is
+        tree = formula.result
+        self.chooses = (  # it is `a if condition else b` of its three tensors in order
+            not formula.lines
+            and isinstance(tree, ast.IfExp)
+            and [getattr(e, "id", "") for e in (tree.test, tree.body, tree.orelse)] == list(params)
+            and self.tensors == 3
+        )
         self.kinds: dict[Any, Loop | None] = {}
         self.loops: dict[Any, tuple[Loop, list[int], list[int]]] = {}  # as calls look them up
 
@@ -347,7 +360,7 @@ class OnePass:
         if like.__class__ is not np.ndarray or like.size < self.smallest:
             return None
         if like.dtype.char not in "fd":
-            return None
+            return self.choose(*args) if self.chooses and like.dtype.char == "?" else None
         key = (
             *[a.ndim if a.__class__ is np.ndarray else a.__class__ for a in args],
             *[args[k] for k in self.tested],
@@ -362,6 +375,23 @@ class OnePass:
         if made is None and self.slow:
             rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in args]
             made = self.by_kind(rows, key)
+        return made
+
+    @staticmethod
+    def choose(condition: Any, a: Any, b: Any) -> Any:
+        """Elements of one array or the other, of any one type, or None."""
+        for v in (a, b):
+            if (
+                v.__class__ is not np.ndarray
+                or v.shape != condition.shape
+                or v.dtype != a.dtype
+                or not v.flags.c_contiguous
+            ):
+                return None
+        if not condition.flags.c_contiguous or a.dtype.name not in CHOSEN or not jit.works():
+            return None
+        made = np.empty(a.shape, a.dtype)
+        CHOICE(*(v.reshape(-1) for v in (made, a, b, condition)))
         return made
 
     def by_kind(

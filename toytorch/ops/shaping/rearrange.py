@@ -338,6 +338,9 @@ clone = general(
 )
 
 
+MANY = 4096  # elements, from which it is worth asking for a kernel
+
+
 def _cast(xp: Any, a: Any, dtype: Any) -> Any:
     if a.dtype.kind == "c" and dtype.rank < 3:
         warnings.warn(
@@ -348,6 +351,10 @@ def _cast(xp: Any, a: Any, dtype: Any) -> Any:
         return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
     if a.dtype == np.float64 and dtype.name == "float16":
         a = a.astype(np.float32, order=copy_order(a))  # PyTorch rounds twice
+    if a.size >= MANY and (dtype.itemsize == 2 or a.dtype.itemsize == 2):
+        made = base.attempt(xp, "cast", a, np.dtype(dtype.numpy))
+        if made is not None:
+            return made
     return a.astype(dtype.numpy, order=copy_order(a))
 
 
