@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import by_index, conv, convert, distance, masks, matmul, norm, pool, reduce, rows, softmax, top
+from toytorch.kernels import by_index, conv, convert, distance, masks, matmul, norm, pool, reduce, rows, scan, softmax, top
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "add_rows": rows.add_rows,
@@ -46,6 +46,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "product": matmul.product,
     "put_picked": rows.put_picked,
     "repeat": reduce.repeat,
+    "running_sum": scan.running_sum,
     "scatter": by_index.scatter,
     "select": by_index.select,
     "softmax": softmax.softmax,

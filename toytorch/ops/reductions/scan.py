@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import accumulate
+from toytorch.backends.base import accumulate, attempt
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
@@ -33,9 +33,22 @@ def _cumsum_gradient(g: Tensor, dim: int) -> Any:
     return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
 
 
+def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
+    d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
+    if a.ndim == 0:
+        return a.astype(kind)
+    if a.dtype.kind == "f" and kind == a.dtype:
+        made = attempt(xp, "running_sum", a, d)
+        if made is not None:
+            return made
+    if xp is np and kind == np.float32:  # PyTorch adds up in float64 on the CPU
+        return np.add.accumulate(a, d, np.float64).astype(kind)
+    return xp.cumsum(a, axis=d, dtype=kind)
+
+
 cumsum = general(
     "cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
-    _running("cumsum"),
+    _cumsum,
     inplace=True,
     d_self=_cumsum_gradient,
     memory="rows",

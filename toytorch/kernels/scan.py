@@ -1,0 +1,107 @@
+"""Running sums of real numbers, added up in float64 and rounded where they are written.
+
+A sum waits for the one before it, so several rows, or several columns, are under way at once.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array
+from toytorch.kernels.by_index import around
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
+ROWS = 8  # of a block
+COLUMNS = 64
+
+
+def running_sum(a: Array, d: int) -> Any:
+    """np.cumsum of float32 or float64 along a dimension, or None."""
+    if (
+        a.__class__ is not np.ndarray
+        or a.dtype.char not in "fd"
+        or a.size < jit.SMALLEST
+        or not jit.works()
+    ):
+        return None
+    a = np.ascontiguousarray(a)
+    made = np.empty_like(a)
+    blocks, inner = around(a.shape, d)
+    rows = inner == 1
+    total = -(-blocks // ROWS) if rows else blocks * -(-inner // COLUMNS)
+    places = (v.ctypes.data for v in (a, made))
+    kernel(a.dtype.char, rows)(total, a.size * 6, blocks, a.shape[d], inner, *places)
+    return made
+
+
+@functools.cache
+def kernel(kind: str, rows: bool) -> Call:
+    return Call(f"running {kind} {rows}", lambda name: Running(name, kind, rows))
+
+
+class Running(Native):
+    """LLVM for `running_sum`. By hand: a program's results do not depend on each other."""
+
+    def __init__(self, name: str, kind: str, rows: bool) -> None:
+        super().__init__(name, kind, ("blocks", "n", "inner", "a", "made"))
+        b, self.a, self.made = self.b, self.array("a"), self.array("made")
+        blocks, n, inner = (self.word_of[w] for w in ("blocks", "n", "inner"))
+        self.double = self.type("double")
+        none = self.double(0.0)
+
+        def some(first: Value, count: int) -> None:
+            """Rows side by side, from one on."""
+            starts = [b.mul(b.add(first, self.word(k)), n) for k in range(count)]
+            self.count(
+                n,
+                lambda j, *sums: [self.step(b.add(s, j), t) for s, t in zip(starts, sums)],
+                loop_carried=[none] * count,
+            )
+
+        def block(r: Value) -> None:
+            first = b.mul(r, self.word(ROWS))
+            end = self.smaller(b.add(first, self.word(ROWS)), blocks)
+            whole = b.icmp_signed("==", b.sub(end, first), self.word(ROWS))
+            with b.if_else(whole) as (many, few):
+                with many:
+                    some(first, ROWS)
+                with few:
+                    self.loop(first, end, 1, lambda k: some(k, 1))
+
+        sums = None if rows else self.alloca(self.double, self.word(COLUMNS))
+
+        def columns(c: Value) -> None:
+            parts = b.udiv(b.add(inner, self.word(COLUMNS - 1)), self.word(COLUMNS))
+            k = b.udiv(c, parts)
+            first = b.mul(b.sub(c, b.mul(k, parts)), self.word(COLUMNS))
+            wide = self.smaller(b.sub(inner, first), self.word(COLUMNS))
+            start = b.add(b.mul(b.mul(k, n), inner), first)
+            self.count(wide, lambda m: self.put(sums, m, none))
+
+            def row(j: Value) -> None:
+                at = b.add(start, b.mul(j, inner))
+
+                def element(m: Value) -> None:
+                    self.put(sums, m, self.step(b.add(at, m), self.get(sums, m)))
+
+                self.count(wide, element)
+
+            self.count(n, row)
+
+        self.loop(self.lo, self.hi, 1, block if rows else columns)
+
+    def step(self, at: Value, total: Value) -> Any:
+        """Adds an element and writes the sum; returns it."""
+        b = self.b
+        value = self.get(self.a, at)
+        narrow = self.real != self.double
+        total = b.fadd(total, b.fpext(value, self.double) if narrow else value)
+        self.put(self.made, at, b.fptrunc(total, self.real) if narrow else total)
+        return total
