@@ -118,7 +118,7 @@ def bump(target: Tensor) -> None:
     storage = target._storage or target._memory()
     if storage.__class__ is not InferenceStorage:
         storage.version += 1
-    if getattr(storage, "guarded_views", None):
+    if storage.guarded_views:
         retire(storage)
 
 
@@ -126,7 +126,7 @@ def protect(view: Tensor, why: str) -> None:
     """Marks a view whose memory must not be written to while a graph is recorded."""
     view._no_grad_view = why
     storage = view._memory()
-    guarded_views = getattr(storage, "guarded_views", None)
+    guarded_views = storage.guarded_views
     if guarded_views is None:
         guarded_views = storage.guarded_views = []
     elif len(guarded_views) > 16 and not len(guarded_views) & (len(guarded_views) - 1):

@@ -17,13 +17,14 @@ class Storage:
     """
 
     __slots__ = ("array", "face", "guarded_views", "memory", "version")
-    guarded_views: Any  # weak references to views that must not be written to; seldom there
+    guarded_views: Any  # weak references to views that must not be written to, where there are some
     face: Any  # a weak reference to its UntypedStorage; seldom there
 
     def __init__(self, array: Array, memory: Array | None = None) -> None:
         self.array = array  # any array over the memory: `flat()` finds its full extent
         self.memory = memory  # the flat array, where only part of NumPy's memory is ours
         self.version = 0
+        self.guarded_views = None
 
     def flat(self) -> Any:
         """A one-dimensional array over the whole memory, in elements of the first view's type."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy import ndarray
@@ -69,17 +70,44 @@ def view_of(source: Tensor, array: Array) -> Tensor:
     """A tensor over part of the memory of `source`."""
     view: Tensor = new(Tensor)
     view._array = array
-    own = source._array.dtype
-    view.dtype = (
-        source.dtype if array.dtype is own or array.dtype == own else (FROM_NUMPY[array.dtype])
-    )
-    view._requires_grad, view._grad_edge, view._storage = (
-        False,
-        None,
-        source._storage or source._memory(),
-    )
-    if (
-        view.dtype is source.dtype or source.dtype.is_complex or (view.dtype.is_complex)
-    ):  # bytes read anew have no gradient
-        writing.register_view(source, view)
+    view._requires_grad = False
+    view._grad_edge = None
+    view._storage = source._storage or source._memory()
+    kind, own = array.dtype, source._array.dtype
+    if kind is own or kind == own:
+        view.dtype = source.dtype
+    else:
+        view.dtype = FROM_NUMPY[kind]
+        if not (source.dtype.is_complex or view.dtype.is_complex):
+            return view  # bytes read anew have no gradient
+    # What `register_view` does, without a call of it.
+    owner = source._base
+    if owner is None:
+        owner = source
+    view._base = owner
+    views = owner._views
+    if views is None:
+        owner._views = [ref(view)]
+    else:
+        if len(views) > 16 and not len(views) & (len(views) - 1):
+            views[:] = [v for v in views if v() is not None]
+        views.append(ref(view))
     return view
+
+
+def quick(source: Tensor) -> bool:
+    """Whether a view of a tensor is no more than a layout, and a node where it wants gradients."""
+    return (
+        source._array.__class__ is ndarray
+        and state.fast_path is None
+        and source._no_grad_view is None
+    )
+
+
+def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
+    """The view of the first argument that is made already, where that is `quick`."""
+    source = args[0]
+    result = view_of(source, array)
+    if source._requires_grad and source.dtype.rank > 1:
+        record(op, args, result)
+    return result

@@ -138,6 +138,13 @@ def with_words(function: F, words: dict[str, str] | None = None, asked: bool = F
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
+        if not kwargs:
+            try:
+                return function(*args)
+            except (TypeError, AttributeError):
+                if asked and foreign(args):
+                    return ask(run, args)
+                raise
         for word in renamed.keys() & kwargs.keys():
             name = renamed[word]
             if name in kwargs or (name in known and known.index(name) < len(args)):

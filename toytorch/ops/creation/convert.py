@@ -200,7 +200,7 @@ CONTIGUOUS = format_class("contiguous_format")
 
 @takes_words()
 def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
-    """The same memory in another shape, or read as another type."""
+    """`view` in all its forms."""
     if shape_ and shape_[0].__class__ is int and dtype is None:
         return view.view_.function(self, *shape_)
     if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], types.dtype)):
@@ -213,6 +213,15 @@ def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
     return view.view_.function(self, *shape_)
 
 
+def _view(self: Tensor, *shape: object, **more: Any) -> Tensor:
+    """The same memory in another shape, or read as another type."""
+    if shape and not more:
+        made = view.quick_view(self, shape)
+        if made is not None:
+            return made
+    return view_(self, *shape, **more)
+
+
 @public("reshape")
 def reshape(
     input: Tensor, *shape_: Sequence[int] | int, shape: Sequence[int] | None = None
@@ -222,6 +231,10 @@ def reshape(
     >>> reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
     torch.Size([2, 2])
     """
+    if shape is None and shape_ and input.__class__ is Tensor:
+        made = view.quick_view(input, shape_ if shape_[0].__class__ is int else tuple(shape_[0]))
+        if made is not None:
+            return made
     given = spread(shape_ if shape is None else (shape,))
     wanted = infer_size(given, input._array.size)
     array = input._array
@@ -378,7 +391,8 @@ METHODS = {
         new_empty_strided,
     )
 }
-METHODS["view"] = view_
+METHODS["view"] = _view
+_view.__name__ = "view"
 METHODS.update({f"new_{n}": _new(n) for n in ("zeros", "ones", "empty", "full")})
 for _name, _method in [*METHODS.items(), *memory.METHODS.items()]:
     setattr(Tensor, _name, _method)

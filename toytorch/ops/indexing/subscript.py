@@ -14,6 +14,7 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.views import made_view, quick, view_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.ops.creation.from_data import tensor as make_tensor
@@ -165,8 +166,55 @@ def by_mask(x: Tensor, mask: Tensor) -> Tensor | None:
     return None
 
 
+def plain_part(part: Any) -> bool:
+    """Whether NumPy makes the same view of a part of an index: an int, or a slice of ints that does
+    not go backwards."""
+    if part.__class__ is int:
+        return True
+    if part.__class__ is not slice:
+        return False
+    step = part.step
+    return (
+        (part.start is None or part.start.__class__ is int)
+        and (part.stop is None or part.stop.__class__ is int)
+        and (step is None or (step.__class__ is int and step > 0))
+    )
+
+
+def quick_part(x: Tensor, index: Any) -> Tensor | None:
+    """x[index] for ints and slices of a plain tensor; None for what takes more, or is refused."""
+    a = x._array
+    try:
+        if index.__class__ is int:
+            if a.ndim:
+                return made_view(select, (x, 0, index), a[index, ...])
+        elif index.__class__ is slice:
+            start, stop, step = index.start, index.stop, index.step
+            if a.ndim and plain_part(index) and not (start is stop is None and step in (None, 1)):
+                args = (x, 0, start, stop, 1 if step is None else step)
+                return made_view(slice_, args, a[index])
+        elif index.__class__ is tuple and index and not x._requires_grad:
+            for part in index:  # with a gradient, each part is an op of its own
+                if not plain_part(part):
+                    return None
+            if not all(part == WHOLE for part in index):
+                return view_of(x, a[(*index, ...)])
+        elif index is None and a.flags.c_contiguous:
+            return made_view(unsqueeze, (x, 0), a.reshape(1, *a.shape))
+    except IndexError:
+        return None
+    return None
+
+
+WHOLE = slice(None)
+
+
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index]: a view for ints, slices, None and Ellipsis; a copy where tensors index."""
+    if quick(x):
+        made = quick_part(x, index)
+        if made is not None:
+            return made
     if index.__class__ is Tensor and index.dtype is types.bool:
         made = by_mask(x, index)
         if made is not None:

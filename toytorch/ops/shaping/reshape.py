@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import made_view, quick
 from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
@@ -90,6 +91,10 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> flatten(Tensor(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
+    if start_dim == 0 and end_dim == -1 and input._array.ndim > 1:
+        made = view.quick_view(input, (-1,))
+        if made is not None:
+            return made
     if isinstance(start_dim, (list, tuple, str)):
         if isinstance(start_dim, (list, tuple)):  # flatten(dims, out_dim)
             return flattened(input, start_dim, end_dim)
@@ -184,6 +189,8 @@ def _swapped(x: Tensor, name: str) -> Tensor:
 
 
 def _transposed(self: Tensor) -> Tensor:
+    if quick(self) and self._array.ndim == 2:
+        return made_view(view.permute, (self, (1, 0)), self._array.T)
     return view.permute.function(self, tuple(reversed(range(self.ndim))))
 
 

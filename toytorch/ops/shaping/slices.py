@@ -104,6 +104,8 @@ slice_backward: Op = general(
 def _select(xp: ArrayModule, a: Array, dim: int, index: int) -> Any:
     if a.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    if dim == 0 and index.__class__ is int and -a.shape[0] <= index < a.shape[0]:
+        return a[index, ...]
     d = wrap_dim(dim, a.ndim)
     if not -a.shape[d] <= index < a.shape[d]:
         raise IndexError(
