@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import arguments, compute, dispatch, record, views
+from toytorch.core import arguments, compute, dispatch, inplace, record, views
+from toytorch.core import write as writes
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
@@ -407,6 +408,59 @@ def write(op: Op, operator: bool = False) -> str | None:
         number=number if op.schema.args[1].takes_number else NO_NUMBER,
         graph=BINARY_GRAPH.format(node=node, save=indent(save, 12)) if differentiable else NO_GRAPH,
     )
+
+
+INPLACE = """\
+    try:
+        if {condition}quick(self) and self.dtype.plain:
+            a = self._array
+{other}            ufunc({operands}, a)
+            bump(self)
+            return self
+    except (AttributeError, TypeError, OverflowError):
+        pass  # the general path says what is wrong
+"""
+INPLACE_OTHER = """\
+            b = other
+            if b.__class__ is not float and b.__class__ is not int:
+                b = other._array
+                if (b.shape != a.shape or b.__class__ is not ndarray
+                        or other.dtype is not self.dtype
+                        or (other._requires_grad and state.fast_path is None)
+                        or (other._storage is self._storage is not None and other is not self)):
+                    return inplace(op, {args})
+"""
+
+
+def write_inplace(op: Op) -> str:
+    """The lines of an in-place form that write by a ufunc, where the op is one; "" for others."""
+    names = [a.name for a in op.schema.args]
+    if (
+        op.kind != "pointwise"
+        or op.promotion == "none"
+        or op.schema.returns[0] == "BoolTensor"
+        or names not in (["self"], ["self", "other"], ["self", "other", "alpha"])
+        or not isinstance(ufunc_of(op), np.ufunc)
+        or (len(names) > 1 and not op.schema.args[1].takes_number)
+    ):
+        return ""
+    args = f"({', '.join(names)},)"
+    return INPLACE.format(
+        condition="alpha.__class__ is int and alpha == 1 and " if "alpha" in names else "",
+        other=INPLACE_OTHER.format(args=args) if len(names) > 1 else "",
+        operands="a, b" if len(names) > 1 else "a",
+    )
+
+
+def names_in_place(op: Op) -> dict[str, Any]:
+    """What the names in these lines stand for."""
+    return {
+        "quick": writes.quick,
+        "bump": inplace.bump,
+        "ufunc": ufunc_of(op),
+        "state": state,
+        "ndarray": np.ndarray,
+    }
 
 
 def ufunc_of(op: Op) -> Any:

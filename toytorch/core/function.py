@@ -99,6 +99,9 @@ def make_inplace(op: Op) -> Any:
 def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
     """The source of the form with an underscore, and what its names stand for."""
     names = {"inplace": write.inplace, "bound": arguments.bound, "op": op, "REQUIRED": REQUIRED}
+    quick = fast_path.write_inplace(op)
+    if quick:
+        names.update(fast_path.names_in_place(op))
     params, passed, star = list[str](), list[str](), False
     for a in op.schema.args:
         if a.keyword_only and not star:
@@ -114,7 +117,7 @@ def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
     source = (
         f"def {name}({', '.join([*params, '**more'])}):\n"
         f"    if more{checks}:\n"
-        f"        return inplace(op, bound(op, {values}, more, True)[0])\n"
+        f"        return inplace(op, bound(op, {values}, more, True)[0])\n{quick}"
         f"    return inplace(op, {values})\n"
     )
     if not op.older:

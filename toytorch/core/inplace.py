@@ -116,7 +116,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
 def bump(target: Tensor) -> None:
     """Counts a write."""
     storage = target._storage or target._memory()
-    if storage.__class__ is not InferenceStorage:
+    if storage.__class__ is Storage:
         storage.version += 1
     if storage.guarded_views:
         retire(storage)

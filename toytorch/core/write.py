@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from _thread import get_ident
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,11 +15,29 @@ from toytorch.core import inplace as writing
 from toytorch.core.compute import common_dtype, compute, compute_pointwise
 from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
+from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.node import pack
+
+
+def quick(target: Tensor) -> bool:
+    """Whether writing into a tensor is no more than writing into its array and counting it: nobody
+    watches or wants its gradient, and each of its elements has a place of its own."""
+    mode, array, storage = state.fast_path, target._array, target._storage
+    if array.__class__ is not ndarray:
+        return False
+    if mode is None:
+        base = target._base
+        if target._requires_grad or (base is not None and base._requires_grad):
+            return False
+    elif mode != get_ident():
+        return False
+    return (storage is None or storage.__class__ is Storage) and (
+        array.flags.c_contiguous or 0 not in array.strides
+    )
 
 
 def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:

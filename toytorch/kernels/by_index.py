@@ -111,9 +111,7 @@ def type_name(kind: np.dtype[Any]) -> str:
 @functools.cache
 def kernel(how: str, kind: str, last: bool) -> Call:
     """get, put or add, for elements of a type, along the indexed dimension or the inner one."""
-    return Call(
-        f"indexed {how} {kind} {last}", lambda name: Indexed(name, how, kind, last)
-    )
+    return Call(f"indexed {how} {kind} {last}", lambda name: Indexed(name, how, kind, last))
 
 
 class Indexed(Native):
@@ -184,7 +182,9 @@ class Indexed(Native):
         b = self.b
         i = self.get(self.places, at)
         inside = b.icmp_unsigned("<", i, self.word_of["n"])
-        i = b.select(inside, i, self.word(0))  # one that is outside means the first place, and is noted
+        i = b.select(
+            inside, i, self.word(0)
+        )  # one that is outside means the first place, and is noted
         b.store(b.or_(b.load(self.wrong), b.zext(b.not_(inside), self.word)), self.wrong)
         if self.how == "get":
             self.put(self.other, at, self.get(self.a, place(i)))
@@ -234,7 +234,11 @@ class Selected(Native):
     def __init__(self, name: str, bits: int, last: bool) -> None:
         super().__init__(name, "f", ("n", "count", "inner", "a", "index", "made"))
         b, type = self.b, element_type(self, str(bits))
-        a, made, places = self.array("a", type), self.array("made", type), self.array("index", "word")
+        a, made, places = (
+            self.array("a", type),
+            self.array("made", type),
+            self.array("index", "word"),
+        )
         n, count, inner = (self.word_of[w] for w in ("n", "count", "inner"))
 
         def block(k: Value) -> None:

@@ -106,9 +106,7 @@ class Distance(Native):
                 (last,) = self.distances(x, end, 1)
                 b.store(last, rest)
                 kept = b.bitcast(rest, self.real.as_pointer())
-                self.count(
-                    b.sub(n, end), lambda k: self.put(out, b.add(end, k), self.get(kept, k))
-                )
+                self.count(b.sub(n, end), lambda k: self.put(out, b.add(end, k), self.get(kept, k)))
 
         self.loop(self.lo, self.hi, 1, row)
 

@@ -9,25 +9,40 @@ op then says it in the array module's own functions.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import by_index, conv, convert, distance, masks, matmul, norm, pool, reduce, rows, scan, softmax, top
+from toytorch.kernels import conv, matmul, norm, pool, reduce, rows, softmax
+
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """A kernel of a module that is imported when it is first asked for."""
+
+    def first(*args: Any) -> Any:
+        kernel = getattr(importlib.import_module(f"toytorch.kernels.{module}"), name)
+        for word, found in KERNELS.items():
+            if found is first:
+                KERNELS[word] = kernel
+        return kernel(*args)
+
+    return first
+
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "add_rows": rows.add_rows,
     "add_runs": rows.add_runs,
-    "add_slices": by_index.add_slices,
+    "add_slices": later("by_index", "add_slices"),
     "batch_norm": norm.batch,
     "batch_norm_affine": norm.affine,
     "batch_norm_backward": norm.batch_backward,
-    "cast": convert.cast,
+    "cast": later("convert", "cast"),
     "convolution": conv.forward,
     "convolution_input": conv.input_gradient,
     "convolution_weight": conv.weight_gradient,
-    "distances": distance.between,
-    "distances_within": distance.within,
-    "gather": by_index.gather,
+    "distances": later("distance", "between"),
+    "distances_within": later("distance", "within"),
+    "gather": later("by_index", "gather"),
     "group_norm": norm.group,
     "group_norm_backward": norm.group_backward,
     "layer_norm": norm.layer,
@@ -40,18 +55,18 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "max_runs": rows.max_runs,
     "mean_pool": pool.mean_pool,
     "mean_pool_backward": pool.mean_pool_backward,
-    "nonzero": masks.nonzero,
-    "picked": masks.picked,
+    "nonzero": later("masks", "nonzero"),
+    "picked": later("masks", "picked"),
     "picked_mean": rows.picked_mean,
     "product": matmul.product,
     "put_picked": rows.put_picked,
     "repeat": reduce.repeat,
-    "running_sum": scan.running_sum,
-    "scatter": by_index.scatter,
-    "select": by_index.select,
+    "running_sum": later("scan", "running_sum"),
+    "scatter": later("by_index", "scatter"),
+    "select": later("by_index", "select"),
     "softmax": softmax.softmax,
     "softmax_backward": softmax.softmax_backward,
     "sum": reduce.total,
     "take_rows": rows.take_rows,
-    "top": top.top,
+    "top": later("top", "top"),
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from typing import Any
 
 import numpy as np
 
-from toytorch.core.tensor import Tensor, beside
+from toytorch.core.tensor import Tensor, beside, wrap
+from toytorch.facts import state
 from toytorch.facts.dtype import int64
 from toytorch.ops.define import takes_words
 from toytorch.ops.linalg.matmul_calls import linear
@@ -25,6 +27,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         )
     if tensor.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    mode, array = state.fast_path, tensor._array
+    if array.__class__ is np.ndarray and array.size and (mode is None or mode == get_ident()):
+        low, high = int(np.minimum.reduce(array, None)), int(np.maximum.reduce(array, None))
+        count = high + 1 if num_classes == -1 else num_classes
+        if low >= 0 and high < count:
+            made = np.zeros((array.size, count), np.int64)
+            made.reshape(-1)[np.arange(0, made.size, count) + array.reshape(-1)] = 1
+            return wrap(made.reshape(*array.shape, count), int64)
     if tensor.numel() and int(tensor.min()) < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:

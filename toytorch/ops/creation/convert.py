@@ -9,6 +9,8 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
+from toytorch.core import inplace as writing
+from toytorch.core import write
 from toytorch.core.arguments import spread
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of
@@ -343,6 +345,16 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         raise TypeError(
             f"copy_(): argument 'src' (position 1) must be Tensor, not {type(src).__name__}"
         )
+    if (
+        src.dtype is self.dtype
+        and src._array.__class__ is np.ndarray
+        and src._array.shape == self._array.shape
+        and write.quick(self)
+        and not (src._requires_grad and state.fast_path is None)
+    ):
+        self._array[...] = src._array
+        writing.bump(self)
+        return self
     if src.device != self.device and not (base.queued and not src._requires_grad):
         src = to(src, device=self.device, non_blocking=non_blocking)
     if base.queued:

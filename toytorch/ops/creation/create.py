@@ -18,7 +18,7 @@ from toytorch.facts import state
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import sparse_coo
 from toytorch.facts.hints import Device, DType, Layout, MemoryFormat, Scalar
-from toytorch.facts.size import copy_order
+from toytorch.facts.size import Size, copy_order
 from toytorch.ops.creation.uninitialized import settled
 from toytorch.ops.define import creating, public
 
@@ -115,6 +115,26 @@ def without_entries(
     )
 
 
+def plain_fill(fill: str, size: tuple[Any, ...], dtype: DType | None) -> Tensor | None:
+    """The tensor for a size of plain ints and a type of torch's; None for what takes more."""
+    if len(size) == 1 and size[0].__class__ in (tuple, list, Size):
+        size = tuple(size[0])
+    elif not size:
+        return None
+    for n in size:
+        if n.__class__ is not int or n < 0:
+            return None
+    if dtype is None:
+        dtype = types.get_default_dtype()
+    elif dtype.__class__ is not types.dtype:
+        return None
+    array = FILLS[fill](size, dtype.numpy)
+    return wrap(settled(array, fill) if fill == "empty" else array, dtype)
+
+
+FILLS = {"zeros": np.zeros, "ones": np.ones, "empty": np.empty}
+
+
 def _filled(name: str, fill: str, doc: str) -> Any:
     def function(
         *size: Sequence[int] | int,
@@ -128,6 +148,15 @@ def _filled(name: str, fill: str, doc: str) -> Any:
         memory_format: MemoryFormat | None = None,
         **more: int,
     ) -> Tensor:
+        if (
+            state.fast_path is not state.SLOW
+            and state.local.default_device is None
+            and out is layout is device is names is memory_format is None
+            and not (more or requires_grad)
+        ):
+            made = plain_fill(fill, size, dtype)
+            if made is not None:
+                return made
         if not size and "size" not in more:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
         shape = spread(size) if size else spread((more.pop("size"),))
@@ -245,6 +274,16 @@ def _like(name: str, fill: str) -> Any:
         pin_memory: bool = False,
         memory_format: MemoryFormat | None = None,
     ) -> Tensor:
+        source = input._array
+        if (
+            source.__class__ is np.ndarray
+            and dtype is layout is device is memory_format is None
+            and not requires_grad
+            and source.flags.c_contiguous
+            and state.fast_path is not state.SLOW
+        ):
+            array = FILLS[fill](source.shape, source.dtype)
+            return wrap(settled(array, fill) if fill == "empty" else array, input.dtype)
         if (input.layout if layout is None else layout) is sparse_coo:
             refuse_fill(fill)
             return without_entries(

@@ -15,6 +15,7 @@ from toytorch.core.storage import Storage
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.facts import dtype as types
+from toytorch.facts import state
 from toytorch.facts.hints import Array, Device, DType, Nested
 from toytorch.ops.creation.create import _kind, finish, full, put_out
 from toytorch.ops.define import creating, takes_words
@@ -147,6 +148,22 @@ def _in_range(number: Any, kind: DType) -> Any:
     return np.asarray(int(number)).astype(_kind(kind)) if whole else number
 
 
+def _numbers(data: Any) -> Any:
+    """The array of a number, or of a list of numbers of one class; None for anything else."""
+    kind = data.__class__
+    if kind is list:
+        kind = data[0].__class__ if data else None
+        for v in data:
+            if v.__class__ is not kind:
+                return None
+    if kind is float:
+        return np.array(data, types.get_default_dtype().numpy)
+    try:
+        return np.array(data, np.int64) if kind is int else None
+    except OverflowError:
+        return None
+
+
 @creating
 def tensor(
     data: Any,
@@ -162,6 +179,16 @@ def tensor(
     >>> tensor([[1, 2], [3, 4]]).dtype, tensor(1.5).dtype, tensor([True, 2]).dtype
     (torch.int64, torch.float32, torch.int64)
     """
+    if (
+        (data.__class__ is float or data.__class__ is int or data.__class__ is list)
+        and dtype is device is names is None
+        and not requires_grad
+        and state.fast_path is not state.SLOW
+        and state.local.default_device is None
+    ):
+        array = _numbers(data)
+        if array is not None:
+            return wrap(array)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use "
@@ -245,6 +272,14 @@ def from_numpy(ndarray: Array) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     kind = types.from_numpy_dtype(ndarray.dtype)
+    if (
+        ndarray.__class__ is np.ndarray
+        and ndarray.flags.carray  # in rows, aligned, writable
+        and (ndarray.base is None or min(ndarray.strides, default=0) >= 0)
+    ):
+        made = wrap(ndarray.view(), kind)
+        made._storage = Storage(ndarray, ndarray.reshape(-1))
+        return made
     if builtins.any(s < 0 for s in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors "

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
+from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule, Device, DType, Layout
 from toytorch.ops.creation.create import _kind as kind_of
 from toytorch.ops.creation.create import finish, put_out
@@ -37,6 +38,9 @@ def _steps_between(start: float, end: float, step: float) -> int:
     return count
 
 
+LEAST = -1 << 62  # below which, and above its opposite, integers may not fit
+
+
 @public("arange", tensor_first=False)
 @creating
 def arange(
@@ -56,7 +60,21 @@ def arange(
     >>> arange(3), arange(1, 2, 0.5)
     (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
     """
-    if end is None:
+    if (
+        start.__class__ is int
+        and step.__class__ is int
+        and step == 1
+        and (end is None or end.__class__ is int)
+        and out is dtype is layout is device is None
+        and not requires_grad
+        and state.fast_path is not state.SLOW
+        and state.local.default_device is None
+    ):
+        if end is None:
+            start, end = 0, start
+        if LEAST < start <= end < -LEAST:
+            return wrap(np.arange(start, end), types.int64)
+    elif end is None:
         start, end = 0, start
     if end is None:
         raise TypeError('arange() missing 1 required positional arguments: "end"')

@@ -13,6 +13,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
+from toytorch.core import write
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import made_view, quick, view_of
 from toytorch.facts import dtype as types
@@ -234,8 +235,49 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     return picked
 
 
+def quick_write(x: Tensor, index: Any, value: Any) -> bool:
+    """x[index] = value where that is one assignment of NumPy's; False, and nothing is done, for
+    what takes more, or is refused."""
+    a, kind, c = x._array, x.dtype, value.__class__
+    if not write.quick(x):
+        return False
+    if c is float or c is int:
+        if not (-1e38 < value < 1e38 if kind.plain else kind is types.int64 and c is int):
+            return False
+    elif c is not Tensor or value.dtype is not kind or value._array.__class__ is not np.ndarray:
+        return False
+    elif state.fast_path is None and value._requires_grad:
+        return False
+    if index.__class__ is tuple:
+        for part in index:
+            if not plain_part(part):
+                return False
+    elif index.__class__ is Tensor:
+        mask = index._array
+        if c is Tensor or index.dtype is not types.bool or mask.shape != a.shape:
+            return False
+        index = mask
+    elif not plain_part(index):
+        return False
+    try:
+        if c is Tensor:
+            given = value._array
+            part = a[(*index, ...) if index.__class__ is tuple else (index, ...)]
+            if given.shape != part.shape and given.ndim:
+                return False
+            part[...] = given
+        else:
+            a[index] = value
+    except (IndexError, OverflowError):
+        return False
+    writing.bump(x)
+    return True
+
+
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, with the value cast and broadcast."""
+    if quick_write(x, index, value):
+        return
     parts = [as_index(p) for p in as_tuple(index)]
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write

@@ -69,9 +69,7 @@ def _pdist_gradient(g: Tensor, self: Tensor, p: float, result: Tensor) -> Any:
     if p == 2:
         w = squared.function(norms.share_or_zero.function(g, result), n)
         return norms.by_weights(w, self, self)
-    return norms.row_shares(
-        squared.function(g, n), self, self, p, squared.function(result, n)
-    )
+    return norms.row_shares(squared.function(g, n), self, self, p, squared.function(result, n))
 
 
 pdist = general(

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import inplace as writing
+from toytorch.core import write
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import public
+from toytorch.ops.define import public, takes_words
 from toytorch.ops.shaping import strided, view
 from toytorch.ops.shaping.reshape import swapaxes
 
@@ -82,3 +83,29 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
         at = start + self.stride(0) * (columns + 1)
         strided.as_strided.function(self, (more,), (step,), at).fill_(fill_value)
     return self
+
+
+_zero, _fill = Tensor.zero_, Tensor.fill_
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Every element set to 0."""
+    if not write.quick(self):
+        return _zero(self)
+    self._array.fill(0)
+    writing.bump(self)
+    return self
+
+
+@takes_words()
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Every element set to a value."""
+    plain = value.__class__ is float or value.__class__ is int
+    if not (plain and self.dtype.plain and -1e38 < value < 1e38 and write.quick(self)):
+        return _fill(self, value)
+    self._array.fill(value)
+    writing.bump(self)
+    return self
+
+
+Tensor.zero_, Tensor.fill_ = zero_, fill_  # type: ignore[attr-defined]  # ops attach methods
