@@ -260,9 +260,104 @@ GENERAL_GRAPH = """\
                 result._grad_edge = None"""
 
 
+SEVERAL = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args},), more)[0]{out})
+{checks}    mode_ = state.fast_path
+    if {no_out}(mode_ is None or mode_ == get_ident()):
+        try:
+{arrays}
+            if {tests}:
+                made = kernel({passed})
+                return {result}
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            pass  # the general path says what is wrong
+    return call(op, ({args},){out})
+"""
+LISTED = """\
+            arrays = []
+            if {first}.__class__ is not list and {first}.__class__ is not tuple:
+                return call(op, ({args},){out})
+            for t in {first}:
+                a = t._array
+                if (a.__class__ is not ndarray or t.dtype is not {first}[0].dtype
+                        or (t._requires_grad and mode_ is None)):
+                    return call(op, ({args},){out})
+                arrays.append(a)"""
+OTHER = """\
+            a{i} = {name}
+            if a{i}.__class__ is float or a{i}.__class__ is int:
+                a{i} = a0.dtype.type(a{i})
+            elif a{i} is not None:
+                if {name}.dtype is not {first}.dtype or ({name}._requires_grad and mode_ is None):
+                    return call(op, ({args},){out})
+                a{i} = a{i}._array"""
+
+
+def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
+    """The source of a fast path, where nobody wants a gradient, for an op that has none with one: of
+    several results, of a list of tensors, or a pointwise one with more than two operands."""
+    args = op.schema.args
+    out = ", out" if op.has_out else ""
+    first, values = passed[0], list(passed)
+    words = {"first": first, "args": ", ".join(passed), "out": out}
+    if op.kernel is None or any("(" in p for p in passed) or op.random:
+        return None
+    tests = [f"a0.__class__ is ndarray and not (mode_ is None and {first}._requires_grad)"]
+    lines = [f"            a0 = {first}._array"]
+    values[0] = "a0"
+    several = op.many and op.schema.returns == ("Tensor",) * op.count
+    if op.kind in ("general", "reduction") and args[0].is_tensor_list and len(op.tensor_at) == 1:
+        if op.many or op.promotion != "default":
+            return None
+        lines = [LISTED.format(**words)]
+        tests, values[0] = ["arrays"], "arrays"
+    elif op.kind in ("general", "reduction") and several and op.tensor_at == (0,):
+        tests.append(f"{first}.dtype.itemsize != 2")
+    elif op.kind == "pointwise" and not op.many and op.schema.returns == ("Tensor",):
+        plain = op.promotion in ("default", "float")
+        if not plain and op.promotion != "none":
+            return None
+        if plain:
+            tests.append(f"{first}.dtype.plain")
+        for i in op.tensor_at[1:]:
+            if args[i].is_tensor_list:
+                return None
+            name = passed[i]
+            if plain:
+                lines.append(OTHER.format(i=i, name=name, **words))
+                tests.append(f"(a{i} is None or a{i}.__class__ is ndarray or "
+                             f"a{i}.__class__ is a0.dtype.type)")  # fmt: skip
+            else:
+                lines.append(f"            a{i} = {name}._array")
+                tests.append(f"a{i}.__class__ is ndarray and {name}.dtype is {passed[op.tensor_at[1]]}"
+                             f".dtype and not (mode_ is None and {name}._requires_grad)")  # fmt: skip
+            values[i] = f"a{i}"
+        if op.checks is not None:
+            tests.append(f"checked({first}.dtype, ({', '.join(passed)},))")
+    else:
+        return None
+    return SEVERAL.format(
+        name=python_name(op),
+        params=", ".join(params),
+        args=words["args"],
+        out=out,
+        checks=checks,
+        no_out="out is None and " if op.has_out else "",
+        arrays="\n".join(lines),
+        tests=" and ".join(tests),
+        passed=", ".join(values),
+        result="[wrap_result(c) for c in made]" if op.many else "wrap_result(made)",
+    )
+
+
 def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
     """The source of a fast path for an op with a fixed number of tensors and one result."""
     if op.kind not in ("general", "reduction") or op.many or op.lists or op.kernel is None:
+        return None
+    numbers = {a.name for a in op.schema.args if a.is_tensor and a.takes_number}
+    if numbers & set(op.keeps):
         return None
     arrays, tests, values, wants, edges = [], [], [], [], []
     for i, (a, name) in enumerate(zip(op.schema.args, passed)):
@@ -272,6 +367,20 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
             values.append(name)
             continue
         optional = a.is_optional
+        if a.takes_number:  # which goes to the kernel as it is
+            number = f"{name}.__class__ is float or {name}.__class__ is int"
+            arrays.append(f"a{i} = {name} if {number} else {name}._array")
+            tests.append(
+                f"({number} or (a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2))"
+            )
+            values.append(f"a{i}")
+            has = f"a{i} is not {name} and {name}._requires_grad"
+            if a.name in op.derivatives:
+                wants.append(f"({has})")
+                edges.append(f"({name}._grad_edge or {name} if {has} else None)")
+            else:
+                edges.append("None")
+            continue
         guard = f"None if {name} is None else " if optional else ""
         arrays.append(f"a{i} = {guard}{name}._array")
         test = f"(a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2)"
@@ -512,9 +621,22 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "bound": arguments.bound,
         "missing": arguments.missing,
         "view_of": views.view_of,
+        "wrap_result": compute.wrap_result,
+        "checked": checker(op),
         "record": record.record,
         "REQUIRED": REQUIRED,
     }
+
+
+def checker(op: Op) -> Any:
+    """Asks a record's `checks`, and says yes where they do not raise."""
+    checks = op.checks
+
+    def checked(kind: types.dtype, args: tuple[Any, ...]) -> bool:
+        checks(kind, args)
+        return True
+
+    return checked
 
 
 def as_array(made: Any) -> Any:

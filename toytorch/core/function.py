@@ -70,6 +70,7 @@ def general(op: Op, names: dict[str, Any]) -> str:
         params += ["out=None"] if star else ["*", "out=None"]
     params.append("**more")
     source = fast_path.make_general(op, params, passed, "".join(checks))
+    source = source or fast_path.make_several(op, params, passed, "".join(checks))
     return source or plain(op, params, passed, "".join(checks))
 
 

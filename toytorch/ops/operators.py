@@ -13,6 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Scalar
 from toytorch.ops.creation.from_data import from_numpy
 from toytorch.ops.elementwise import arithmetic, compare
+from toytorch.ops.linalg.matmul import mm
 from toytorch.ops.linalg.matmul_calls import matmul_
 from toytorch.ops.shaping import rearrange
 from toytorch.ops.shaping.reshape import unbind
@@ -60,6 +61,8 @@ def _in_place(name: str, op: Op) -> Any:
 
 
 def _matmul(self: Tensor, other: object) -> Any:
+    if other.__class__ is Tensor and self._array.ndim == 2 == other._array.ndim:
+        return mm.function(self, other)
     return matmul_(self, other) if isinstance(other, Tensor) else NotImplemented
 
 

@@ -143,6 +143,12 @@ def where(
     """
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
+    if (
+        condition.__class__ is input.__class__ is other.__class__ is Tensor
+        and condition.dtype is types.bool
+        and input.dtype is other.dtype
+    ):
+        return by_index.where.function(condition, input, other, out=out)
     if not isinstance(condition, Tensor):
         raise TypeError(
             "where(): argument 'condition' (position 1) must be Tensor, not "

@@ -278,14 +278,18 @@ def places(
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     n = a.shape[d] if a.ndim else 1
     if i.size:
-        for k in range(a.ndim):
+        for k in range(a.ndim) if i.shape != a.shape else ():
             if k != d and i.shape[k] > a.shape[k]:
                 raise RuntimeError(
                     f"Size does not match at dimension {k} expected index {list(i.shape)} to be "
                     f"no larger than self {list(a.shape)} apart from dimension {d}"
                 )
-        if int(i.min()) < 0 or int(i.max()) >= n:
-            bad = int(i.min()) if int(i.min()) < 0 else int(i.max())
+        if xp is np:
+            low, high = int(np.minimum.reduce(i, None)), int(np.maximum.reduce(i, None))
+        else:
+            low, high = int(i.min()), int(i.max())
+        if low < 0 or high >= n:
+            bad = low if low < 0 else high
             raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
     if (
         source is not None

@@ -160,7 +160,7 @@ def by_mask(x: Tensor, mask: Tensor) -> Tensor | None:
     if (
         a.__class__ is m.__class__ is np.ndarray
         and a.shape == m.shape
-        and (mode is None and not x._requires_grad or mode == get_ident())
+        and ((mode is None and not x._requires_grad) or mode == get_ident())
     ):
         made = attempt(np, "picked", a, m)
         return wrap(a[m] if made is None else made, x.dtype)
@@ -210,6 +210,24 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
 WHOLE = slice(None)
 
 
+def by_places(x: Tensor, index: Tensor) -> Tensor | None:
+    """x[index] for integers, where nobody wants a gradient; None for what takes more, or is
+    refused."""
+    a, i, mode = x._array, index._array, state.fast_path
+    if (
+        a.__class__ is i.__class__ is np.ndarray
+        and a.ndim
+        and i.ndim
+        and a.flags.c_contiguous
+        and ((mode is None and not x._requires_grad) or mode == get_ident())
+    ):
+        try:
+            return wrap(a.take(i, 0), x.dtype)
+        except IndexError:
+            return None
+    return None
+
+
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index]: a view for ints, slices, None and Ellipsis; a copy where tensors index."""
     if quick(x):
@@ -218,6 +236,10 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             return made
     if index.__class__ is Tensor and index.dtype is types.bool:
         made = by_mask(x, index)
+        if made is not None:
+            return made
+    elif index.__class__ is Tensor and index.dtype is types.int64:
+        made = by_places(x, index)
         if made is not None:
             return made
     if index.__class__ is int:
@@ -244,9 +266,12 @@ def quick_write(x: Tensor, index: Any, value: Any) -> bool:
     if c is float or c is int:
         if not (-1e38 < value < 1e38 if kind.plain else kind is types.int64 and c is int):
             return False
-    elif c is not Tensor or value.dtype is not kind or value._array.__class__ is not np.ndarray:
-        return False
-    elif state.fast_path is None and value._requires_grad:
+    elif (
+        c is not Tensor
+        or value.dtype is not kind
+        or value._array.__class__ is not np.ndarray
+        or (state.fast_path is None and value._requires_grad)
+    ):
         return False
     if index.__class__ is tuple:
         for part in index:

@@ -58,6 +58,11 @@ def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     y = attempt(xp, "softmax", a, dim) if dtype is None else None
     if y is not None:
         return y
+    if xp is np and dtype is None and a.ndim and a.size and a.dtype.char in "fd":
+        e = a - np.maximum.reduce(a, dim, keepdims=True)
+        np.exp(e, e)
+        e /= np.add.reduce(e, dim, keepdims=True)
+        return e
     z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "softmax")
     if not z.size:
         return z
@@ -72,7 +77,8 @@ def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> An
         y = attempt(xp, "log_softmax", a, dim)
         if y is not None:
             return y
-        z = a - a.max(axis=dim, keepdims=True)
+        top = np.maximum.reduce(a, dim, keepdims=True) if xp is np else a.max(dim, keepdims=True)
+        z = a - top
         z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
         return z
     wrap_dim(dim, a.ndim)
@@ -162,7 +168,10 @@ def _vector_norm(
 ) -> Any:
     a = a if dtype is None else a.astype(dtype.numpy)
     _need_float("linalg.vector_norm", a)
-    over, size = axes(dim, a.ndim), xp.abs(a)
+    over = axes(dim, a.ndim)
+    if ord == 2 and a.dtype.kind != "c":
+        return xp.sqrt(xp.add.reduce(a * a, axis=over, keepdims=keepdim))
+    size = xp.abs(a)
     if ord == 2:
         return xp.sqrt(xp.sum(size * size, axis=over, keepdims=keepdim))
     if ord == 1:

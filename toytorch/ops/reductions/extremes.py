@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 from toytorch.ops.reductions.reduce import axes, kept
 
+MANY = 4096  # elements, up to which what counts is the number of NumPy's functions
+
 
 def _refuse_empty(name: str, a: Array, dim: Sequence[int] | int | None) -> None:
     over = axes(dim, a.ndim)
@@ -69,7 +71,11 @@ amin = reduction(
 
 
 def _all_extreme(name: str) -> Any:
+    ufunc = np.maximum if name == "amax" else np.minimum
+
     def kernel(xp: ArrayModule, a: Array) -> Any:
+        if xp is np and a.size and a.dtype.kind in "fiub":
+            return ufunc.reduce(a, None)
         _refuse_empty(name[1:], a, None)
         return getattr(xp, name)(a)
 
@@ -153,6 +159,9 @@ def _with_indices(name: str) -> Any:
                 raise RuntimeError(f"{name}(): does not support complex input")
             return a.copy(), xp.zeros((), np.int64)
         _refuse_empty(name, a, dim)
+        if xp is np and a.ndim == 2 and d == 1 and not keepdim and a.size < MANY:
+            index = a.argmax(1) if name == "max" else a.argmin(1)
+            return a[np.arange(len(a)), index], index
         index = xp.expand_dims(first_nan_or(name, xp, a, d), d)
         values = xp.take_along_axis(a, index, d)
         if not keepdim:
@@ -237,6 +246,8 @@ argmin = reduction(
 
 def _any_all(name: str) -> Any:
     def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
+        if xp is np and dim is None and not keepdim and a.dtype == np.bool_:
+            return (np.logical_or if name == "any" else np.logical_and).reduce(a, None)
         over = (
             tuple(range(a.ndim))
             if dim is None

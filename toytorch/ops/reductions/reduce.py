@@ -27,6 +27,8 @@ def axes(dim: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
     """The dimensions to take together: all of them for None or an empty list."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
+    if dim.__class__ is int and 0 <= dim < ndim:
+        return (dim,)
     found = wrap_dims(dim, ndim) if isinstance(dim, int) else wrap_dims(tuple(dim), ndim)
     return () if ndim == 0 else found
 
@@ -167,12 +169,14 @@ def _mean(
             "mean(): could not infer output dtype. Input dtype must be either a "
             f"floating point or complex dtype. Got: {from_numpy_dtype(kind).legacy}"
         )
-    over = axes(dim, a.ndim)
-    count = math.prod(a.shape[d] for d in over)
     made = _large(xp, a, dim, keepdim, kind, True) if a.size >= SMALLEST else None
     if made is not None:
         return made
-    made = xp.sum(a, axis=over, keepdims=keepdim, dtype=kind)
+    over = axes(dim, a.ndim)
+    count = a.size if len(over) == a.ndim else math.prod([a.shape[d] for d in over])
+    made = xp.add.reduce(a, axis=over, keepdims=keepdim, dtype=kind)
+    if kind.char in "fd" and count:
+        return made / kind.type(count)
     return made / xp.asarray(count).astype(made.dtype)
 
 
@@ -240,10 +244,11 @@ def _var(
 ) -> Any:
     _need_float("std and var", a)
     over = axes(dim, a.ndim)
-    count = math.prod(a.shape[d] for d in over)
-    centre = a - (xp.sum(a, axis=over, keepdims=True) / a.dtype.type(count) if count else xp.nan)
+    count = a.size if len(over) == a.ndim else math.prod([a.shape[d] for d in over])
+    mean = xp.add.reduce(a, axis=over, keepdims=True) / a.dtype.type(count) if count else xp.nan
+    centre = a - mean
     squares = xp.abs(centre) ** 2 if a.dtype.kind == "c" else centre * centre
-    total = xp.sum(squares, axis=over, keepdims=keepdim)
+    total = xp.add.reduce(squares, axis=over, keepdims=keepdim)
     degrees = max(count - correction, 0)
     return total / total.dtype.type(degrees)
 

@@ -22,11 +22,26 @@ def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = 
     """Indices that sort along a dimension; NaN counts as the largest."""
     if a.dtype.kind == "V":  # bfloat16, which CuPy does not sort
         a = a.astype(np.float32)
+    if xp is np:
+        if not descending:
+            return a.argsort(dim, "stable")
+        turned = (slice(None),) * dim + (slice(None, None, -1),)
+        return a.shape[dim] - 1 - a[turned].argsort(dim, "stable")[turned]
     if not descending:
         return xp.argsort(a, axis=dim, kind="stable")
     flipped = xp.flip(a, dim)  # sorting the reversed array keeps equal elements in order
     index = xp.flip(xp.argsort(flipped, axis=dim, kind="stable"), dim)
     return a.shape[dim] - 1 - index
+
+
+def taken(xp: ArrayModule, a: Array, index: Array, dim: int) -> Any:
+    """`take_along_axis`, whose preparations take longer than small arrays."""
+    if xp is np and a.ndim == 1:
+        return a[index]
+    if xp is np and a.ndim == 2:
+        rows = np.arange(len(a))[:, None]
+        return a[rows, index] if dim == 1 else a[index, np.arange(a.shape[1])]
+    return xp.take_along_axis(a, index, dim)
 
 
 def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -> Any:
@@ -36,7 +51,7 @@ def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     index = order(xp, a, d, descending)
-    return xp.take_along_axis(a, index, d), index.astype(np.int64)
+    return taken(xp, a, index, d), index.astype(np.int64, copy=False)
 
 
 def _back(gs: Any, self_shape: tuple[int, ...], dim: int, result1: Any) -> Any:
@@ -68,7 +83,7 @@ def _topk(xp: ArrayModule, a: Array, k: int, dim: int, largest: bool, sorted: bo
     if made is not None:
         return made
     index = order(xp, a, d, largest)[(slice(None),) * d + (slice(k),)]
-    return xp.take_along_axis(a, index, d), index.astype(np.int64)
+    return taken(xp, a, index, d), index.astype(np.int64)
 
 
 topk = general(
