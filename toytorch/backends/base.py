@@ -268,6 +268,14 @@ def reduceat(xp: ArrayModule, name: str, rows: Array, starts: Array) -> Any:
     return getattr(xp, name).reduceat(rows, starts, 0) if made is None else made
 
 
+@functools.lru_cache(256)
+def counting(n: int) -> Any:
+    """The numbers 0 … n - 1, which nobody may write to."""
+    made = np.arange(n)
+    made.flags.writeable = False
+    return made
+
+
 def solve(xp: ArrayModule, a: Array, b: Array) -> Any:
     """`linalg.solve`: X of AX = B for batches of matrices that broadcast."""
     made = attempt(xp, "solve", a, b)

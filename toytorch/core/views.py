@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 from weakref import ref
 
@@ -93,6 +94,49 @@ def view_of(source: Tensor, array: Array) -> Tensor:
             views[:] = [v for v in views if v() is not None]
         views.append(ref(view))
     return view
+
+
+@functools.lru_cache(64)
+def one_of_many(name: str, count: int) -> list[str]:
+    """What to say of writes to each of several views that an op makes."""
+    return [MANY_VIEWS % (i, name) for i in range(count)]
+
+
+def several_views(op: Op, source: Tensor, arrays: list[Array]) -> list[Tensor]:
+    """The views of a tensor that is `quick` and wants no gradient, by an op that makes several."""
+    kind, storage = source.dtype, source._storage or source._memory()
+    owner = source._base
+    if owner is None:
+        owner = source
+    views = owner._views
+    if views is None:
+        views = owner._views = []
+    before, count = len(views), len(arrays)
+    if before > 16 and before.bit_length() != (before + count).bit_length():
+        views[:] = [v for v in views if v() is not None]
+    whys, guarded = None, storage.guarded_views
+    if kind.rank > 1:
+        whys = one_of_many(op.node_name, count)
+        if guarded is None:
+            guarded = storage.guarded_views = []
+        elif len(guarded) > 16:
+            guarded[:] = [v for v in guarded if v() is not None]
+    made = []
+    for i, array in enumerate(arrays):
+        view: Tensor = new(Tensor)
+        view._array = array
+        view.dtype = kind
+        view._requires_grad = False
+        view._grad_edge = None
+        view._storage = storage
+        view._base = owner
+        seen = ref(view)
+        views.append(seen)
+        if whys is not None:
+            view._no_grad_view = whys[i]
+            guarded.append(seen)
+        made.append(view)
+    return made
 
 
 def quick(source: Tensor) -> bool:

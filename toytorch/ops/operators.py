@@ -10,6 +10,7 @@ import numpy as np
 from toytorch.core.compute import NUMBERS, fits
 from toytorch.core.function import make_operator
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import quick, several_views
 from toytorch.facts.hints import Scalar
 from toytorch.ops.creation.from_data import from_numpy
 from toytorch.ops.elementwise import arithmetic, compare
@@ -17,6 +18,7 @@ from toytorch.ops.linalg.matmul import mm
 from toytorch.ops.linalg.matmul_calls import matmul_
 from toytorch.ops.shaping import rearrange
 from toytorch.ops.shaping.reshape import unbind
+from toytorch.ops.shaping.several import unbind as unbind_op
 
 if TYPE_CHECKING:
     from toytorch.core.op import Op
@@ -100,6 +102,10 @@ def _contains(self: Tensor, value: Any) -> builtins.bool:
 def _iterate(self: Tensor) -> Any:
     if self._array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
+    if quick(self) and not self._requires_grad:
+        array = self._array
+        parts = [array[i, ...] for i in range(len(array))]
+        return iter(several_views(unbind_op, self, parts))
     return iter(unbind(self, 0))
 
 

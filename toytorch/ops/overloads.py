@@ -77,6 +77,8 @@ def max(
     >>> max(torch.tensor([3., 5.]), 0).indices
     tensor(1)
     """
+    if dim is other is out is None:
+        return extremes.max_all.function(input)
     if other is not None or isinstance(dim, Tensor):
         return limits.maximum.function(input, dim if other is None else other, out=out)
     if dim is None:
@@ -94,6 +96,8 @@ def min(
     out: Tensor | None = None,
 ) -> Any:
     """The smallest element; with a dimension (values, indices); with a tensor `minimum`."""
+    if dim is other is out is None:
+        return extremes.min_all.function(input)
     if other is not None or isinstance(dim, Tensor):
         return limits.minimum.function(input, dim if other is None else other, out=out)
     if dim is None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
-from toytorch.nn.functional.activation import log_softmax
 from toytorch.nn.functional.lookup import linear
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops.nn.loss import nll
+from toytorch.ops.reductions import exponentials
 
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
@@ -48,9 +48,9 @@ def cross_entropy(
     reduction = legacy_reduction(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    axis = 0 if input.ndim == 1 else 1
-    logs = log_softmax(input, axis)
-    if tuple(target.shape) == tuple(input.shape):
+    axis = 0 if input._array.ndim == 1 else 1
+    logs = exponentials.log_softmax.function(input, axis, None)
+    if target._array.shape == input._array.shape:
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _soft_targets(logs, target, weight, reduction, label_smoothing, axis)

@@ -132,7 +132,13 @@ def plain_fill(fill: str, size: tuple[Any, ...], dtype: DType | None) -> Tensor 
     return wrap(settled(array, fill) if fill == "empty" else array, dtype)
 
 
-FILLS = {"zeros": np.zeros, "ones": np.ones, "empty": np.empty}
+def _ones(shape: Sequence[int], kind: np.dtype[Any]) -> Any:
+    made = np.empty(shape, kind)
+    made.fill(1)
+    return made
+
+
+FILLS = {"zeros": np.zeros, "ones": _ones, "empty": np.empty}
 
 
 def _filled(name: str, fill: str, doc: str) -> Any:

@@ -271,11 +271,13 @@ def from_numpy(ndarray: Array) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    kind = types.from_numpy_dtype(ndarray.dtype)
+    kind = types.FROM_NUMPY.get(ndarray.dtype) or types.from_numpy_dtype(ndarray.dtype)
+    if ndarray.__class__ is np.ndarray and ndarray.base is None and ndarray.flags.carray:
+        return wrap(ndarray.view(), kind)  # all of its memory, in rows, aligned, writable
     if (
         ndarray.__class__ is np.ndarray
         and ndarray.flags.carray  # in rows, aligned, writable
-        and (ndarray.base is None or min(ndarray.strides, default=0) >= 0)
+        and min(ndarray.strides, default=0) >= 0
     ):
         made = wrap(ndarray.view(), kind)
         made._storage = Storage(ndarray, ndarray.reshape(-1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.base import attempt, counting
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import copy_order, wrap_dim
@@ -314,10 +314,18 @@ def places(
 
 def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) -> Any:
     d = dim + a.ndim if dim < 0 else dim
-    if 0 <= d < a.ndim:
+    if 0 <= d < a.ndim and i.size >= MANY:
         made = attempt(xp, "gather", a, d, i)
         if made is not None:
             return made
+    if xp is np and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:
+        other = 1 - d
+        if d in (0, 1) and i.shape[other] == a.shape[other] and np.minimum.reduce(i, None) >= 0:
+            along = counting(a.shape[other])
+            try:
+                return a[along[:, None], i] if d else a[i, along]
+            except IndexError:
+                pass  # which is said in PyTorch's words below
     flat = places("gather", xp, a, dim, i, called="input")
     if not i.size:
         return xp.empty(i.shape, a.dtype)

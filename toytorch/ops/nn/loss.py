@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.base import attempt, counting
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
@@ -80,6 +80,11 @@ def _nll(
         mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
             return -mean
+    few = 0 < target.size < 4096 and target.ndim == 1 and xp is np and logs.ndim == 2
+    if few and weight is None and reduction == "mean" and ignore < 0:
+        n = target.size
+        if np.minimum.reduce(target, None) >= 0 and np.maximum.reduce(target, None) < classes:
+            return -(np.add.reduce(logs[counting(n), target], None) / logs.dtype.type(n))
     if (
         logs.ndim == 2
         and weight is None
@@ -179,13 +184,14 @@ def nll(
         input, target = input.unsqueeze(0), target.reshape(1)
     if input.ndim < 2:
         raise ValueError(f"Expected 2 or more dimensions (got {input.ndim})")
-    expected = (input.shape[0], *input.shape[2:])
-    if input.shape[0] != target.shape[0]:
+    given, wanted = input._array.shape, target._array.shape
+    expected = (given[0], *given[2:])
+    if given[0] != wanted[0]:
         raise ValueError(
             f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
             f"({target.shape[0]})."
         )
-    if tuple(target.shape) != expected:
+    if wanted != expected:
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
     if weight is not None:
         if weight.dtype is not input.dtype:

@@ -221,6 +221,8 @@ def _arg(name: str) -> Any:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         if a.ndim == 0:
             return xp.zeros((), np.int64)
+        if xp is np and not keepdim:
+            return a.argmax(dim) if name == "argmax" else a.argmin(dim)
         return xp.asarray(getattr(xp, name)(a, axis=dim, keepdims=keepdim), dtype=np.int64)
 
     return kernel

@@ -88,6 +88,8 @@ def _sum(
         made = attempt(xp, "sum", a)
         if made is not None:
             return made
+    elif dim is None and dtype is None and not keepdim and a.ndim and a.dtype.char in "fd":
+        return xp.add.reduce(a, None)
     kind = sum_type(a, dtype)
     if a.size >= SMALLEST:
         made = _large(xp, a, dim, keepdim, kind)

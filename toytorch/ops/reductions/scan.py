@@ -33,12 +33,15 @@ def _cumsum_gradient(g: Tensor, dim: int) -> Any:
     return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
 
 
+MANY = 4096  # elements, from which it is worth asking for a kernel
+
+
 def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
     if a.ndim == 0:
         return a.astype(kind)
     if a.dtype.kind == "f" and kind == a.dtype:
-        made = attempt(xp, "running_sum", a, d)
+        made = attempt(xp, "running_sum", a, d) if a.size >= MANY else None
         if made is not None:
             return made
     if xp is np and kind == np.float32:  # PyTorch adds up in float64 on the CPU

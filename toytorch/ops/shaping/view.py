@@ -201,6 +201,8 @@ t = view(
 
 
 def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
+    if dim.__class__ is int and dim == 0 and a.flags.c_contiguous:
+        return a.reshape(1, *a.shape)
     d = wrap_dim(dim, a.ndim + 1)
     if a.flags.c_contiguous or not a.size:
         return a.reshape((*a.shape[:d], 1, *a.shape[d:]))
@@ -222,9 +224,8 @@ unsqueeze = view(
 
 def _squeeze(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None) -> Any:
     if dim is None:
-        dims: Any = range(a.ndim)
-    else:
-        dims = wrap_dims(dim, a.ndim) if not isinstance(dim, int) else (wrap_dim(dim, a.ndim),)
+        return a.squeeze()
+    dims = wrap_dims(dim, a.ndim) if not isinstance(dim, int) else (wrap_dim(dim, a.ndim),)
     return a.squeeze(tuple(d for d in dims if a.ndim and a.shape[d] == 1))
 
 
@@ -248,7 +249,7 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
             f"number of sizes provided ({len(sizes)}) must be greater or equal to "
             f"the number of dimensions in the tensor ({a.ndim})"
         )
-    shape = []
+    shape, strides = [], []
     for i, n in enumerate(sizes):
         old = a.shape[i - lead] if i >= lead else None
         if n == -1:
@@ -266,10 +267,8 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
                 f"{list(sizes)}.  Tensor sizes: {list(a.shape)}"
             )
         shape.append(n)
+        strides.append(a.strides[i - lead] if n == old else 0)
     if a.__class__ is np.ndarray:  # np.broadcast_to would make a read-only array
-        strides = [0] * lead + [
-            s if m == n else 0 for s, m, n in zip(a.strides, a.shape, shape[lead:])
-        ]
         if a.flags.c_contiguous and 0 not in shape:
             return np.ndarray(shape, a.dtype, a, 0, strides)  # three times as fast
         return np.lib.stride_tricks.as_strided(a, shape, strides)
