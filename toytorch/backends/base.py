@@ -250,6 +250,21 @@ def accumulate(xp: ArrayModule, name: str, array: Array, axis: int) -> Any:
     return getattr(xp, name).accumulate(array, axis=axis) if made is None else made
 
 
+FUNCTIONS: dict[np.ufunc, str] = {  # of arrays, that reduce as ufuncs do
+    np.maximum: "amax", np.minimum: "amin", np.logical_or: "any", np.logical_and: "all",
+}  # fmt: skip
+
+
+def reduced(
+    ufunc: np.ufunc, xp: ArrayModule, a: Array, axis: Any = None, keepdims: bool = False
+) -> Any:
+    """`ufunc.reduce`, without what NumPy's functions put around it, which takes as long for a few
+    elements; by the module's function where it is another."""
+    if a.__class__ is np.ndarray:
+        return ufunc.reduce(a, axis, keepdims=keepdims)
+    return getattr(xp, FUNCTIONS[ufunc])(a, axis=axis, keepdims=keepdims)
+
+
 def at(
     xp: ArrayModule,
     name: str,

@@ -78,7 +78,7 @@ def scatter(target: Array, d: int, i: Array, values: Array, adds: bool) -> bool 
     ):
         return None
     blocks, inner = around(target.shape, d)
-    how, n = "add" if adds else "put", target.shape[d]
+    how, n = "plus" if adds else "put", target.shape[d]
     return _run(how, target.dtype, target, i, values, blocks, n, i.shape[d], inner) or None
 
 
@@ -96,7 +96,7 @@ def _run(
     else:
         total = inner if columns else blocks
     places = (v.ctypes.data for v in (a, i, other, bad))
-    name = type_name(kind) if how == "add" else str(kind.itemsize * 8)
+    name = type_name(kind) if how == "plus" else str(kind.itemsize * 8)
     kernel(how, name, inner == 1)(
         total, i.size * COST, blocks, n, count, inner, int(columns), *places
     )
@@ -110,7 +110,7 @@ def type_name(kind: np.dtype[Any]) -> str:
 
 @functools.cache
 def kernel(how: str, kind: str, last: bool) -> Call:
-    """get, put or add, for elements of a type, along the indexed dimension or the inner one."""
+    """get, put or plus, for elements of a type, along the indexed dimension or the inner one."""
     return Call(f"indexed {how} {kind} {last}", lambda name: Indexed(name, how, kind, last))
 
 
@@ -118,12 +118,12 @@ class Indexed(Native):
     """LLVM for `kernel`. By hand: a program's indices are dimensions, these are read."""
 
     def __init__(self, name: str, how: str, kind: str, last: bool) -> None:
-        words = ("blocks", "n", "count", "inner", "columns", "a", "index", "other", "bad")
+        words = ("blocks", "n", "count", "inner", "columns", "a", "places", "other", "bad")
         super().__init__(name, "f", words)
         b, self.how, self.kind = self.b, how, kind
         type = element_type(self, kind)
         self.a, self.other = self.array("a", type), self.array("other", type)
-        self.places, bad = self.array("index", "word"), self.array("bad", "word")
+        self.places, bad = self.array("places", "word"), self.array("bad", "word")
         n, count, inner, columns = (self.word_of[w] for w in ("n", "count", "inner", "columns"))
         self.wrong = self.var(0)
         if last:
@@ -191,7 +191,7 @@ class Indexed(Native):
             return
         target = b.gep(self.a, [place(i)])
         value = self.get(self.other, at)
-        if self.how == "add":
+        if self.how == "plus":
             add = b.fadd if self.kind in FLOATS else b.add
             value = add(b.load(target), value)
         b.store(value, target)
@@ -232,12 +232,12 @@ class Selected(Native):
     """LLVM for `select`."""
 
     def __init__(self, name: str, bits: int, last: bool) -> None:
-        super().__init__(name, "f", ("n", "count", "inner", "a", "index", "made"))
+        super().__init__(name, "f", ("n", "count", "inner", "a", "places", "made"))
         b, type = self.b, element_type(self, str(bits))
         a, made, places = (
             self.array("a", type),
             self.array("made", type),
-            self.array("index", "word"),
+            self.array("places", "word"),
         )
         n, count, inner = (self.word_of[w] for w in ("n", "count", "inner"))
 
@@ -292,11 +292,11 @@ class AddedSlices(Native):
     """LLVM for `add_slices`: threads share blocks or columns, so none meets another at a place."""
 
     def __init__(self, name: str, kind: str) -> None:
-        words = ("blocks", "n", "count", "inner", "columns", "to", "index", "from")
+        words = ("blocks", "n", "count", "inner", "columns", "to", "places", "from")
         super().__init__(name, "f", words)
         b, type = self.b, element_type(self, kind)
         to, source, places = self.array("to", type), self.array("from", type), None
-        places = self.array("index", "word")
+        places = self.array("places", "word")
         n, count, inner = (self.word_of[w] for w in ("n", "count", "inner"))
         by_columns, zero = b.icmp_signed("!=", self.word_of["columns"], self.word(0)), self.word(0)
         k_lo, k_hi = b.select(by_columns, self.lo, zero), b.select(by_columns, self.hi, inner)

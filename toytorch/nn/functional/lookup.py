@@ -32,9 +32,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         low, high = int(np.minimum.reduce(array, None)), int(np.maximum.reduce(array, None))
         count = high + 1 if num_classes == -1 else num_classes
         if low >= 0 and high < count:
-            made = np.zeros((array.size, count), np.int64)
-            made.reshape(-1)[np.arange(0, made.size, count) + array.reshape(-1)] = 1
-            return wrap(made.reshape(*array.shape, count), int64)
+            ones = np.zeros((array.size, count), np.int64)
+            ones.reshape(-1)[np.arange(0, ones.size, count) + array.reshape(-1)] = 1
+            return wrap(ones.reshape(*array.shape, count), int64)
     if tensor.numel() and int(tensor.min()) < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:

@@ -234,7 +234,9 @@ def reshape(
     torch.Size([2, 2])
     """
     if shape is None and shape_ and input.__class__ is Tensor:
-        made = view.quick_view(input, shape_ if shape_[0].__class__ is int else tuple(shape_[0]))
+        first: Any = shape_[0]
+        several = first.__class__ is tuple or first.__class__ is list
+        made = view.quick_view(input, tuple(first) if several and len(shape_) == 1 else shape_)
         if made is not None:
             return made
     given = spread(shape_ if shape is None else (shape,))

@@ -115,6 +115,9 @@ def without_entries(
     )
 
 
+NOTHING = (None,) * 5  # arguments that were not given
+
+
 def plain_fill(fill: str, size: tuple[Any, ...], dtype: DType | None) -> Tensor | None:
     """The tensor for a size of plain ints and a type of torch's; None for what takes more."""
     if len(size) == 1 and size[0].__class__ in (tuple, list, Size):
@@ -138,7 +141,7 @@ def _ones(shape: Sequence[int], kind: np.dtype[Any]) -> Any:
     return made
 
 
-FILLS = {"zeros": np.zeros, "ones": _ones, "empty": np.empty}
+FILLS: dict[str, Callable[..., Any]] = {"zeros": np.zeros, "ones": _ones, "empty": np.empty}
 
 
 def _filled(name: str, fill: str, doc: str) -> Any:
@@ -157,7 +160,7 @@ def _filled(name: str, fill: str, doc: str) -> Any:
         if (
             state.fast_path is not state.SLOW
             and state.local.default_device is None
-            and out is layout is device is names is memory_format is None
+            and (out, layout, device, names, memory_format) == NOTHING
             and not (more or requires_grad)
         ):
             made = plain_fill(fill, size, dtype)
@@ -283,7 +286,7 @@ def _like(name: str, fill: str) -> Any:
         source = input._array
         if (
             source.__class__ is np.ndarray
-            and dtype is layout is device is memory_format is None
+            and (dtype, layout, device, memory_format, None) == NOTHING
             and not requires_grad
             and source.flags.c_contiguous
             and state.fast_path is not state.SLOW

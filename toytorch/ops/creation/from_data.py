@@ -181,7 +181,9 @@ def tensor(
     """
     if (
         (data.__class__ is float or data.__class__ is int or data.__class__ is list)
-        and dtype is device is names is None
+        and dtype is None
+        and device is None
+        and names is None
         and not requires_grad
         and state.fast_path is not state.SLOW
         and state.local.default_device is None

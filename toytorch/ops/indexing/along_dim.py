@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting
+from toytorch.backends.base import attempt, counting, reduced
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import copy_order, wrap_dim
@@ -284,10 +284,7 @@ def places(
                     f"Size does not match at dimension {k} expected index {list(i.shape)} to be "
                     f"no larger than self {list(a.shape)} apart from dimension {d}"
                 )
-        if xp is np:
-            low, high = int(np.minimum.reduce(i, None)), int(np.maximum.reduce(i, None))
-        else:
-            low, high = int(i.min()), int(i.max())
+        low, high = int(reduced(np.minimum, xp, i)), int(reduced(np.maximum, xp, i))
         if low < 0 or high >= n:
             bad = low if low < 0 else high
             raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
@@ -318,7 +315,7 @@ def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) ->
         made = attempt(xp, "gather", a, d, i)
         if made is not None:
             return made
-    if xp is np and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:
+    if a.__class__ is np.ndarray and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:
         other = 1 - d
         if d in (0, 1) and i.shape[other] == a.shape[other] and np.minimum.reduce(i, None) >= 0:
             along = counting(a.shape[other])

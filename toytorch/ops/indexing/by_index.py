@@ -168,8 +168,9 @@ def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) 
             f" with {value.ndim} dimension(s)."
         )
     c = value.__class__
-    plain = xp is np and (c is float or c is int) and a.dtype.char in "fd"
-    if plain and a.shape == mask.shape and (-1e38 < value < 1e38 or abs(value) == np.inf):
+    number: Any = value
+    plain = a.__class__ is np.ndarray and (c is float or c is int) and a.dtype.char in "fd"
+    if plain and a.shape == mask.shape and (-1e38 < number < 1e38 or abs(number) == np.inf):
         filled = np.where(mask, a.dtype.type(value), a)
         return filled if filled.flags.c_contiguous else filled.copy()
     shape = broadcast_pair(a.shape, mask.shape)
@@ -278,7 +279,7 @@ def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
         return xp.zeros((int(bool(a)), 0), np.int64)
     made = base.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
-    if made is None and xp is np:
+    if made is None and a.__class__ is np.ndarray:
         return np.array(a.nonzero(), np.int64).T
     return xp.argwhere(a).astype(np.int64) if made is None else made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting
+from toytorch.backends.base import attempt, reduced
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
@@ -80,21 +80,16 @@ def _nll(
         mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
             return -mean
-    few = 0 < target.size < 4096 and target.ndim == 1 and xp is np and logs.ndim == 2
-    if few and weight is None and reduction == "mean" and ignore < 0:
-        n = target.size
-        if np.minimum.reduce(target, None) >= 0 and np.maximum.reduce(target, None) < classes:
-            return -(np.add.reduce(logs[counting(n), target], None) / logs.dtype.type(n))
     if (
         logs.ndim == 2
         and weight is None
         and reduction == "mean"
         and ignore < 0
         and target.size
-        and target.min() >= 0
-        and target.max() < classes
+        and reduced(np.minimum, xp, target) >= 0
+        and reduced(np.maximum, xp, target) < classes
     ):  # every class known: the usual case
-        return -(logs[xp.arange(target.size), target].sum() / logs.dtype.type(target.size))
+        return -(xp.add.reduce(logs[xp.arange(target.size), target]) / logs.dtype.type(target.size))
     rows = _rows(logs)
     flat = target.reshape(-1)
     known = flat != ignore

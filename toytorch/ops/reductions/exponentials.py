@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.base import attempt, reduced
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
@@ -58,10 +58,9 @@ def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     y = attempt(xp, "softmax", a, dim) if dtype is None else None
     if y is not None:
         return y
-    if xp is np and dtype is None and a.ndim and a.size and a.dtype.char in "fd":
-        e = a - np.maximum.reduce(a, dim, keepdims=True)
-        np.exp(e, e)
-        e /= np.add.reduce(e, dim, keepdims=True)
+    if dtype is None and a.ndim and a.size and a.dtype.char in "fd":
+        e = xp.exp(a - reduced(np.maximum, xp, a, dim, True))
+        e /= xp.add.reduce(e, axis=dim, keepdims=True)
         return e
     z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "softmax")
     if not z.size:
@@ -77,8 +76,7 @@ def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> An
         y = attempt(xp, "log_softmax", a, dim)
         if y is not None:
             return y
-        top = np.maximum.reduce(a, dim, keepdims=True) if xp is np else a.max(dim, keepdims=True)
-        z = a - top
+        z = a - reduced(np.maximum, xp, a, dim, True)
         z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
         return z
     wrap_dim(dim, a.ndim)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends.base import counting, reduced
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
@@ -70,14 +71,11 @@ amin = reduction(
 )
 
 
-def _all_extreme(name: str) -> Any:
-    ufunc = np.maximum if name == "amax" else np.minimum
-
+def _all_extreme(name: str, ufunc: np.ufunc) -> Any:
     def kernel(xp: ArrayModule, a: Array) -> Any:
-        if xp is np and a.size and a.dtype.kind in "fiub":
-            return ufunc.reduce(a, None)
-        _refuse_empty(name[1:], a, None)
-        return getattr(xp, name)(a)
+        if not a.size or a.dtype.kind == "c":
+            _refuse_empty(name, a, None)
+        return reduced(ufunc, xp, a)
 
     return kernel
 
@@ -124,7 +122,7 @@ aminmax = reduction(
 )
 max_all = reduction(
     "max(Tensor self) -> Tensor",
-    _all_extreme("amax"),
+    _all_extreme("max", np.maximum),
     function=False,
     method=False,
     node="MaxBackward1",
@@ -135,7 +133,7 @@ max_all = reduction(
 )
 min_all = reduction(
     "min(Tensor self) -> Tensor",
-    _all_extreme("amin"),
+    _all_extreme("min", np.minimum),
     function=False,
     method=False,
     node="MinBackward1",
@@ -159,9 +157,9 @@ def _with_indices(name: str) -> Any:
                 raise RuntimeError(f"{name}(): does not support complex input")
             return a.copy(), xp.zeros((), np.int64)
         _refuse_empty(name, a, dim)
-        if xp is np and a.ndim == 2 and d == 1 and not keepdim and a.size < MANY:
-            index = a.argmax(1) if name == "max" else a.argmin(1)
-            return a[np.arange(len(a)), index], index
+        if a.__class__ is np.ndarray and a.ndim == 2 and d == 1 and not keepdim and a.size < MANY:
+            index = first_nan_or(name, xp, a, 1)
+            return a[counting(len(a)), index], index
         index = xp.expand_dims(first_nan_or(name, xp, a, d), d)
         values = xp.take_along_axis(a, index, d)
         if not keepdim:
@@ -221,8 +219,8 @@ def _arg(name: str) -> Any:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         if a.ndim == 0:
             return xp.zeros((), np.int64)
-        if xp is np and not keepdim:
-            return a.argmax(dim) if name == "argmax" else a.argmin(dim)
+        if a.__class__ is np.ndarray and not keepdim:
+            return getattr(a, name)(dim)
         return xp.asarray(getattr(xp, name)(a, axis=dim, keepdims=keepdim), dtype=np.int64)
 
     return kernel
@@ -246,10 +244,10 @@ argmin = reduction(
 )
 
 
-def _any_all(name: str) -> Any:
+def _any_all(name: str, ufunc: np.ufunc) -> Any:
     def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
-        if xp is np and dim is None and not keepdim and a.dtype == np.bool_:
-            return (np.logical_or if name == "any" else np.logical_and).reduce(a, None)
+        if dim is None and not keepdim and a.dtype == np.bool_:
+            return reduced(ufunc, xp, a)
         over = (
             tuple(range(a.ndim))
             if dim is None
@@ -263,14 +261,14 @@ def _any_all(name: str) -> Any:
 
 all = reduction(
     "all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-    _any_all("all"),
+    _any_all("all", np.logical_and),
     upcast=False,
     doc="Whether all elements are non-zero.",
     out_type="truth",
 )
 any = reduction(
     "any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-    _any_all("any"),
+    _any_all("any", np.logical_or),
     upcast=False,
     doc="Whether some element is non-zero.",
     out_type="truth",

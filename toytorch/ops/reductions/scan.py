@@ -44,7 +44,7 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
         made = attempt(xp, "running_sum", a, d) if a.size >= MANY else None
         if made is not None:
             return made
-    if xp is np and kind == np.float32:  # PyTorch adds up in float64 on the CPU
+    if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch adds up in float64 on the CPU
         return np.add.accumulate(a, d, np.float64).astype(kind)
     return xp.cumsum(a, axis=d, dtype=kind)
 

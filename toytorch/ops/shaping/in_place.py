@@ -11,7 +11,7 @@ from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import public, takes_words
-from toytorch.ops.shaping import strided, view
+from toytorch.ops.shaping import rearrange, strided, view
 from toytorch.ops.shaping.reshape import swapaxes
 
 
@@ -85,13 +85,13 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
     return self
 
 
-_zero, _fill = Tensor.zero_, Tensor.fill_
+_zero, _fill = rearrange.zero, rearrange.fill
 
 
 def zero_(self: Tensor) -> Tensor:
     """Every element set to 0."""
     if not write.quick(self):
-        return _zero(self)
+        return write.inplace(_zero, (self,))
     self._array.fill(0)
     writing.bump(self)
     return self
@@ -102,7 +102,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """Every element set to a value."""
     plain = value.__class__ is float or value.__class__ is int
     if not (plain and self.dtype.plain and -1e38 < value < 1e38 and write.quick(self)):
-        return _fill(self, value)
+        return write.inplace(_fill, (self, value))
     self._array.fill(value)
     writing.bump(self)
     return self

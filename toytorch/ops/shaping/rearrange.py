@@ -39,10 +39,10 @@ def alike(arrays: Sequence[Array]) -> bool:
 
 
 def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
-    if xp is np and tensors.__class__ in (list, tuple) and tensors:
+    if tensors.__class__ in (list, tuple) and tensors:
         first = tensors[0]
         if first.ndim and -first.ndim <= dim < first.ndim and alike(tensors):
-            return np.concatenate(tensors, dim)
+            return xp.concatenate(tensors, dim)
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(
             "cat(): argument 'tensors' (position 1) must be tuple of Tensors, not "
@@ -104,13 +104,13 @@ cat = general(
 def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    if xp is np and alike(tensors):
+    if alike(tensors):
         shape = tensors[0].shape
         d = wrap_dim(dim, len(shape) + 1)
         if d == 0 and shape:
-            return np.concatenate(tensors).reshape(len(tensors), *shape)
+            return xp.concatenate(tensors).reshape(len(tensors), *shape)
         wide = (*shape[:d], 1, *shape[d:])
-        return np.concatenate([a.reshape(wide) for a in tensors], d)
+        return xp.concatenate([a.reshape(wide) for a in tensors], d)
     for i, a in enumerate(tensors):
         if a.shape != tensors[0].shape:
             raise RuntimeError(
