@@ -75,3 +75,45 @@ def test_distributed(n: int, drop: bool) -> None:
     sampler.set_epoch(1)
     assert before != list(sampler)
     assert isinstance(same(lambda d, m: d.DistributedSampler(range(3), 2, 2))[0], type)
+
+
+# -- a batch of a TensorDataset is one take ---------------------------------------------------------
+
+
+def _taken(m: Any, wrap: bool) -> Any:
+    """What an epoch gives, and what comes of indices that a sampler should not give."""
+    data = m.utils.data
+    x = m.arange(60, dtype=m.float32).reshape(20, 3)
+    rows = data.TensorDataset(x, m.arange(20) % 7, m.arange(20) > 9)
+    rows = data.Subset(rows, [5, 3, -1, 19, 0, 7, 7]) if wrap else rows
+    found: list[Any] = []
+    for index in ([0, 2, 1], [-1, 0], [3], [6, 6, 6, 2], [40], [-41], [True, False], []):
+        loader = data.DataLoader(rows, batch_sampler=[index])
+        try:
+            for batch in loader:
+                found.append(
+                    [(type(b).__name__, b.stride(), b.tolist(), str(b.dtype)) for b in batch]
+                )
+                found.append(type(batch).__name__)
+        except Exception as error:
+            found.append((type(error).__name__, str(error)))
+    return found
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+def test_taken(wrap: bool) -> None:
+    assert _taken(tt, wrap) == _taken(torch, wrap)
+
+
+def test_taken_with_gradients_and_writes() -> None:
+    for m in (torch, tt):
+        x = m.ones(6, 2, requires_grad=True)
+        data = m.utils.data
+        ((batch,),) = data.DataLoader(data.TensorDataset(x), batch_size=6)
+        batch.sum().backward()
+        assert x.grad.tolist() == [[1, 1]] * 6
+        with m.no_grad():
+            ((batch,),) = data.DataLoader(data.TensorDataset(x), batch_size=6)
+            batch.zero_()
+        assert not batch.requires_grad
+        assert x.sum().item() == 12
