@@ -18,35 +18,44 @@ x.view(16); x.view(-1, 8); x.view(3, 5); x.view(-1, -1); x.view(-2); x.t().view(
 x.reshape([8, 2]); x.reshape(3); x.t().reshape(16); x.reshape(()); x.expand(2, 4, 4); v.expand(3, 4); v.expand(3, -1)
 v.expand(5); v.expand(-1, 4); x.t().expand(2, 4, 4); v[:1].expand(3); x.unsqueeze(0); x.unsqueeze(-1); x.unsqueeze(3)
 x.t().unsqueeze(0); x[None].squeeze(); x.squeeze(0); x.permute(1, 0); x.permute(0, 0); x.permute(-1, 0); x.permute(0)
-list(x); list(v); list(i); m.cat([x, x]); m.cat((x, x), -1); m.cat([x, v]); m.cat([x, x], 2); m.cat([x, i[:, None]], 1)
+list(x); list(v); list(i); m.cat([x, x]); m.cat((x, x), -1); m.cat([x, v]); m.cat([x, x], 2)
+m.cat([x, i[:, None]], 1)
 m.cat(x); m.cat([]); m.stack([x, x]); m.stack([x, x], -1); m.stack([x, v]); m.stack([v[0], v[1]]); m.stack([x, x], 3)
 x.clamp(0, 1); x.clamp(0); x.clamp(max=v); x.clamp(); x.clamp(1, 0); i.clamp(1, 2); x.clamp("a")
 x.sort(); x.sort(0, True); x.topk(2); x.topk(9); x.topk(2, 0, False); x.max(1); x.max(0); x.max(); x.min(); x.max(2)
-x.argmax(); x.argmax(1); x.argmin(0, True); (x > 0).any(); (x > 9).all(); (x > 0).any(1); (x > 0).nonzero(); x.nonzero()
+x.argmax(); x.argmax(1); x.argmin(0, True); (x > 0).any(); (x > 9).all(); (x > 0).any(1); (x > 0).nonzero()
+x.nonzero()
 x.gather(1, s); x.gather(0, s); x.gather(1, s + 3); x.gather(1, s - 1); x.gather(1, s[:2]); x.gather(0, s[:2])
 x.gather(1, i); x.masked_fill(x > 0, 2.0)
 x.masked_fill(x > 0, float("-inf")); x.masked_fill(x > 0, 1e300); x.masked_fill(x[0] > 0, 1)
 x.masked_fill(x, 1.0); i.masked_fill(i > 1, 2.5); x.masked_fill(x > 0, v); m.where(x > 0, x, -x); m.where(x > 0, v, x)
 m.where(x > 0, i, x); m.where(x > 0, 1.0, x); m.where(x, x, x); m.where(x > 0, x, x[:3]); x.softmax(1); x.softmax(0)
 x.softmax(2); x.log_softmax(-1); i.softmax(0); x.sum(); x.mean(); x.std(); x.norm(); x.cumsum(0); x.cumsum(1); i.sum()
-m.nn.functional.one_hot(i, 5); m.nn.functional.one_hot(i); m.nn.functional.one_hot(i, 2); m.nn.functional.one_hot(i - 1)
+m.nn.functional.one_hot(i, 5); m.nn.functional.one_hot(i); m.nn.functional.one_hot(i, 2)
+m.nn.functional.one_hot(i - 1)
 m.nn.functional.one_hot(s, 6); m.nn.functional.cross_entropy(x, i); m.nn.functional.cross_entropy(x, i + 9)
 m.nn.functional.cross_entropy(x, i - 101); m.zeros(2, 3); m.ones([2]); m.zeros(()); m.zeros(-1)
-m.ones(2, dtype=m.int64); m.zeros(2.0); m.empty(0, 3); m.zeros_like(x.t()); m.ones_like(i); m.arange(5); m.arange(2, 5); m.arange(5, 2); m.arange(5.0)
+m.ones(2, dtype=m.int64); m.zeros(2.0); m.empty(0, 3); m.zeros_like(x.t()); m.ones_like(i); m.arange(5)
+m.arange(2, 5); m.arange(5, 2); m.arange(5.0)
 m.arange(0); m.tensor(1.5); m.tensor([1, 2]); m.tensor([1.0, 2.0]); m.tensor([]); m.tensor([1, 2.0]); m.tensor([True])
 m.tensor([1e300]); m.einsum("ij,ij->", x, x)
 m.einsum("ij,kj->ik", x, v[None]); m.einsum("ii,ij->j", x, x); m.einsum("ij,jk->i", x, x); m.einsum("ij,jk", x, x[:3])
 m.einsum("bij,bjk->bik", x[None], x[None]); x @ x; x @ v; x @ x[:3]; m.pdist(x); m.cdist(x, x[:2]); x.double().half()
 """
 WRITES = """
-x[0] = 1.0; x[-1] = 2; x[9] = 1.0; x[1:3] = 0.5; x[1, 2] = 7; x[:, 1] = -1; x[x > 0] = 0.0; x[x[0] > 0] = 3.0; x[0] = v
-x[:, 0] = v; x[0] = x[1]; x[1:] = x[:-1].clone(); x[0] = i; x[0] = [1]; x[0] = 1e300; x[0] = True; x[0] = "a"; x[1.5] = 1
+x[0] = 1.0; x[-1] = 2; x[9] = 1.0; x[1:3] = 0.5; x[1, 2] = 7; x[:, 1] = -1; x[x > 0] = 0.0; x[x[0] > 0] = 3.0
+x[0] = v
+x[:, 0] = v; x[0] = x[1]; x[1:] = x[:-1].clone(); x[0] = i; x[0] = [1]; x[0] = 1e300; x[0] = True; x[0] = "a"
+x[1.5] = 1
 i[0] = 1.5; i[1] = 9; x[...] = 4.0; x[0, 0, 0] = 1; x[i] = 0.0; x[0] = x; x.t()[0] = 1.0; x[None] = 2.0
-x[::-1] = 1.0; x[5:2] = 1.0; v.expand(3, 4)[0] = 1.0; x.add_(x); x.add_(1.5); x.add_(v); x.add_(x.t()); x.add_(x, alpha=2)
+x[::-1] = 1.0; x[5:2] = 1.0; v.expand(3, 4)[0] = 1.0; x.add_(x); x.add_(1.5); x.add_(v); x.add_(x.t())
+x.add_(x, alpha=2)
 x.mul_(2); x.mul_(i); i.mul_(2.5); i.add_(1); x.div_(0.5); x.sub_(v[0]); x.pow_(2); x.neg_(); i.exp_(); x.add_("a")
-v.expand(3, 4).add_(1); v[None].add_(x); x[1:].add_(x[:-1]); x.zero_(); i.zero_(); x.t().zero_(); x.fill_(2); i.fill_(2.5)
+v.expand(3, 4).add_(1); v[None].add_(x); x[1:].add_(x[:-1]); x.zero_(); i.zero_(); x.t().zero_(); x.fill_(2)
+i.fill_(2.5)
 x.fill_(v[0]); x.fill_(v); v.expand(3, 4).zero_(); x.copy_(v); x.copy_(i); v.copy_(x); x.copy_(x + 1)
-x.clamp_(0, 1); x.scatter_(1, s, 1.0); x.scatter_add_(0, s, x.clone()); x.index_add_(0, i, x.clone()); x.masked_fill_(x > 0, 1)
+x.clamp_(0, 1); x.scatter_(1, s, 1.0); x.scatter_add_(0, s, x.clone()); x.index_add_(0, i, x.clone())
+x.masked_fill_(x > 0, 1)
 """
 
 
