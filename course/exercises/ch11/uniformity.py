@@ -18,7 +18,7 @@ loss = Exercise(
 
     $$\\log \\operatorname{mean}_{i \\neq j} \\exp(-t \\, \\lVert x_i - x_j \\rVert^2)$$
 
-    Written with `pdist`, the differences of all pairs go through memory, n² · d / 2 elements. Write
+    Written pair by pair, the differences of all pairs go through memory, n² · d / 2 elements. Write
     `uniformity(x, t=2.0)` so that no tensor has more than n² elements. Use
 
     $$\\lVert x_i - x_j \\rVert^2 = \\lVert x_i \\rVert^2 + \\lVert x_j \\rVert^2 - 2 \\, x_i \\cdot x_j,$$
