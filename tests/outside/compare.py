@@ -1,0 +1,244 @@
+"""What is compared after each statement: all that a program can see."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.oracle import ORACLE, SUBJECT, Side, dtype_name, torch, tt
+from tests.outside.running import Failure
+
+# (relative) what two ways to round may differ by; more is asked of `search.explained`.
+ROUNDING = {
+    "float16": 2.5e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-11, "complex64": 1e-5,
+    "complex128": 1e-11,
+}  # fmt: skip
+
+
+class Difference(NamedTuple):
+    kind: str
+    path: str
+    expected: str
+    got: str
+
+
+def leaves(side: Side, value: Any, path: str, seen: int = 0) -> list[tuple[str, Any]]:
+    """Every plain value and tensor in a value, with the expression that leads to it."""
+    if isinstance(value, (list, tuple)) and seen < 4:
+        return [p for i, v in enumerate(value) for p in leaves(side, v, f"{path}[{i}]", seen + 1)]
+    if isinstance(value, dict) and seen < 4:
+        return [p for k, v in value.items() for p in leaves(side, v, f"{path}[{k!r}]", seen + 1)]
+    return [(path, value)]
+
+
+def all_leaves(side: Side, space: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [p for name, v in space.items() for p in leaves(side, v, name)]
+
+
+def array(side: Side, x: Any) -> np.ndarray[Any, Any]:
+    return side.numpy(x)
+
+
+def close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
+    """Where two arrays agree; NaN equals NaN."""
+    if a.dtype.kind not in "fc":
+        return np.asarray(a == b)
+    if a.dtype.kind == "c":
+        wide = np.complex128
+        x, y = a.astype(wide), b.astype(wide)
+        size = np.maximum(np.abs(x), np.abs(y))
+        tol = ROUNDING.get(dtype, 0) * np.where(np.isfinite(size), size, 0)
+        parts = [near(x.real, y.real, tol), near(x.imag, y.imag, tol)]
+        return parts[0] & parts[1]
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    size = np.maximum(np.abs(x), np.abs(y))
+    tol = ROUNDING.get(dtype, 0) * np.where(np.isfinite(size), size, 0)
+    tiny = float(np.finfo(np.float32 if "32" in dtype or "64" in dtype else np.float16).tiny)
+    return near(x, y, np.maximum(tol, tiny * 1e-3 if "64" not in dtype else 0))
+
+
+def near(x: Any, y: Any, tol: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= tol)
+
+
+def facts(side: Side, x: Any, names: dict[int, str]) -> dict[str, Any]:
+    """What can be asked of a tensor besides its elements; differences are named in this order."""
+    found: dict[str, Any] = {"shape": tuple(x.shape), "dtype": dtype_name(x.dtype)}
+    found["layout"] = str(x.layout).rpartition(".")[2]
+    found["requires_grad"], found["is_leaf"] = x.requires_grad, x.is_leaf
+    if found["layout"] != "strided":
+        return found
+    found["strides"], found["offset"] = tuple(x.stride()), x.storage_offset()
+    found["contiguous"] = x.is_contiguous()
+    base = x._base
+    found["view"] = base is not None and names.get(id(base), "a base without a name")
+    found["inference"], found["conj"] = x.is_inference(), x.is_conj()
+    if not found["inference"]:
+        found["version"] = x._version
+    try:
+        node = x.grad_fn
+        found["grad_fn"] = type(node).__name__ if node is not None else None
+    except RuntimeError as e:  # a view that was written to where its history cannot follow
+        found["grad_fn"] = str(e)[:60]
+    found["class"] = type(x).__name__
+    return found
+
+
+def normal(text: str) -> str:
+    """A message without what differs from process to process, and without quoting marks."""
+    text = text.split("\n")[0]
+    text = re.sub(r"0x[0-9a-f]+", "0x", text)
+    return re.sub(r"toytorch", "torch", text).strip().rstrip(".")
+
+
+# Decided otherwise, each with its reason (ARCHITECTURE.md says more).
+NODES = {
+    "DifferentiableGraphBackward": "a compiled function's results hang on one node",
+}
+MESSAGES_COMPARED = False
+WARNINGS_COMPARED = False
+
+
+def failures(a: Failure | None, b: Failure | None) -> Difference | None:
+    """Whether both sides raised the same."""
+    if (a is None) != (b is None):
+        kind = "accepted" if b is None else "refused"
+        return Difference(kind, "", f"{a}", f"{b}")
+    if a is None or b is None:
+        return None
+    if a.kind != b.kind:
+        return Difference("class of error", "", f"{a}", f"{b}")
+    if MESSAGES_COMPARED and normal(a.message) != normal(b.message):
+        return Difference("message", "", a.message, b.message)
+    return None
+
+
+class Comparer:
+    """Compares both sides' variables; remembers what it has seen unchanged."""
+
+    def __init__(self, graphs: set[str]) -> None:
+        self.graphs = graphs  # names of compiled functions, whose results hang on another node
+        self.loose: set[str] = set()
+
+    def differences(self, ours: dict[str, Any], theirs: dict[str, Any]) -> Difference | None:
+        if set(ours) != set(theirs):
+            return Difference("variables", "", str(sorted(theirs)), str(sorted(ours)))
+        left, right = all_leaves(ORACLE, theirs), all_leaves(SUBJECT, ours)
+        if [p for p, _ in left] != [p for p, _ in right]:
+            return Difference("structure", "", str([p for p, _ in left]), str([p for p, _ in right]))
+        a_names = {id(v): p for p, v in reversed(left) if isinstance(v, torch.Tensor)}
+        b_names = {id(v): p for p, v in reversed(right) if isinstance(v, tt.Tensor)}
+        worst: Difference | None = None
+        for (path, a), (_, b) in zip(left, right):
+            found = self.one(path, a, b, a_names, b_names)
+            if found is not None:
+                return found
+        return worst or self.sharing(left, right)
+
+    def one(self, path: str, a: Any, b: Any, a_names: Any, b_names: Any) -> Difference | None:
+        if isinstance(a, torch.Tensor) != isinstance(b, tt.Tensor):
+            return Difference("type", path, f"{type(a)}", f"{type(b)}")
+        if not isinstance(a, torch.Tensor):
+            return plain(path, a, b)
+        x, y = facts(ORACLE, a, a_names), facts(SUBJECT, b, b_names)
+        if a_names[id(a)] != b_names[id(b)]:
+            return Difference("identity", path, a_names[id(a)], b_names[id(b)])
+        for key in ("shape", "dtype", "layout"):
+            if x[key] != y[key]:
+                return Difference(key, path, str(x[key]), str(y[key]))
+        if x["layout"] == "strided":
+            wrong = elements("value", path, a, b)
+            if wrong:
+                return wrong
+        if y.get("grad_fn") in NODES or path in self.loose:
+            self.loose.add(path)
+            for d in (x, y):
+                for key in ("grad_fn", "version", "view"):
+                    d.pop(key, None)
+        for key in x:
+            if x[key] != y.get(key):
+                return Difference(key, path, str(x[key]), str(y.get(key)))
+        return self.gradient(path, a, b)
+
+    def gradient(self, path: str, a: Any, b: Any) -> Difference | None:
+        if not (a.is_leaf or a.retains_grad) or a.is_inference():
+            return None
+        g, h = a.grad, b.grad
+        if (g is None) != (h is None):
+            return Difference("grad", path + ".grad", str(g), str(h))
+        if g is None:
+            return None
+        if g.layout is not torch.strided:
+            return None
+        for key in ("dtype", "shape"):
+            if dtype_name(getattr(g, key)) != dtype_name(getattr(h, key)):
+                return Difference(f"grad {key}", path + ".grad", str(g), str(h))
+        wrong = elements("grad", path + ".grad", g, h)
+        if wrong:
+            return wrong
+        if g.requires_grad != h.requires_grad:
+            return Difference("grad requires_grad", path, str(g.requires_grad), str(h.requires_grad))
+        if tuple(g.stride()) != tuple(h.stride()):
+            return Difference("grad strides", path + ".grad", str(g.stride()), str(h.stride()))
+        return None
+
+    def sharing(self, left: Any, right: Any) -> Difference | None:
+        """Which tensors have memory in common, and where they begin in it."""
+        a, b = (
+            [(p, v) for p, v in side if isinstance(v, kind) and str(v.layout).endswith("strided")]
+            for side, kind in ((left, torch.Tensor), (right, tt.Tensor))
+        )
+        x, y = (groups(side) for side in (a, b))
+        for (path, _), i, j in zip(a, x, y):
+            if i != j:
+                return Difference("sharing", path, f"with {a[i][0]}", f"with {b[j][0]}")
+        return None
+
+
+def groups(tensors: list[tuple[str, Any]]) -> list[int]:
+    """For each tensor the first one with the same storage; empty ones are by themselves."""
+    first: dict[int, int] = {}
+    out = []
+    for i, (_, t) in enumerate(tensors):
+        at = t.untyped_storage().data_ptr() if t.numel() else 0
+        out.append(first.setdefault(at, i) if at else i)
+    return out
+
+
+def elements(kind: str, path: str, a: Any, b: Any) -> Difference | None:
+    x, y = ORACLE.numpy(a), SUBJECT.numpy(b)
+    if x.dtype != y.dtype or x.shape != y.shape:
+        return Difference(kind, path, f"{x.dtype} {x.shape}", f"{y.dtype} {y.shape}")
+    if close(x, y, dtype_name(a.dtype)).all():
+        return None
+    return Difference(kind, path, repr(x), repr(y))
+
+
+def plain(path: str, a: Any, b: Any) -> Difference | None:
+    """Numbers, texts, arrays; objects of the packages by the names of their classes."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        same = a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+        if same and close(a, b, str(a.dtype)).all():
+            return None
+        return Difference("array", path, f"{a!r} {a.strides}", f"{b!r} {b.strides}")
+    if isinstance(a, float) and isinstance(b, float):
+        ok = bool(near(np.float64(a), np.float64(b), 1e-5 * abs(a)))
+        return None if ok else Difference("number", path, repr(a), repr(b))
+    if isinstance(a, (bool, int, str, complex, type(None))):
+        if isinstance(a, str) and isinstance(b, str):
+            ok = same_text(a, b)
+        else:
+            ok = type(a) is type(b) and (a == b or a != a)
+        return None if ok else Difference("plain", path, repr(a), repr(b))
+    if isinstance(a, (torch.Size, torch.dtype)):
+        ok = str(a).replace("torch", "") == str(b).replace("toytorch", "")
+        return None if ok else Difference("plain", path, repr(a), repr(b))
+    return None
+
+
+def same_text(a: str, b: str) -> bool:
+    """Equal texts, apart from the names of nodes of compiled functions."""
+    return a == b.replace("toytorch", "torch") or "DifferentiableGraph" in b

@@ -1,0 +1,162 @@
+"""Runs programs of seeds on both packages, finds the first difference, makes the program shorter."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.oracle import ORACLE, SUBJECT, dtype_name, torch, tt
+from tests.outside import compare
+from tests.outside.compare import Comparer, Difference
+from tests.outside.program import draw
+from tests.outside.running import Program, Run, limited
+
+TRIES = 6  # runs with other roundings
+
+
+class Found(NamedTuple):
+    program: Program
+    line: int  # the statement after which the sides differ
+    difference: Difference
+
+    @property
+    def group(self) -> str:
+        """What differs and in which call: one cause, as a rule."""
+        text = self.program.lines[self.line]
+        if text.startswith("f") or re.match(r"v\d+ = f\d", text):
+            what = "function"
+        else:
+            called = re.search(r"(torch\.[\w.]+|(?<=[\w\])])\.\w+)\(?", re.sub(r"torch\.tensor\(.*?\]\)?, dtype=torch.\w+\)|torch\.zeros\(.*?\)", "T", text))
+            what = called.group(0) if called else re.sub(r"\bv\d+", "v", text)[:40]
+        return f"{self.difference.kind}: {what}"
+
+
+def compiled_names(program: Program) -> set[str]:
+    return set(re.findall(r"^(f\d+) = ", str(program), re.M))
+
+
+def first_difference(program: Program) -> Found | None:
+    """Both sides run, statement by statement, until they differ."""
+    theirs, ours = Run(torch), Run(tt)
+    comparer = Comparer(compiled_names(program))
+    for i, text in enumerate(program.lines):
+        a, warned = theirs.step(text)
+        with limited():
+            b, too = ours.step(text)
+        found = compare.failures(a, b)
+        if found is None and not re.match(r"\w+ = (compiled|traced)\(|def ", text):
+            if compare.WARNINGS_COMPARED and warned != too:
+                found = Difference("warnings", "", str(warned), str(too))
+        try:
+            found = found or comparer.differences(ours.values(), theirs.values())
+        except Exception as e:
+            found = Difference("question", "", "", f"{type(e).__name__}: {e}")
+        if found is not None:
+            return Found(program, i, found)
+    return None
+
+
+def disturb(values: dict[str, Any], seen: dict[int, int], rng: np.random.Generator) -> None:
+    """Moves the last bits of what the last statement computed."""
+    for _, x in compare.all_leaves(ORACLE, values):
+        if not isinstance(x, torch.Tensor) or x.is_inference() or x._base is not None:
+            continue
+        if not (x.is_floating_point() or x.is_complex()) or seen.get(id(x)) == x._version:
+            continue
+        seen[id(x)] = x._version
+        eps = 2 * torch.finfo(x.dtype).eps
+        with torch.no_grad():
+            d = x.data.resolve_conj()
+            sign = torch.from_numpy(rng.choice([-1.0, 1.0, 0.5], size=tuple(d.shape)))
+            part = torch.view_as_real(d).frac().abs().sum(-1) if x.is_complex() else d.frac()
+            moved = torch.where((part != 0) & torch.isfinite(part), d * (1 + eps * sign), d)
+            try:
+                x.data.copy_(moved.to(x.dtype))
+            except RuntimeError:
+                continue  # elements that share memory
+
+
+def value_at(run: Run, path: str) -> np.ndarray[Any, Any] | None:
+    try:
+        found = eval(path, run.space)
+        return ORACLE.numpy(found) if isinstance(found, torch.Tensor) else np.asarray(found)
+    except Exception:
+        return None
+
+
+def explained(found: Found) -> bool:
+    """Whether PyTorch's own results move as far when the last bits of what it computed move."""
+    kind = found.difference.kind
+    if kind in ("accepted", "refused", "class of error"):
+        return False
+    if kind not in ("value", "grad", "array", "number", "plain"):
+        return False
+    lines = found.program.lines[: found.line + 1]
+    path = found.difference.path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = Run(torch)
+        ours = Run(tt)
+        for text in lines:
+            plain.step(text)
+            ours.step(text)
+        try:
+            mine = eval(path, ours.space)
+        except Exception:
+            return False
+        mine = SUBJECT.numpy(mine) if isinstance(mine, tt.Tensor) else np.asarray(mine)
+        a = value_at(plain, path)
+        if a is None or a.dtype.kind not in "fcbiu" or a.shape != mine.shape:
+            return False
+        moved = []
+        for k in range(TRIES):
+            run, rng, seen = Run(torch), np.random.default_rng(k), dict[int, int]()
+            for text in lines[:-1]:
+                run.step(text)
+                disturb(run.values(), seen, rng)
+            run.step(lines[-1])
+            b = value_at(run, path)
+            if b is not None and b.shape == a.shape:
+                moved.append(b)
+    if not moved:
+        return False
+    if a.dtype.kind not in "fc":
+        return bool(np.all((a == mine) | np.any([m != a for m in moved], axis=0)))
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), mine.astype(wide)
+    with np.errstate(all="ignore"):
+        far = np.max([np.abs(m.astype(wide) - x) for m in moved], axis=0)
+        gap = np.abs(x - y)
+        odd = np.isnan(x) != np.isnan(y)
+        ok = compare.close(a, mine, dtype_name(a.dtype))
+        ok |= (gap <= 30 * far) | (odd & np.any([np.isnan(m) != np.isnan(x) for m in moved], axis=0))
+    return bool(np.all(ok))
+
+
+def look(seed: int) -> Found | None:
+    """The difference of a seed's program that rounding does not explain; None without one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = draw(seed)
+    found = first_difference(program)
+    return None if found is None or explained(found) else found
+
+
+def shorter(found: Found) -> Found:
+    """The same kind of difference with as few statements as possible."""
+    lines = list(found.program.lines[: found.line + 1])
+    best = found._replace(program=Program(found.program.seed, tuple(lines)))
+    changed = True
+    while changed:
+        changed = False
+        for i in reversed(range(len(best.program.lines))):
+            less = best.program.lines[:i] + best.program.lines[i + 1 :]
+            got = first_difference(Program(found.program.seed, less))
+            if got is not None and got.difference.kind == found.difference.kind and not explained(got):
+                best = got._replace(program=Program(found.program.seed, less[: got.line + 1]))
+                changed = True
+                break
+    return best
