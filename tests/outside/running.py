@@ -70,7 +70,10 @@ def namespace(root: Any) -> dict[str, Any]:
         return f if root is torch else root.compile(f)
 
     def traced(f: Any, examples: Any) -> Any:
-        return f if root is torch else root.jit.trace(f, examples, check_trace=False)
+        if root is not torch:
+            return root.jit.trace(f, examples, check_trace=False)
+        f(*examples)  # PyTorch's jit.trace runs the function once, which may write
+        return f
 
     return {
         "torch": root, "np": np, "copy": copy, "pickle": pickle, "inf": math.inf, "nan": math.nan,
@@ -108,7 +111,7 @@ class Run:
 
     def __init__(self, root: Any) -> None:
         self.root, self.space = root, namespace(root)
-        self.builtin = set(self.space) | {"__builtins__"}
+        self.builtin = set(self.space) | {"__builtins__", "__warningregistry__"}
         root.manual_seed(0)
 
     def step(self, text: str) -> tuple[Failure | None, list[str]]:

@@ -47,6 +47,8 @@ def first_difference(program: Program) -> Found | None:
         with limited():
             b, too = ours.step(text)
         found = compare.failures(a, b)
+        if given := re.match(r"(v\d+) = f\d+\(", text):
+            comparer.from_functions.add(given[1])
         if found is None and not re.match(r"\w+ = (compiled|traced)\(|def ", text):
             if compare.WARNINGS_COMPARED and warned != too:
                 found = Difference("warnings", "", str(warned), str(too))

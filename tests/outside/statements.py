@@ -259,7 +259,7 @@ def derivative(rng: Random, scope: Scope) -> str:
         f"$ = torch.autograd.grad({a}, [{b}], torch.ones_like({a}), materialize_grads=True{keep})",
         f"$ = {a}.register_hook(lambda g: g * 2)", f"$ = {b}.register_hook(lambda g: g.clamp(-1, 1))",
         f"$ = {b}.register_hook(lambda g: None)", f"{a}.retain_grad()", f"{b}.grad = None",
-        f"$ = {b}.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(3))", f"$ = {b}.grad",
+        f"$ = {b}.register_post_accumulate_grad_hook(lambda p: print(end=''))", f"$ = {b}.grad",
         f"{b}.requires_grad_()", f"{b}.requires_grad_(False)", f"{b}.requires_grad = True",
         f"with torch.no_grad():\n    $ = {a} * 2", f"with torch.no_grad():\n    {b}.mul_(0.5)",
         f"with torch.no_grad():\n    $ = {a}.view(-1)", f"{b}.data.mul_(2)", f"$ = {a}.detach()",

@@ -15,6 +15,7 @@ from toytorch.backends import base
 from toytorch.backends import sparse as sparse_arrays
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.arguments import not_a_tensor
+from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import dtype as types
@@ -287,6 +288,7 @@ def compute_pointwise(
     half = common in REDUCED
     work = np.float32 if half else common.numpy if common is not None else None
     ready: list[Any] = []
+    lying: list[Any] = []  # the operands as PyTorch has them, which computes on halves themselves
     for i in op.tensor_at:
         a = args[i]
         if isinstance(a, Tensor):
@@ -298,10 +300,19 @@ def compute_pointwise(
                         f"at least two devices, {where} and cpu!"
                     )
                 array = xp.asarray(array)
-            arrays[i] = array if work is None or array.dtype == work else array.astype(work)
+            if work is None or array.dtype == work:
+                arrays[i] = array
+            elif half and a.dtype is common:
+                arrays[i] = array.astype(work)
+                ready.append(arrays[i])
+                lying.append(array)
+                continue
+            else:
+                arrays[i] = kept(array.astype(work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
         ready.append(arrays[i])
+        lying.append(arrays[i])
     for i, a in enumerate(arrays):
         if isinstance(a, Tensor):  # a tensor for a number, such as alpha
             arrays[i] = a.item()
@@ -321,6 +332,8 @@ def compute_pointwise(
             else:
                 return op.into(xp)(*ready, out=target)
         result = op.kernel_on(xp)(*arrays)
+        if xp is np and not op.memory:
+            result = placed(result, *lying)
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
             raise NotImplementedError(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import arguments, compute, dispatch, record, views
+from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
@@ -44,6 +45,8 @@ def {name}(input=REQUIRED, **more):
             return call(op, (input,))
         if c.__class__ is not ndarray:
             c = asarray(c)
+        elif not a.flags.c_contiguous:
+            c = placed(c, a)
         result = new(Tensor)
         result._array = c
         result.dtype = {dtype}
@@ -86,6 +89,8 @@ def {name}({params}):{more}{by_size}
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
             c = asarray(c)
+        elif not a.flags.c_contiguous:
+            c = placed(c, a, b)
         result = new(Tensor)
         result._array = c
         result.dtype = {dtype}
@@ -104,6 +109,8 @@ NUMBER = """\
                     return {call}(op, (input, other{alpha}))
                 if c.__class__ is not ndarray:
                     c = asarray(c)
+                elif not a.flags.c_contiguous:
+                    c = placed(c, a, None)
                 result = new(Tensor)
                 result._array = c
                 result.dtype = {dtype}
@@ -213,7 +220,8 @@ def {name}({params}):
 {checks}    args = ({args})
     try:
         a = {first}._array
-        if a.__class__ is ndarray and state.fast_path is None and {first}._no_grad_view is None:
+        if a.__class__ is ndarray and a.size and state.fast_path is None and (
+                {first}._no_grad_view is None):
             result = view_of({first}, kernel(a, *args[1:]))
             if {first}._requires_grad and op.derivatives and result.dtype.rank > 1:
                 record(op, args, result)
@@ -444,6 +452,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "state": state,
         "ndarray": np.ndarray,
         "asarray": as_array,
+        "placed": placed,
         "new": object.__new__,
         "get_ident": get_ident,
         "bool_": types.bool,

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from toytorch.backends import base
+from toytorch.backends import base, no_elements
 from toytorch.core import inplace as writing
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.op import Op
 from toytorch.core.record import edge, record
+from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
@@ -27,6 +28,8 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         edge(source)  # which may be refused
     array = source._array
     xp = np if array.__class__ is ndarray else base.of_array(array).xp
+    if not array.size:
+        array = no_elements.with_strides(array)
     layouts = op.kernel_on(xp)(array, *args[1:])
     if layouts.__class__ is list:
         views: Any = [view_of(source, a) for a in layouts]
@@ -78,6 +81,8 @@ def view_of(source: Tensor, array: Array) -> Tensor:
         None,
         source._storage or source._memory(),
     )
+    if view._storage.__class__ is InferenceStorage:
+        return view  # which no graph will ever know
     if (
         view.dtype is source.dtype or source.dtype.is_complex or (view.dtype.is_complex)
     ):  # bytes read anew have no gradient

@@ -43,8 +43,8 @@ def pointwise(
 def special_function(
     signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any
 ) -> Op:
-    """A pointwise op whose kernel is many steps of NumPy's; its result lies as the first operand."""
-    return pointwise(signature, kernel, **{"memory": "like", **fields})
+    """A pointwise op whose kernel is many steps of NumPy's."""
+    return pointwise(signature, kernel, **fields)
 
 
 def comparison(name: str, doc: str, **fields: Any) -> Op:

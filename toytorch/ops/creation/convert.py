@@ -117,6 +117,8 @@ def _has_strides_of(self: Tensor, form: MemoryFormat) -> bool:
 
 def _caster(name: str, dtype: DType | None) -> Any:
     def method(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
+        if memory_format is not None:
+            return to(self, dtype, memory_format=memory_format)
         return self if self.dtype is dtype else rearrange.cast.function(self, dtype=dtype)
 
     method.__name__ = name
@@ -326,6 +328,8 @@ def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Ten
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
+    if isinstance(src, (bool, int, float, complex)):
+        return _copy_inplace(self, from_data.tensor(src))
     if not isinstance(src, Tensor):
         raise TypeError(
             f"copy_(): argument 'src' (position 1) must be Tensor, not {type(src).__name__}"

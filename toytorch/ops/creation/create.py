@@ -18,6 +18,7 @@ from toytorch.facts import state
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import sparse_coo
 from toytorch.facts.hints import Device, DType, Layout, MemoryFormat, Scalar
+from toytorch.core.memory_order import kept
 from toytorch.facts.size import copy_order
 from toytorch.ops.creation.uninitialized import settled
 from toytorch.ops.define import creating, public
@@ -266,7 +267,7 @@ def _like(name: str, fill: str) -> Any:
             array = getattr(np, fill + "_like")(
                 source, dtype=kind, subok=False, order=copy_order(source)
             )
-            made = wrap(settled(array, fill))
+            made = wrap(settled(kept(array, source), fill))
             return made.requires_grad_() if requires_grad else made
         made = finish(
             lambda xp: settled(getattr(xp, fill)(input._array.shape, dtype=kind), fill),

@@ -186,7 +186,7 @@ elu = pointwise(
     checks=_float("elu_cpu"),
     d_self="""
         low = exp(input_scale * self) * (alpha * scale * input_scale)
-        g * (scale if self > 0 else low)
+        g * (low if self <= 0 else scale)
     """,
     doc="α(eˣ - 1) below 0; Clevert et al. 2016.",
 )
@@ -213,7 +213,7 @@ celu = pointwise(
     formula="self if self > 0 else alpha * expm1(self / alpha)",
     method=False,
     checks=_check_celu,
-    d_self="g * (1 if self > 0 else exp(self / alpha))",
+    d_self="g * (exp(self / alpha) if self <= 0 else 1)",
     doc="An elu whose derivative has no jump; Barron 2017.",
 )
 softplus = pointwise(

@@ -155,6 +155,7 @@ remainder = pointwise(
     checks=one_tensor("remainder"),
     d_self="g",
     d_other="-g * floordiv(self, other)",
+    variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
     doc="Remainder with the sign of the divisor, as Python's %.",
 )
 fmod = pointwise(
@@ -162,6 +163,7 @@ fmod = pointwise(
     formula="fmod(self, other)",
     d_self="g",
     d_other="-g * truncdiv(self, other)",
+    variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
 

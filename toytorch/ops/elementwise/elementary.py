@@ -70,6 +70,7 @@ log1p = pointwise(
     promotion="float",
     d_self="g / (self + 1)",
     sparse="entries",
+    node="Log1PBackward0",
     doc="log(1 + x), exact near 0.",
 )
 

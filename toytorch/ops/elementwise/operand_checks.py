@@ -29,6 +29,11 @@ def one_tensor(name: str, check: Any = None) -> Any:
     return look
 
 
+def number_place(self: Any, other: Any) -> int:
+    """The overload of two tensors, of a number first, and of a number second."""
+    return 1 if not isinstance(self, Tensor) else 0 if isinstance(other, Tensor) else 2
+
+
 def only_floats(name: str) -> Any:
     """Refuses all but real floating-point numbers."""
 

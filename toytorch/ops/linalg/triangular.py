@@ -91,6 +91,7 @@ solve_triangular_op: Op = general(
     d_B=lambda g, self, upper, left, unitriangular: solve_with(
         self.mH, g, not upper, left, unitriangular
     ),
+    memory="columns",
     doc="X of AX = B (or XA = B), where only a triangle of A counts.",
 )
 

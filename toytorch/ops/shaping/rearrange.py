@@ -12,6 +12,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, MemoryFormat
+from toytorch.core.memory_order import kept
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general
@@ -321,7 +322,7 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
             raise RuntimeError(f"required rank {rank} tensor to use {form} format")
         return xp.moveaxis(xp.array(xp.moveaxis(a, 1, -1), order="C", copy=True), -1, 1)
     made = base.attempt(xp, "copy", a)
-    return xp.array(a, order=copy_order(a), copy=True) if made is None else made
+    return kept(xp.array(a, order=copy_order(a), copy=True), a) if made is None else made
 
 
 clone = general(
@@ -339,6 +340,10 @@ clone = general(
 
 
 def _cast(xp: Any, a: Any, dtype: Any) -> Any:
+    return kept(_cast_elements(a, dtype), a)
+
+
+def _cast_elements(a: Any, dtype: Any) -> Any:
     if a.dtype.kind == "c" and dtype.rank < 3:
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.no_elements import lying
 from toytorch.core.tensor import strides_of
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
@@ -25,11 +26,7 @@ def restride(
     """The array's memory in another shape, with strides and offset in elements."""
     step = array.itemsize
     if 0 in shape:
-        return (
-            array.reshape(-1)[:0].reshape(shape)
-            if not array.size
-            else array[(slice(0, 0),) * array.ndim].reshape(shape)
-        )
+        return lying(array, shape, [s * step for s in strides], offset * step)
     if array.__class__ is np.ndarray:
         return np.ndarray(
             shape, array.dtype, _bytes_from(array), offset * step, [s * step for s in strides]
@@ -50,7 +47,7 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     if len(shape) == 1 and shape[0].__class__ is not int:
         return a.view(shape[0].numpy)
     new = infer_size(shape, a.size)
-    if a.flags.c_contiguous:
+    if a.flags.c_contiguous and a.size:
         return a.reshape(new)
     strides = view_strides(a.shape, strides_of(a), new)
     if strides is None:
@@ -186,7 +183,7 @@ t = view(
 
 def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
     d = wrap_dim(dim, a.ndim + 1)
-    if a.flags.c_contiguous or not a.size:
+    if a.flags.c_contiguous and a.size:
         return xp.expand_dims(a, d)
     step = a.itemsize if d == a.ndim else a.shape[d] * a.strides[d]
     return xp.lib.stride_tricks.as_strided(
@@ -251,9 +248,9 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
             )
         shape.append(n)
     if a.__class__ is np.ndarray:  # np.broadcast_to would make a read-only array
-        strides = [0] * lead + [
-            s if m == n else 0 for s, m, n in zip(a.strides, a.shape, shape[lead:])
-        ]
+        strides = [s if m == n else 0 for s, m, n in zip(a.strides, a.shape, shape[lead:])]
+        for i in reversed(range(lead)):
+            strides.insert(0, shape[i + 1] * strides[0] if strides and shape[i] == 1 else 0)
         return np.lib.stride_tricks.as_strided(a, shape, strides)
     return xp.broadcast_to(a, shape)
 
