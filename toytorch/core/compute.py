@@ -345,7 +345,7 @@ def compute_pointwise(
             raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
         raise
     if half and result.dtype == np.float32:
-        result = result.astype(common.numpy)  # type: ignore[union-attr]  # half has a dtype
+        result = kept(result.astype(common.numpy), result)  # type: ignore[union-attr]  # half has a dtype
     return result
 
 

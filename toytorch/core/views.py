@@ -32,9 +32,9 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         array = no_elements.with_strides(array)
     layouts = op.kernel_on(xp)(array, *args[1:])
     if layouts.__class__ is list:
-        views: Any = [view_of(source, a) for a in layouts]
+        views: Any = [view_of(source, a, op.derivatives) for a in layouts]
     else:
-        views = view_of(source, layouts)
+        views = view_of(source, layouts, op.derivatives)
     if not op.derivatives or source.dtype.rank < 2:
         return views
     if source._requires_grad and state.local.grad:
@@ -68,8 +68,8 @@ MANY_VIEWS = (
 )
 
 
-def view_of(source: Tensor, array: Array) -> Tensor:
-    """A tensor over part of the memory of `source`."""
+def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
+    """A tensor over part of the memory of `source`; `known` tells whether gradients know of it."""
     view: Tensor = new(Tensor)
     view._array = array
     own = source._array.dtype
@@ -81,8 +81,8 @@ def view_of(source: Tensor, array: Array) -> Tensor:
         None,
         source._storage or source._memory(),
     )
-    if view._storage.__class__ is InferenceStorage:
-        return view  # which no graph will ever know
+    if view._storage.__class__ is InferenceStorage or not known:
+        return view  # which no graph will ever hear of
     if (
         view.dtype is source.dtype or source.dtype.is_complex or (view.dtype.is_complex)
     ):  # bytes read anew have no gradient

@@ -207,8 +207,6 @@ def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
         return view.view_.function(self, *shape_)
     if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], types.dtype)):
         wanted = dtype or shape_[0]
-        if wanted is self.dtype:
-            return view.view_.function(self, *self.shape)
         return view.view_dtype.function(self, wanted)
     if not shape_:
         raise TypeError("view() received an invalid combination of arguments - got ()")

@@ -165,7 +165,7 @@ logaddexp2 = pointwise(
 logit = pointwise(
     "logit(Tensor self, float? eps=None) -> Tensor",
     formula="""
-        p = self if eps is None else minimum(maximum(self, eps), 1 - eps)
+        p = self if eps is None else eps if self < eps else 1 - eps if self > 1 - eps else self
         log(p / (1 - p))
     """,
     promotion="float",

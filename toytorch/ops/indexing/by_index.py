@@ -289,7 +289,11 @@ where = pointwise(
 def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
         return xp.zeros((int(bool(a)), 0), np.int64)
-    return xp.argwhere(a).astype(np.int64)
+    found = xp.argwhere(a).astype(np.int64)
+    if found.__class__ is not np.ndarray:
+        return found
+    step = found.itemsize  # each dimension's places are side by side
+    return with_layout(found, (step, step * len(found)))
 
 
 nonzero = general(
