@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from collections import Counter, defaultdict
 
 from tests.outside import compare
@@ -20,6 +21,7 @@ def main() -> None:
     options = parser.parse_args()
     compare.MESSAGES_COMPARED, compare.WARNINGS_COMPARED = options.messages, options.warnings
     first, _, end = options.seeds.partition(":")
+    warnings.simplefilter("ignore")
     groups: dict[str, list[Found]] = defaultdict(list)
     began = time.perf_counter()
     for seed in range(int(first), int(end)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from tests.oracle import torch
 from tests.outside.leaves import DTYPES, FLOATS, INTS, tensor
 from tests.outside.signatures import Argument, Signature
-from tests.oracle import torch
 
 Scope = dict[str, Any]  # the variables of a program, as PyTorch has them
 WORDS = {
@@ -135,7 +135,9 @@ def value(rng: Random, a: Argument, s: Signature, scope: Scope, ref: Any) -> str
     if kind == "ScalarType":
         return f"torch.{rng.choice(FLOATS + INTS + ('bool', 'complex64', 'float32', 'float64'))}"
     if kind == "MemoryFormat":
-        return rng.choice(("torch.channels_last", "torch.contiguous_format", "torch.preserve_format"))
+        return rng.choice(
+            ("torch.channels_last", "torch.contiguous_format", "torch.preserve_format")
+        )
     if kind == "bool":
         return rng.choice(("True", "False"))
     if kind == "str":

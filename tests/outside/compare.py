@@ -170,7 +170,9 @@ class Comparer:
             return Difference("variables", "", str(sorted(theirs)), str(sorted(ours)))
         left, right = all_leaves(ORACLE, theirs), all_leaves(SUBJECT, ours)
         if [p for p, _ in left] != [p for p, _ in right]:
-            return Difference("structure", "", str([p for p, _ in left]), str([p for p, _ in right]))
+            return Difference(
+                "structure", "", str([p for p, _ in left]), str([p for p, _ in right])
+            )
         a_names = {id(v): p for p, v in reversed(left) if isinstance(v, torch.Tensor)}
         b_names = {id(v): p for p, v in reversed(right) if isinstance(v, tt.Tensor)}
         worst: Difference | None = None
@@ -206,8 +208,13 @@ class Comparer:
         self.count_from_here(path, a, x, y)
         if x.get("conj") and not y["conj"]:  # a mark of PyTorch's, where ours has conjugated
             return None
-        if x.get("view", False) is not False and "AsStridedBackward0" in {x.get("grad_fn"), y.get("grad_fn")}:
-            x["grad_fn"] = y["grad_fn"] = None  # the base was written to: the same history by another name
+        if x.get("view", False) is not False and "AsStridedBackward0" in {
+            x.get("grad_fn"),
+            y.get("grad_fn"),
+        }:
+            x["grad_fn"] = y["grad_fn"] = (
+                None  # the base was written to: the same history by another name
+            )
         roots = {root_of(str(p)) for p in (path, a_names[id(a)], x.get("view"))}
         if roots & self.from_functions:  # what was written inside is not counted
             x["version"] = y["version"] = 0
@@ -238,7 +245,11 @@ class Comparer:
         y["version"] -= first[1]
 
     def gradient(self, path: str, a: Any, b: Any) -> Difference | None:
-        if not (a.is_leaf or a.retains_grad) or a.is_inference():
+        if (
+            not (a.is_leaf or a.retains_grad)
+            or a.is_inference()
+            or (not b.is_leaf and not b.retains_grad)
+        ):
             return None
         g, h = a.grad, b.grad
         if (g is None) != (h is None):
@@ -254,7 +265,9 @@ class Comparer:
         if wrong:
             return wrong
         if g.requires_grad != h.requires_grad:
-            return Difference("grad requires_grad", path, str(g.requires_grad), str(h.requires_grad))
+            return Difference(
+                "grad requires_grad", path, str(g.requires_grad), str(h.requires_grad)
+            )
         if [s for s, n in zip(g.stride(), g.shape) if n > 1] != [
             s for s, n in zip(h.stride(), h.shape) if n > 1
         ] and g.numel():  # what nothing reads is left out

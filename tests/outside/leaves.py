@@ -23,7 +23,9 @@ def number(rng: Random, dtype: str, special: bool) -> str:
         return rng.choice(("True", "False"))
     if dtype in INTS:
         low = 0 if dtype == "uint8" else -3
-        return str(rng.choice((127, 100)) if special and rng.random() < 0.1 else rng.randint(low, 5))
+        return str(
+            rng.choice((127, 100)) if special and rng.random() < 0.1 else rng.randint(low, 5)
+        )
     if dtype.startswith("complex"):
         a, b = (number(rng, "float32", special) for _ in range(2))
         return f"complex({a}, {b})"

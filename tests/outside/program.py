@@ -82,8 +82,8 @@ class Writer:
         examples = [rng.choice(tensors(scope)) for _ in range(n)]
         if n > 1 and rng.random() < 0.35:  # identical, or views of each other
             examples[1] = rng.choice((examples[0], f"{examples[0]}.t()", f"{examples[0]}[...]"))
-        fresh = rng.random() < 0.5
-        examples = [f"{e}.detach().clone()" + ".requires_grad_()" * (rng.random() < 0.5) if fresh and "." not in e and scope.get(e) is not None and (scope[e].is_floating_point() or scope[e].is_complex()) else e for e in examples]  # fmt: skip
+        if rng.random() < 0.5:
+            examples = [self.anew(e, scope) for e in examples]
         bound = []
         for e in examples:
             if e in scope:
@@ -127,6 +127,13 @@ class Writer:
             self.bind(f"{name}({', '.join(names)})")
         if rng.random() < 0.6:
             self.derive()
+
+    def anew(self, name: str, scope: Scope) -> str:
+        """A leaf with the elements of a variable, if gradients may be asked for."""
+        x = scope.get(name)
+        if x is None or not (x.is_floating_point() or x.is_complex()):
+            return name
+        return f"{name}.detach().clone()" + ".requires_grad_()" * (self.rng.random() < 0.5)
 
     def rule(self) -> None:
         """A few steps of an optimizer on the leaves."""

@@ -37,7 +37,7 @@ LEFT_OUT = re.compile(
     r"|random|normal|uniform|cauchy|exponential|geometric|log_normal|bernoulli|multinomial|poisson"
     r"|binomial|standard_gamma|rand|.*dropout|svd_lowrank|pca_lowrank|hash_tensor|feature_"
     r"|segment_reduce|max_pool.d_with_indices_backward|.*_backward|nuclear_norm|nested_|tolist"
-    r"|empty_|_powsum|is_vulkan|mm$|addmm_dtype|complex32|chalf|histogram|unsafe_)"
+    r"|empty_|slice_inverse|batch_norm_(stats|elemt|update|gather)|native_channel|_powsum|is_vulkan|linalg__|mm$|addmm_dtype|complex32|chalf|histogram|unsafe_)"
 )
 TYPES = re.compile(
     r"^(Tensor(\(.*?\))?(\[\d*\])?\??|Scalar\??|(Sym)?[iI]nt(\[\d*\])?\??|float(\[\d*\])?\??"
@@ -107,9 +107,12 @@ def spellings(s: Signature) -> tuple[str, ...]:
     home, _, tail = s.name.partition("_")
     if home in HOMES and tail and hasattr(getattr(torch, home), tail):
         out.append(f"torch.{home}.{tail}")
-    elif hasattr(torch._C._VariableFunctions, s.name) and not (s.written and s.name[-1] != "_"):
-        if hasattr(torch, s.name):
-            out.append(f"torch.{s.name}")
+    elif (
+        hasattr(torch._C._VariableFunctions, s.name)
+        and hasattr(torch, s.name)
+        and not (s.written and s.name[-1] != "_")
+    ):
+        out.append(f"torch.{s.name}")
     if hasattr(torch.Tensor, s.name) and s.arguments and s.arguments[0].name == "self":
         out.append(f".{s.name}")
     elif hasattr(torch.nn.functional, s.name) and not out:
@@ -126,7 +129,11 @@ def database() -> list[Any]:
             from torch.testing._internal.common_methods_invocations import op_db
     except ImportError:
         return []
-    return [i for i in op_db if not LEFT_OUT.match(i.name.rpartition(".")[2]) and where(i)]
+    return [
+        i
+        for i in op_db
+        if "aten" not in i.name and not LEFT_OUT.match(i.name.rpartition(".")[2]) and where(i)
+    ]
 
 
 def where(info: Any) -> str:

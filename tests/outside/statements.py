@@ -98,7 +98,9 @@ def written(rng: Random, scope: Scope, x: Any) -> str:
         if x.dtype.is_floating_point and rng.random() < 0.6:
             return leaves.tensor(rng, tuple(x.shape), dtype)
         if x.dtype.is_floating_point or x.dtype.is_complex:
-            x = torch.view_as_complex(torch.view_as_real(x).mul(64).round().div(64)) if x.is_complex() else x.mul(64).round().div(64)  # fmt: skip
+            parts = torch.view_as_real(x) if x.is_complex() else x
+            parts = parts.mul(64).round().div(64)  # which have short texts
+            x = torch.view_as_complex(parts) if x.is_complex() else parts
         if 0 in x.shape:
             return f"torch.zeros({tuple(x.shape)}, dtype=torch.{dtype})"
         return f"torch.tensor({x.tolist()}, dtype=torch.{dtype})"
@@ -145,7 +147,29 @@ def sampled(rng: Random, scope: Scope) -> str:
     return call(rng, scope)
 
 
-BINARY = ("+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "<<", ">>")  # fmt: skip
+BINARY = tuple(
+    [
+        "+",
+        "-",
+        "*",
+        "/",
+        "//",
+        "%",
+        "**",
+        "@",
+        "&",
+        "|",
+        "^",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "==",
+        "!=",
+        "<<",
+        ">>",
+    ]
+)
 
 
 def operator(rng: Random, scope: Scope) -> str:
@@ -171,7 +195,21 @@ def in_place(rng: Random, scope: Scope) -> str:
     if way < 0.8:
         name = rng.choice((some + " detach_ conj_physical_ logical_not_ sin_ ceil_").split())
         return f"{a}.{name}" + "()" * ("(" not in name)
-    name = rng.choice("add_ mul_ sub_ div_ copy_ fill_ pow_ clamp_ maximum masked_fill_ lerp_".split())
+    name = rng.choice(
+        [
+            "add_",
+            "mul_",
+            "sub_",
+            "div_",
+            "copy_",
+            "fill_",
+            "pow_",
+            "clamp_",
+            "maximum",
+            "masked_fill_",
+            "lerp_",
+        ]
+    )
     if name == "masked_fill_":
         return f"{a}.masked_fill_({a} > 0, {arguments.scalar(rng)})"
     return f"{a}.{name}({b})" if name != "lerp_" else f"{a}.lerp_({b}, 0.5)"
@@ -310,28 +348,33 @@ def network(rng: Random, scope: Scope) -> str:
         f"Linear({last}, 2)", f"Linear({last}, 3, bias=False)", "ReLU()", "ReLU(inplace=True)", "GELU()",
         "Softmax(dim=-1)", "LogSoftmax(dim=0)", f"LayerNorm({last})", f"LayerNorm(({last},), elementwise_affine=False)",
         f"BatchNorm1d({chans})", f"BatchNorm2d({chans})", f"Conv2d({chans}, 2, 1)", f"Conv1d({chans}, 2, 2, padding=1)",
-        f"Conv2d({chans}, 2, 2, padding=1)", "Flatten()", "Flatten(0)", "Dropout(0.5)", f"Embedding(6, 3)",
+        f"Conv2d({chans}, 2, 2, padding=1)", "Flatten()", "Flatten(0)", "Dropout(0.5)", "Embedding(6, 3)",
         "MaxPool2d(2, 1)", "AvgPool2d(2, 1)", "AdaptiveAvgPool2d(1)", "MaxPool1d(2)", f"GroupNorm(1, {chans})",
         f"InstanceNorm2d({chans})", f"LSTM({last}, 2)", f"GRU({last}, 2, batch_first=True)", f"RNN({last}, 2)",
-        f"PReLU()", "Hardswish(inplace=True)", "SiLU()", "ELU()", "LeakyReLU(0.1, inplace=True)", "Tanh()",
+        "PReLU()", "Hardswish(inplace=True)", "SiLU()", "ELU()", "LeakyReLU(0.1, inplace=True)", "Tanh()",
         f"Sequential(torch.nn.Linear({last}, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))", "Identity()",
         "Upsample(scale_factor=2)", "Upsample(scale_factor=2, mode='bilinear')", "PixelShuffle(1)", "Softplus()",
         f"RMSNorm({last})", "ZeroPad2d(1)", "ReflectionPad1d(1)", "Unfold(2)", f"ConvTranspose2d({chans}, 2, 2)",
         f"MultiheadAttention({last}, 1)", "Hardtanh()", "CELU()", "Mish()", "Threshold(0.1, 2)", "GLU()",
         f"Bilinear({last}, {last}, 2)", "CosineSimilarity(dim=-1)", "PairwiseDistance()",
     ))  # fmt: skip
-    two = f", {a}" * makes.startswith(("Bil", "Cos", "Pairw")) + f", {a}, {a}" * makes.startswith("Multi")
+    two = f", {a}" * makes.startswith(("Bil", "Cos", "Pairw")) + f", {a}, {a}" * makes.startswith(
+        "Multi"
+    )
     arg = f"{a}{two}" if x.dtype is torch.float32 or "Emb" in makes else f"{a}.float(){two}"
     ends = ("", ".eval()", ".double()") if rng.random() < 0.3 else ("",)
     return f"seeded(torch.nn.{makes}){rng.choice(ends)}({arg})"
 
 
+LOSSES = (
+    "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits kl_div "
+    "poisson_nll_loss soft_margin_loss cross_entropy hinge_embedding_loss cosine_similarity"
+)
+
+
 def loss(rng: Random, scope: Scope) -> str:
     a = pick(rng, scope)
-    name = rng.choice((
-        "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits kl_div "
-        "poisson_nll_loss soft_margin_loss cross_entropy hinge_embedding_loss cosine_similarity"
-    ).split())  # fmt: skip
+    name = rng.choice(LOSSES.split())
     b = arguments.like(rng, scope, scope[a])
     more = rng.choice(("", ", reduction='sum'", ", reduction='none'")) * (name[-1] == "s")
     return f"torch.nn.functional.{name}({a}, {b}{more})"

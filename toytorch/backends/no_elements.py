@@ -24,9 +24,7 @@ def lying(array: Array, shape: Sequence[int], strides: Sequence[int], start: int
     if array.__class__ is not np.ndarray:
         return array.reshape(-1)[:0].reshape(shape)
     facts = dict(array.__array_interface__)
-    facts.update(
-        shape=tuple(shape), strides=tuple(strides), data=(facts["data"][0] + start, False)
-    )
+    facts.update(shape=tuple(shape), strides=tuple(strides), data=(facts["data"][0] + start, False))
     made = np.asarray(_Keeper(facts, array))
     if made.dtype != array.dtype:  # NumPy has no text for bfloat16
         made.dtype = array.dtype

@@ -332,8 +332,8 @@ def compute_pointwise(
             else:
                 return op.into(xp)(*ready, out=target)
         result = op.kernel_on(xp)(*arrays)
-        if xp is np and not op.memory:
-            result = placed(result, *lying)
+        if xp is np and op.memory in ("", "second"):
+            result = placed(result, *(lying[::-1] if op.memory else lying))
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
             raise NotImplementedError(

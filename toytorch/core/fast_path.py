@@ -89,8 +89,8 @@ def {name}({params}):{more}{by_size}
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
             c = asarray(c)
-        elif not a.flags.c_contiguous:
-            c = placed(c, a, b)
+        elif not {first}.flags.c_contiguous:
+            c = placed(c, {first}, {second})
         result = new(Tensor)
         result._array = c
         result.dtype = {dtype}
@@ -394,6 +394,8 @@ def write(op: Op, operator: bool = False) -> str | None:
         "call": "operate" if operator else "call",
         "alpha": ", 1" * ("alpha" in names),
         "dtype": "bool_" if returns_bool else "kind",
+        "first": "b" if op.memory == "second" else "a",
+        "second": "a" if op.memory == "second" else "b",
         "kernel": "by_size" if ufunc_of(op) in dispatch_stub.SHARED else "kernel",
     }
     by_size = BY_SIZE.format(

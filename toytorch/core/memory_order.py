@@ -294,4 +294,5 @@ ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "like": like_first,
     "format": one_format,
     "columns": in_columns,
+    "second": lambda kernel: kernel,  # as an elementwise op of the second operand and the first
 }

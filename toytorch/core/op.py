@@ -75,7 +75,8 @@ class Op:
     out_type    where out= must have the result's own type: how the refusal is worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
-                all tensors of a list, or as the kernel leaves them; reductions give rows
+                all tensors of a list, "columns" as LAPACK leaves matrices, "second" as for an op of
+                the second operand and the first, or as the kernel leaves them; reductions give rows
     words       {name: argument}: further names by which callers may give an argument
 
     What others know of an op:

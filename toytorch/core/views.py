@@ -49,7 +49,8 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         for i, v in enumerate(views if many else [views]):
             one_of_many = many and state.local.grad
             writing.protect(v, MANY_VIEWS % (i, op.node_name) if one_of_many else why)
-            if source._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
+            owner = source if source._base is None else source._base
+            if owner._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
                 v._requires_grad = v._ignores_grad = True  # as its base, though nothing is recorded
     return views
 

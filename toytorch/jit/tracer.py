@@ -52,6 +52,7 @@ class Tracer:
         self.shown: list[Tensor] = []
         self.met: list[Tensor] | None = None  # where a list, strangers become inputs: see `compile`
         self.strangers: dict[int, Tensor] = {}  # by id of the array
+        self.leaves: list[Tensor] = []  # which stand for leaves of the caller's
         self.apart: list[tuple[Tensor, Any]] = []  # tensors with another array object, and theirs
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
@@ -196,6 +197,7 @@ class Tracer:
         if self.reason:
             return write.inplace(op, plain(args))
         inputs = [self.value_of(a) for a in args]
+        self.refuse_leaf(args[0])
         result = write.inplace(op, plain(args))
         name, dot, overload = op.name.partition(".")
         node = self.add(
@@ -205,6 +207,18 @@ class Tracer:
         )
         self.bind(result, node.output)
         return result
+
+    def refuse_leaf(self, target: Any) -> None:
+        """Refuses a write to a leaf of the caller's, which has a history here, or to a view of it."""
+        base = getattr(target, "_base", None)
+        if not state.local.grad:
+            return
+        for leaf in self.leaves:
+            if target is leaf or base is leaf:
+                what = "a view of a leaf" if base is leaf else "a leaf"
+                raise RuntimeError(
+                    f"{what} Variable that requires grad is being used in an in-place operation."
+                )
 
     def on_create(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

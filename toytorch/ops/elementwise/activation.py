@@ -186,7 +186,7 @@ elu = pointwise(
     checks=_float("elu_cpu"),
     d_self="""
         low = exp(input_scale * self) * (alpha * scale * input_scale)
-        g * (low if self <= 0 else scale)
+        g * (scale if self > 0 else low)
     """,
     doc="α(eˣ - 1) below 0; Clevert et al. 2016.",
 )
@@ -213,7 +213,7 @@ celu = pointwise(
     formula="self if self > 0 else alpha * expm1(self / alpha)",
     method=False,
     checks=_check_celu,
-    d_self="g * (exp(self / alpha) if self <= 0 else 1)",
+    d_self="g * (1 if self > 0 else exp(self / alpha))",
     doc="An elu whose derivative has no jump; Barron 2017.",
 )
 softplus = pointwise(
@@ -314,6 +314,7 @@ rrelu_with_noise = pointwise(
     inplace=False,
     checks=_float("rrelu_with_noise_out_cpu"),
     d_self="g * noise",
+    memory="rows",
     doc="x times a factor: 1 above 0, a random one below.",
 )
 

@@ -95,6 +95,7 @@ rsub = pointwise(
     method=False,
     d_self="-g * alpha",
     d_other="g",
+    memory="second",
     doc="Difference the other way round, other - alpha·self.",
 )
 mul = pointwise(

@@ -16,7 +16,12 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import define, pointwise, public, underived
 from toytorch.ops.elementwise import arithmetic as elementwise
-from toytorch.ops.elementwise.operand_checks import no_complex, number_place, one_tensor, only_floats
+from toytorch.ops.elementwise.operand_checks import (
+    no_complex,
+    number_place,
+    one_tensor,
+    only_floats,
+)
 from toytorch.ops.named_results import public_with_names
 from toytorch.ops.queries import result_type
 

@@ -75,7 +75,7 @@ def _layout_of_picked(a: Array, arrays: Sequence[Array | None], found: Array) ->
     strides = [(*rest[:before], *(0 for _ in common), *rest[before:])]
     for i in picked:
         steps = repeated(i, common)
-        strides.append(((0,) * before + steps + (0,) * (len(rest) - before)))
+        strides.append((0,) * before + steps + (0,) * (len(rest) - before))
     return dense_strides(found.shape, order_of(found.shape, strides), found.itemsize)
 
 

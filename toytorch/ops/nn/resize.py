@@ -10,7 +10,7 @@ from typing import Any
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
 from toytorch.ops.nn.linear_maps import apply_all
@@ -263,6 +263,7 @@ def adaptive_average(
 
 
 @public("adaptive_avg_pool1d")
+@takes_words()
 def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
     """The means of even bins along one dimension."""
     (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1)

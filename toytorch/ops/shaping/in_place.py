@@ -15,7 +15,9 @@ from toytorch.ops.shaping.reshape import swapaxes
 
 
 def _relaid(name: str, op: Any) -> Any:
-    def method(self: Tensor, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
+    def method(self: Any = None, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
+        if self is None and kwargs.keys() & {"input", "x"}:
+            self = kwargs.pop("input" if "input" in kwargs else "x")
         writing.check(self, self._requires_grad)
         made = op(self, *args, **kwargs)
         self._array, self._storage = made._array, made._storage
@@ -35,7 +37,7 @@ for _name, _function in {
     "unsqueeze_": view.unsqueeze.function,
     "swapaxes_": swapaxes,
     "transpose_": view.transpose.function,
-    "swapdims_": swapaxes,
+    "swapdims_": Tensor.swapdims,  # type: ignore[attr-defined]  # ops attach methods to the class
     "as_strided_": strided.as_strided.function,
 }.items():
     _relaid(_name, _function)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.memory_order import kept
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, MemoryFormat
-from toytorch.core.memory_order import kept
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general

@@ -207,7 +207,9 @@ Tensor.repeat = rearrange.repeat.function  # type: ignore[attr-defined]  # ops a
 
 
 # How PyTorch calls the two things that one parameter takes.
-PLACES = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
+PLACES = dict.fromkeys(
+    ("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections"
+)  # fmt: skip
 
 
 @public("split", method=True, words={"split_size": "split_size_or_sections"})

@@ -226,7 +226,9 @@ def _c2c_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
     x = promoted(x, not real)
     d, size = one_dim(x, n, dim)
     if real:
-        made = fft_r2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), False)
+        made = fft_r2c.function(
+            resized(x, (d,), (size,)), (d,), normalization(norm, forward), False
+        )
         return made if forward else made.conj_physical()
     return fft_c2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), forward)
 
