@@ -118,7 +118,10 @@ COMPOSED = {
     ("ViewBackward0", "AddBackward0"), ("MkldnnRnnLayerBackward0", "ViewBackward0"),
     ("AliasBackward0", "PermuteBackward0"), ("SplitWithSizesBackward0", "SplitBackward0"),
     ("ReshapeAliasBackward0", "ViewBackward0"), ("ViewBackward0", "UnsqueezeBackward0"),
-    ("ToCopyBackward0", "CloneBackward0"), ("ViewBackward0", "RepeatInterleaveBackward0"),
+    ("ToCopyBackward0", "CloneBackward0"), ("FillBackward3", "CopyBackwards"),
+    ("ViewBackward0", "RepeatInterleaveBackward0"), ("StdMeanBackward0", "MaskedFillBackward0"),
+    ("MultiMarginLossBackward0", "MeanBackward0"), ("ViewAsComplexBackward0", "AsStridedBackward0"),
+    ("VarMeanBackward0", "MaskedFillBackward0"),
 }  # fmt: skip
 
 
@@ -203,12 +206,17 @@ class Comparer:
             for d in (x, y):
                 for key in ("grad_fn", "version", "view"):
                     d.pop(key, None)
-        if {x.get("view"), y.get("view")} == {False, UNNAMED}:  # a base that nobody can reach
+        if (
+            root_of(path) in self.from_functions
+            or root_of(str(x.get("view"))) in self.from_functions
+        ):
+            y["view"] = x.get("view")  # compiled functions make no views that nobody sees
+        if UNNAMED in {x.get("view"), y.get("view")}:  # a base that nobody can reach
             x["view"] = y["view"] = False
         self.count_from_here(path, a, x, y)
         if x.get("conj") and not y["conj"]:  # a mark of PyTorch's, where ours has conjugated
             return None
-        if x.get("view", False) is not False and "AsStridedBackward0" in {
+        if "AsStridedBackward0" in {
             x.get("grad_fn"),
             y.get("grad_fn"),
         }:
@@ -281,8 +289,8 @@ class Comparer:
             for side, kind in ((left, torch.Tensor), (right, tt.Tensor))
         )
         x, y = (groups(side) for side in (a, b))
-        for (path, _), i, j in zip(a, x, y):
-            if i != j:
+        for (path, t), i, j in zip(a, x, y):
+            if i != j and not t.is_conj():  # conjugates are copies here
                 return Difference("sharing", path, f"with {a[i][0]}", f"with {b[j][0]}")
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from random import Random
 from typing import Any
@@ -116,7 +117,9 @@ class Writer:
         if rng.random() < 0.55:
             self.lines.append(f"{name} = compiled({name})")
         else:
-            self.lines.append(f"{name} = traced({name}, ({', '.join(bound)},))")
+            writes = re.search(r"_\(|out=|x\d.*\] .?=|^    \w+ [-+*/%@]+= ", body, re.M)
+            given = f"apart({', '.join(bound)})" if writes else f"({', '.join(bound)},)"
+            self.lines.append(f"{name} = traced({name}, {given})")
         execute(self.lines[-1], self.space)
         calls = [bound]
         for _ in range(rng.randint(1, 3)):

@@ -66,6 +66,11 @@ def namespace(root: Any) -> dict[str, Any]:
                 p.copy_(((root.arange(p.numel()) * 5 + i) % 7 - 3).reshape(p.shape) / 4)
         return module
 
+    def apart(*tensors: Any) -> tuple[Any, ...]:
+        """Copies; one for what is one tensor."""
+        made = {id(t): t.detach().clone().requires_grad_(t.requires_grad) for t in tensors}
+        return tuple(made[id(t)] for t in tensors)
+
     def compiled(f: Any) -> Any:
         return f if root is torch else root.compile(f)
 
@@ -77,7 +82,7 @@ def namespace(root: Any) -> dict[str, Any]:
 
     return {
         "torch": root, "np": np, "copy": copy, "pickle": pickle, "inf": math.inf, "nan": math.nan,
-        "saved": saved, "seeded": seeded, "compiled": compiled, "traced": traced,
+        "saved": saved, "seeded": seeded, "compiled": compiled, "traced": traced, "apart": apart,
     }  # fmt: skip
 
 

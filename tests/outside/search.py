@@ -52,7 +52,7 @@ def first_difference(program: Program) -> Found | None:
         with limited():
             b, too = ours.step(text)
         found = compare.failures(a, b)
-        if given := re.match(r"(v\d+) = f\d+\(", text):
+        if re.match(r"(v\d+) = f\d+\(", text):
             comparer.from_functions.update(re.findall(r"v\d+", text))
         if ".step()" in text:
             comparer.first.clear()  # how often a rule writes is its own affair
@@ -144,6 +144,8 @@ def narrowest(values: dict[str, Any], line: str) -> str:
     found = {dtype_name(t.dtype) for t in tensors_in(values)} | set(
         re.findall(r"torch\.(\w*float\d+)", line)
     )
+    if any(not (t.is_floating_point() or t.is_complex()) for t in tensors_in(values)):
+        found.add("float32")  # the default, which integers become
     for name in ("bfloat16", "float16", "float32"):
         if name in found:
             return name
@@ -174,8 +176,10 @@ def explained(found: Found) -> bool:
         plain = Run(torch)
         ours = Run(tt)
         for text in lines:
-            plain.step(text)
+            failed, _ = plain.step(text)
             ours.step(text)
+        if failed is not None:
+            return True  # how far it came before it failed
         try:
             mine = eval(path, ours.space)
         except Exception:

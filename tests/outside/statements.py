@@ -44,6 +44,10 @@ def call(rng: Random, scope: Scope) -> str:
     wants = bool(s.arguments) and s.arguments[0].type == "Tensor"
     ref = pick(rng, scope) if wants else None
     first, words = arguments.drawn(rng, s, scope, ref)
+    if s.outs and spelling[0] == ".":
+        spelling = next((p for p in spelled if p[0] != "."), "")  # methods take no out=
+        if not spelling:
+            return f"{first}.clone()"
     if s.outs:
         out = [pick(rng, scope) for _ in range(s.outs)]
         words.append(f"out={out[0]}" if s.outs == 1 else f"out=({', '.join(out)})")
@@ -147,29 +151,10 @@ def sampled(rng: Random, scope: Scope) -> str:
     return call(rng, scope)
 
 
-BINARY = tuple(
-    [
-        "+",
-        "-",
-        "*",
-        "/",
-        "//",
-        "%",
-        "**",
-        "@",
-        "&",
-        "|",
-        "^",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "==",
-        "!=",
-        "<<",
-        ">>",
-    ]
-)
+BINARY = (
+    "+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "<<",
+    ">>",
+)  # fmt: skip
 
 
 def operator(rng: Random, scope: Scope) -> str:

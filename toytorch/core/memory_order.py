@@ -158,10 +158,12 @@ def placed(made: Any, *operands: Any) -> Any:
     >>> (a.T + np.ones((3, 2))).strides, placed(a.T + np.ones((3, 2)), a.T, np.ones((3, 2))).strides
     ((16, 8), (8, 24))
     """
-    if made.__class__ is not ndarray or made.ndim < 2 or not made.size:
+    if made.__class__ is not ndarray or made.ndim < 2:
         return made
     shape, step = made.shape, made.itemsize
     arrays = [a for a in operands if a.__class__ is ndarray]
+    if not made.size:
+        return placed_nowhere(made, arrays, len(operands))
     alike = len(arrays) == len(operands) and all(a.shape == shape for a in arrays)
     if alike and all(a.flags.c_contiguous for a in arrays):
         order = list(range(made.ndim))
@@ -175,6 +177,21 @@ def placed(made: Any, *operands: Any) -> Any:
                 return with_layout(made, wanted)
         order = order_of(shape, [repeated(a, shape) for a in arrays if a.ndim])
     return with_layout(made, dense_strides(shape, order, step))
+
+
+def placed_nowhere(made: Array, arrays: list[Array], count: int) -> Any:
+    """`placed` for a result without elements: a step over nothing is 0."""
+    if len(arrays) == count and all(a.shape == made.shape for a in arrays):
+        return made
+    arrays = [with_strides(a) for a in arrays if a.ndim]
+    strides, step = [0] * made.ndim, made.itemsize
+    order = order_of(made.shape, [repeated(a, made.shape) for a in arrays])
+    if order == list(range(made.ndim)):
+        return made
+    for d in reversed(order):
+        strides[d] = step
+        step *= made.shape[d]
+    return lying(made, made.shape, strides)
 
 
 def dense_strides(shape: tuple[int, ...], order: list[int], step: int) -> tuple[int, ...]:
@@ -202,7 +219,7 @@ def kept(made: Any, source: Array) -> Any:
     if not source.size:
         source = with_strides(source)
     wanted = tuple(s // source.itemsize * step for s in source.strides)
-    if not is_dense(shape, wanted, step):
+    if made.size and not is_dense(shape, wanted, step):
         wanted = dense_strides(shape, order_of(shape, [source.strides]), step)
     return with_layout(made, wanted)
 

@@ -354,6 +354,13 @@ class Op:
                 f" which is no argument of {self.schema}"
             )
 
+    @functools.cached_property
+    def asks_gradients(self) -> bool:
+        """Whether PyTorch differentiates it at all, and so refuses `out=` where a graph is recorded."""
+        if self.schema.returns[0] == "BoolTensor" or not self.rules:
+            return False
+        return not all(getattr(d, "underived", False) for d in self.rules.values())
+
     def node_variant(self, number: int) -> Any:
         """The node class whose name ends in a number."""
         found = self._variants.get(number)

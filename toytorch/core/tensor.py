@@ -308,6 +308,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and self._grad_edge is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -322,6 +324,10 @@ class Tensor:
             first = "only" if self.__class__ is Tensor else "Only"
             raise RuntimeError(
                 f"{first} Tensors of floating point and complex dtype can require gradients"
+            )
+        if requires_grad and not state.local.inference and self.is_inference():
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
             )
         if not requires_grad and self._ignores_grad:
             return self  # its base still asks for gradients

@@ -130,8 +130,11 @@ class Plan:
         """Lets results share memory, and its count of writes, with what they are views of."""
         for k, kind, i in self.sharing:
             source, result = (made if kind in ("result", "alike") else inputs)[i], made[k]
-            if kind in ("input", "result") and not result._array.size:
-                continue  # there is nothing to share
+            if kind in ("input", "result") and (
+                result._array.__class__ is np.ndarray
+                and not np.may_share_memory(result._array, source._array)
+            ):
+                continue  # nothing is there to share, or a copy was made after all
             if kind in ("same", "alike"):
                 made[k] = source
                 continue

@@ -83,6 +83,7 @@ def underived(name: str) -> Callable[[Any], Any]:
     def refuse(g: Tensor) -> Any:
         raise RuntimeError(f"derivative for {name} is not implemented")
 
+    refuse.underived = True  # type: ignore[attr-defined]  # a mark on a function
     return refuse
 
 

@@ -16,7 +16,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
 from toytorch.ops import flops
 from toytorch.ops.define import pointwise, underived
-from toytorch.ops.elementwise.operand_checks import one_tensor
+from toytorch.ops.elementwise.operand_checks import no_bool, one_tensor
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -195,6 +195,8 @@ def _log_of(value: Any, like: Tensor) -> Any:
 
 
 def _no_fraction(common: DType, args: Sequence[Any]) -> None:
+    if common is types.bool:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if isinstance(args[1], int) and args[1] < 0 and common.rank < 2:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
@@ -252,6 +254,7 @@ abs = pointwise(
     holomorphic=False,
     d_self="g * sign(self)",
     sparse="entries",
+    checks=no_bool("abs_cpu"),
     doc="Absolute value; the modulus of complex numbers.",
     out_type="found",
 )

@@ -89,7 +89,7 @@ def _view_dtype(xp: ArrayModule, a: Array, dtype: DType) -> Any:
             f"self.dim() cannot be 0 to view {_legacy(a.dtype)} as "
             f"{_legacy(target)} (different element sizes)"
         )
-    if target.itemsize > a.dtype.itemsize:
+    if target.itemsize > a.dtype.itemsize or (a.strides[-1] != a.dtype.itemsize and a.size):
         _need_whole(a, target)
     return a.view(target)
 
@@ -100,7 +100,7 @@ def _legacy(kind: np.dtype[Any]) -> str:
 
 def _need_whole(a: Array, target: np.dtype[Any]) -> None:
     """Refuses to read elements of a larger type where they do not fill whole rows."""
-    ratio = target.itemsize // a.dtype.itemsize
+    ratio = max(target.itemsize // a.dtype.itemsize, 1)
     steps = [s // a.dtype.itemsize for s in a.strides]
     why = f"to view {_legacy(a.dtype)} as {_legacy(target)} (different element sizes), but got"
     if a.shape[-1] % ratio:
