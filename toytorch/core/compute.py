@@ -316,6 +316,9 @@ def compute_pointwise(
     for i, a in enumerate(arrays):
         if isinstance(a, Tensor):  # a tensor for a number, such as alpha
             arrays[i] = a.item()
+    if op.spreads and xp is np and np.dtype(work).kind == "c" and arrays[-1] == 1:
+        at = op.schema.index[op.spreads]
+        ready[-1] = arrays[at] = spread_infinity(arrays[at])
     try:
         if (
             target is not None
@@ -347,6 +350,18 @@ def compute_pointwise(
     if half and result.dtype == np.float32:
         result = kept(result.astype(common.numpy), result)  # type: ignore[union-attr]  # half has a dtype
     return result
+
+
+def spread_infinity(b: Array) -> Any:
+    """b·(1 + 0i) as C computes it: infinity times 0 is NaN, in the other part."""
+    finite = np.isfinite(b)
+    if finite.all():
+        return b
+    real = np.where(np.isfinite(b.imag), b.real, np.nan)
+    imag = np.where(np.isfinite(b.real), b.imag, np.nan)
+    made = np.empty(b.shape, b.dtype)
+    made.real, made.imag = real, imag
+    return made
 
 
 def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:

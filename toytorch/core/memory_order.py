@@ -184,14 +184,19 @@ def placed_nowhere(made: Array, arrays: list[Array], count: int) -> Any:
     if len(arrays) == count and all(a.shape == made.shape for a in arrays):
         return made
     arrays = [with_strides(a) for a in arrays if a.ndim]
-    strides, step = [0] * made.ndim, made.itemsize
     order = order_of(made.shape, [repeated(a, made.shape) for a in arrays])
-    if order == list(range(made.ndim)):
-        return made
+    return with_layout(made, loop_strides(made.shape, order, made.itemsize))
+
+
+def loop_strides(shape: tuple[int, ...], order: list[int], step: int) -> tuple[int, ...]:
+    """`dense_strides` as PyTorch's loops give them: a step over nothing is 0, if not in rows."""
+    if order == list(range(len(shape))):
+        return dense_strides(shape, order, step)
+    strides = [0] * len(shape)
     for d in reversed(order):
         strides[d] = step
-        step *= made.shape[d]
-    return lying(made, made.shape, strides)
+        step *= shape[d]
+    return tuple(strides)
 
 
 def dense_strides(shape: tuple[int, ...], order: list[int], step: int) -> tuple[int, ...]:

@@ -77,6 +77,8 @@ class Op:
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
                 all tensors of a list, "columns" as LAPACK leaves matrices, "second" as for an op of
                 the second operand and the first, or as the kernel leaves them; reductions give rows
+    spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
+                complex infinity both parts become NaN
     words       {name: argument}: further names by which callers may give an argument
 
     What others know of an op:
@@ -150,7 +152,9 @@ class Op:
         across: str = "",
         host_indices: bool = False,
         older: bool = False,
+        spreads: str = "",
     ) -> None:
+        self.spreads = spreads
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})

@@ -238,6 +238,10 @@ class Tensor:
             and self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
         )
 
+    def is_distributed(self) -> bool:
+        """Whether it is spread over processes, which none is."""
+        return False
+
     def _is_view(self) -> bool:
         """Whether this is a view of another tensor's memory."""
         return self._base is not None
@@ -656,7 +660,10 @@ class Tensor:
         """How `copy.copy` makes a tensor over the same memory, and `pickle` one over its bytes."""
         warn_of_hooks(self)
         cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
-        held = (self._array, self.dtype) if self.is_sparse else (self._memory(), *self._layout())
+        if self.is_sparse:
+            held: tuple[Any, ...] = (self._array, self.dtype)
+        else:  # each has a storage object of its own, so that pickle keeps each apart
+            held = (self._memory().counted_anew(0), *self._layout())
         return _rebuild, (cls, self._requires_grad, self._state(), *held)
 
     def _layout(self) -> tuple[Any, ...]:

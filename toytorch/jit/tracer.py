@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
@@ -224,6 +224,12 @@ class Tracer:
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A tensor was made of none: it is made again in every run."""
+        out = kwargs.get("out")
+        if isinstance(out, Tensor) and not self.reason:
+            rest = {k: v for k, v in kwargs.items() if k != "out"}
+            made = self.on_create(function, args, {"dtype": out.dtype, **rest})
+            if isinstance(made, Tensor) and made.shape == out.shape:
+                return cast(Any, out).copy_(made)
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
             return result

@@ -326,6 +326,8 @@ def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Ten
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
+    if src is self:
+        return self
     if isinstance(src, (bool, int, float, complex)):
         return _copy_inplace(self, from_data.tensor(src))
     if not isinstance(src, Tensor):

@@ -73,6 +73,7 @@ add = pointwise(
     d_other="g * alpha",
     flops=flops.elements,
     identity={"other": -0.0},
+    spreads="other",
     doc="Sum, self + alpha·other.",
     older=True,
 )
@@ -83,6 +84,7 @@ sub = pointwise(
     d_self="g",
     d_other="-g * alpha",
     identity={"other": 0.0},
+    spreads="other",
     doc="Difference, self - alpha·other.",
     older=True,
 )

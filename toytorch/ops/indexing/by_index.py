@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.memory_order import dense_strides, order_of, repeated, with_layout
+from toytorch.backends.no_elements import with_strides
+from toytorch.core.memory_order import loop_strides, order_of, repeated, with_layout
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar
@@ -57,9 +58,14 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     except IndexError as error:
         raise_index(error, arrays)
         raise
-    if found.__class__ is not np.ndarray or found.ndim < 2 or not found.size:
+    if found.__class__ is not np.ndarray or found.ndim < 2:
         return found
-    if a.flags.c_contiguous and all(i is None or i.flags.c_contiguous for i in arrays):
+    a = a if a.size else with_strides(a)
+    if (
+        found.size
+        and a.flags.c_contiguous
+        and all(i is None or i.flags.c_contiguous for i in arrays)
+    ):
         return found if found.flags.c_contiguous else found.copy()
     return with_layout(found, _layout_of_picked(a, arrays, found))
 
@@ -76,7 +82,7 @@ def _layout_of_picked(a: Array, arrays: Sequence[Array | None], found: Array) ->
     for i in picked:
         steps = repeated(i, common)
         strides.append((0,) * before + steps + (0,) * (len(rest) - before))
-    return dense_strides(found.shape, order_of(found.shape, strides), found.itemsize)
+    return loop_strides(found.shape, order_of(found.shape, strides), found.itemsize)
 
 
 def raise_index(error: BaseException | str, arrays: Sequence[Array | None]) -> None:

@@ -108,4 +108,6 @@ def triangular_solve(
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
-    return named("triangular_solve", "solution cloned_coefficient", (x, A.clone()))
+    return named(
+        "triangular_solve", "solution cloned_coefficient", (x, A.mT.contiguous().clone().mT)
+    )

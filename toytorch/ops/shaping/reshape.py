@@ -20,7 +20,10 @@ from toytorch.ops.shaping import rearrange, several, slices, view
 
 @public(method=True)
 def expand(
-    self: Tensor, *sizes: Sequence[int] | int, size: tuple[int, ...] | None = None
+    self: Tensor,
+    *sizes: Sequence[int] | int,
+    size: tuple[int, ...] | None = None,
+    implicit: bool = False,
 ) -> Tensor:
     """Dimensions of size 1 repeated with stride 0; -1 keeps a size."""
     return view.expand.function(self, *(sizes if size is None else (size,)))
