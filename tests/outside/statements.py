@@ -35,6 +35,18 @@ def leaf(rng: Random, scope: Scope) -> str:
     return text
 
 
+def apart(scope: Scope, first: str, count: int) -> list[str]:
+    """Variables with memory of their own each; PyTorch writes beyond it where results share some."""
+    taken = {scope[first].untyped_storage().data_ptr()} if first else set()
+    found = []
+    for n in tensors(scope):
+        at = scope[n].untyped_storage().data_ptr()
+        if at not in taken and scope[n]._base is None:
+            taken.add(at)
+            found.append(n)
+    return found[-count:] if len(found) >= count else []
+
+
 def call(rng: Random, scope: Scope) -> str:
     """A call from a signature, as a function or as a method."""
     names = signatures.by_name()
@@ -44,12 +56,14 @@ def call(rng: Random, scope: Scope) -> str:
     wants = bool(s.arguments) and s.arguments[0].type == "Tensor"
     ref = pick(rng, scope) if wants else None
     first, words = arguments.drawn(rng, s, scope, ref)
+    if s.outs > 1 and not apart(scope, first, s.outs):
+        return f"{first or '0'} + 0"
     if s.outs and spelling[0] == ".":
         spelling = next((p for p in spelled if p[0] != "."), "")  # methods take no out=
         if not spelling:
             return f"{first}.clone()"
     if s.outs:
-        out = [pick(rng, scope) for _ in range(s.outs)]
+        out = [pick(rng, scope)] if s.outs == 1 else apart(scope, first, s.outs)
         words.append(f"out={out[0]}" if s.outs == 1 else f"out=({', '.join(out)})")
     if spelling[0] == "." and first:
         return f"{first}{spelling}({', '.join(words)})"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from toytorch.core import dispatch, write
-from toytorch.core.op import Op
+from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import DType
@@ -186,6 +186,11 @@ class Tracer:
         result = dispatch.call(op, plain(args), out)
         for o, target, old, new in zip(outs, targets, before, computed if op.many else [computed]):
             made = self.values[id(new._array)][0]
+            if o._array is not old and new.dtype is not o.dtype:
+                cast_to = registry["_to_copy"]
+                turned = dispatch.call(cast_to, (new, o.dtype))
+                self.record(cast_to, "aten::_to_copy", (new, o.dtype), turned)
+                made = self.values[id(turned._array)][0]
             if o._array is old:
                 inputs = [target, made, self.constant(False)]
                 made = self.add(self.graph.make("aten::copy_", inputs, [types.of(o)])).output

@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
+from toytorch.core import inplace as writing
 from toytorch.core.arguments import spread
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of
@@ -324,9 +325,12 @@ def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Ten
     return to(made, device=self.device if device is None else device)
 
 
+@takes_words(other="src")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
     if src is self:
+        writing.check(self, state.local.grad and self._requires_grad)
+        writing.bump(self)
         return self
     if isinstance(src, (bool, int, float, complex)):
         return _copy_inplace(self, from_data.tensor(src))
