@@ -227,8 +227,9 @@ class Comparer:
         if roots & self.from_functions:  # what was written inside is not counted
             x["version"] = y["version"] = 0
         layout = ("strides", "offset", "contiguous")
-        if root_of(path) in self.from_functions and not a.numel():
-            y.update({k: x[k] for k in layout})  # where nothing lies, compiled functions do not ask
+        if not a.numel() and (root_of(path) in self.from_functions or x.get("view") is False):
+            # Where nothing lies, compiled functions and arithmetic with a number do not ask.
+            y.update({k: x[k] for k in layout})
         if [s for s, n in zip(x["strides"], a.shape) if n != 1] == [
             s for s, n in zip(y["strides"], a.shape) if n != 1
         ]:

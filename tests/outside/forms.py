@@ -115,7 +115,17 @@ def tried(side: Side, form: Form) -> Exception | None:
 
 # What PyTorch takes and we do not, on purpose.
 LEFT = {
-    "torch.special.softmax": "of another type: dtype= is the only form that programs use",
+    ".to": "a harness carries no memory formats",
+    "torch.nn.functional.triplet_margin_with_distance_loss": "its sample hands over PyTorch's module",
+    "torch.linalg.eigvalsh": "the name of PyTorch's schema, where it takes the one of its help text",
+    "nn.Container": "deprecated since 0.2 and taken out of every program",
+    "nn.NLLLoss2d": "the older name, whose signature PyTorch hides",
+    **{
+        f"nn.LazyConv{kind}{n}d": "takes the same, some of them as *rest and **options"
+        for kind in ("", "Transpose")
+        for n in (1, 2, 3)
+    },
+    "optim.AdamW": "foreach, maximize and capturable come in another order, by keyword only",
 }
 
 

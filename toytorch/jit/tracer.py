@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op, registry
@@ -234,7 +234,7 @@ class Tracer:
             rest = {k: v for k, v in kwargs.items() if k != "out"}
             made = self.on_create(function, args, {"dtype": out.dtype, **rest})
             if isinstance(made, Tensor) and made.shape == out.shape:
-                return cast(Any, out).copy_(made)
+                return self.on_inplace(registry["copy"], (out, made, False))
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
             return result
