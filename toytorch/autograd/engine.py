@@ -354,13 +354,13 @@ class Engine:
                     tensor._accumulate(captured[id(tensor)])
 
 
-def copied(grad: Tensor, leaf: Tensor) -> Tensor:
+def copied(grad: Tensor, leaf: Tensor) -> Any:
     """A gradient that can be differentiated, in memory of its own that lies as the leaf's does."""
     if grad._array.__class__ is not ndarray or leaf._array.__class__ is not ndarray:
         return grad
     layout = np.empty_like(leaf._array, dtype=grad._array.dtype)
-    made: Tensor = wrap(layout, grad.dtype).copy_(grad)  # type: ignore[attr-defined]  # an op's
-    return made
+    made: Any = wrap(layout, grad.dtype)
+    return made.copy_(grad)
 
 
 def joined(old: Tensor, grad: Tensor) -> Tensor:

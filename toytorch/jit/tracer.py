@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toytorch.core import dispatch, write
-from toytorch.core.op import Op, registry
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import DType
@@ -23,6 +23,7 @@ from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
+from toytorch.ops.shaping import rearrange
 
 
 class TracerWarning(Warning):
@@ -187,9 +188,8 @@ class Tracer:
         for o, target, old, new in zip(outs, targets, before, computed if op.many else [computed]):
             made = self.values[id(new._array)][0]
             if o._array is not old and new.dtype is not o.dtype:
-                cast_to = registry["_to_copy"]
-                turned = dispatch.call(cast_to, (new, o.dtype))
-                self.record(cast_to, "aten::_to_copy", (new, o.dtype), turned)
+                turned = dispatch.call(rearrange.cast, (new, o.dtype))
+                self.record(rearrange.cast, "aten::_to_copy", (new, o.dtype), turned)
                 made = self.values[id(turned._array)][0]
             if o._array is old:
                 inputs = [target, made, self.constant(False)]
@@ -234,7 +234,7 @@ class Tracer:
             rest = {k: v for k, v in kwargs.items() if k != "out"}
             made = self.on_create(function, args, {"dtype": out.dtype, **rest})
             if isinstance(made, Tensor) and made.shape == out.shape:
-                return self.on_inplace(registry["copy"], (out, made, False))
+                return self.on_inplace(rearrange.copy, (out, made, False))
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
             return result

@@ -77,14 +77,16 @@ def general(signature: str, kernel: Callable[..., Any] | str | None, **fields: A
     return define(signature, kernel, kind="general", **fields)
 
 
-def underived(name: str) -> Callable[[Any], Any]:
+class underived:
     """The derivative of an op that has none: refuses when a gradient arrives."""
 
-    def refuse(g: Tensor) -> Any:
-        raise RuntimeError(f"derivative for {name} is not implemented")
+    underived = True
 
-    refuse.underived = True  # type: ignore[attr-defined]  # a mark on a function
-    return refuse
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, g: Tensor) -> Any:
+        raise RuntimeError(f"derivative for {self.name} is not implemented")
 
 
 # -- functions composed of records ----------------------------------------------------------------

@@ -89,7 +89,7 @@ def _soft_targets(
         weighted = weighted * _along(weight, logs, axis)
     loss = -weighted.sum(axis)
     if reduction == "mean":
-        return loss.sum() / loss.numel() if loss.numel() else loss.sum() * math.nan
+        return loss.sum() / loss.numel() if logs.numel() else loss.sum() * math.nan
     return reduced(loss, reduction)
 
 

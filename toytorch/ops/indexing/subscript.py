@@ -170,6 +170,9 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, with the value cast and broadcast."""
     parts = [as_index(p) for p in as_tuple(index)]
+    if index is True and isinstance(value, Tensor):
+        unsqueeze.function(x, 0).copy_(value)
+        return
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
     try:

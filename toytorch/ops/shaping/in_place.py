@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import public
+from toytorch.ops.define import PUBLIC, public
 from toytorch.ops.shaping import strided, view
 from toytorch.ops.shaping.reshape import swapaxes
 
@@ -37,7 +37,7 @@ for _name, _function in {
     "unsqueeze_": view.unsqueeze.function,
     "swapaxes_": swapaxes,
     "transpose_": view.transpose.function,
-    "swapdims_": Tensor.swapdims,  # type: ignore[attr-defined]  # ops attach methods to the class
+    "swapdims_": PUBLIC["swapdims"],
     "as_strided_": strided.as_strided.function,
 }.items():
     _relaid(_name, _function)
