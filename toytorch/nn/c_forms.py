@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.nn import functional
 from toytorch.ops.define import takes_words
 
-REDUCTIONS = ("none", "mean", "sum")
+REDUCTIONS = ["none", "mean", "sum"]
 
 
 def _word(reduction: int) -> str:
