@@ -660,10 +660,7 @@ class Tensor:
         """How `copy.copy` makes a tensor over the same memory, and `pickle` one over its bytes."""
         warn_of_hooks(self)
         cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
-        if self.is_sparse:
-            held: tuple[Any, ...] = (self._array, self.dtype)
-        else:  # each has a storage object of its own, so that pickle keeps each apart
-            held = (self._memory().counted_anew(0), *self._layout())
+        held = (self._array, self.dtype) if self.is_sparse else (self._memory(), *self._layout())
         return _rebuild, (cls, self._requires_grad, self._state(), *held)
 
     def _layout(self) -> tuple[Any, ...]:
