@@ -199,6 +199,13 @@ LATER = {
     ),
     **dict.fromkeys(("sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbolic"),
     **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "core.subclasses"),
+    **dict.fromkeys(
+        "adaptive_max_pool1d addmv_ binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss "
+        "frobenius_norm hinge_embedding_loss is_distributed is_vulkan_available kl_div "
+        "margin_ranking_loss max_pool1d_with_indices norm_except_dim nuclear_norm poisson_nll_loss "
+        "triplet_margin_loss".split(),
+        "nn.c_forms",
+    ),
     "compile": "jit",
     "get_device_module": "accelerator",
     "vmap": "func",

@@ -176,6 +176,7 @@ def grad(
                 )
             if materialize_grads:
                 value = tensor.new_zeros(tensor.shape)
+                value._requires_grad = create_graph
         results.append(value)
     return tuple(results)
 

@@ -340,6 +340,8 @@ class Engine:
                 grad = owned(holder, given, leaf)
             else:
                 grad = holder.pop()
+                if leaf._grad is None and grad._batches is None and state.fast_path is None:
+                    grad = copied(grad, leaf)
             if state.profiler is not None:
                 state.profiler.backward(leaf._accumulator(), grad, leaf._accumulate, grad)
             else:
@@ -350,6 +352,15 @@ class Engine:
             for tensor in inputs:  # a non-leaf named in inputs= accumulates too
                 if tensor._grad_edge is not None and id(tensor) in captured:
                     tensor._accumulate(captured[id(tensor)])
+
+
+def copied(grad: Tensor, leaf: Tensor) -> Any:
+    """A gradient that can be differentiated, in memory of its own that lies as the leaf's does."""
+    if grad._array.__class__ is not ndarray or leaf._array.__class__ is not ndarray:
+        return grad
+    layout = np.empty_like(leaf._array, dtype=grad._array.dtype)
+    made: Any = wrap(layout, grad.dtype)
+    return made.copy_(grad)
 
 
 def joined(old: Tensor, grad: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from toytorch.backends import base
 from toytorch.backends import sparse as sparse_arrays
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.arguments import not_a_tensor
+from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import dtype as types
@@ -287,6 +288,7 @@ def compute_pointwise(
     half = common in REDUCED
     work = np.float32 if half else common.numpy if common is not None else None
     ready: list[Any] = []
+    lying: list[Any] = []  # the operands as PyTorch has them, which computes on halves themselves
     for i in op.tensor_at:
         a = args[i]
         if isinstance(a, Tensor):
@@ -298,13 +300,25 @@ def compute_pointwise(
                         f"at least two devices, {where} and cpu!"
                     )
                 array = xp.asarray(array)
-            arrays[i] = array if work is None or array.dtype == work else array.astype(work)
+            if work is None or array.dtype == work:
+                arrays[i] = array
+            elif half and a.dtype is common:
+                arrays[i] = array.astype(work)
+                ready.append(arrays[i])
+                lying.append(array)
+                continue
+            else:
+                arrays[i] = kept(array.astype(work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
         ready.append(arrays[i])
+        lying.append(arrays[i])
     for i, a in enumerate(arrays):
         if isinstance(a, Tensor):  # a tensor for a number, such as alpha
             arrays[i] = a.item()
+    if op.spreads and xp is np and np.dtype(work).kind == "c" and arrays[-1] == 1:
+        at = op.schema.index[op.spreads]
+        ready[-1] = arrays[at] = spread_infinity(arrays[at])
     try:
         if (
             target is not None
@@ -321,6 +335,8 @@ def compute_pointwise(
             else:
                 return op.into(xp)(*ready, out=target)
         result = op.kernel_on(xp)(*arrays)
+        if xp is np and op.memory in ("", "second"):
+            result = placed(result, *(lying[::-1] if op.memory else lying))
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
             raise NotImplementedError(
@@ -332,8 +348,20 @@ def compute_pointwise(
             raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
         raise
     if half and result.dtype == np.float32:
-        result = result.astype(common.numpy)  # type: ignore[union-attr]  # half has a dtype
+        result = kept(result.astype(common.numpy), result)  # type: ignore[union-attr]  # half has a dtype
     return result
+
+
+def spread_infinity(b: Array) -> Any:
+    """b·(1 + 0i) as C computes it: infinity times 0 is NaN, in the other part."""
+    finite = np.isfinite(b)
+    if finite.all():
+        return b
+    real = np.where(np.isfinite(b.imag), b.real, np.nan)
+    imag = np.where(np.isfinite(b.real), b.imag, np.nan)
+    made = np.empty(b.shape, b.dtype)
+    made.real, made.imag = real, imag
+    return made
 
 
 def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:

@@ -56,7 +56,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ is not SparseArray:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
-    if out is not None:
+    if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     results = compute(op, args)
     if out is not None:

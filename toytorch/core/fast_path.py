@@ -19,6 +19,7 @@ import numpy as np
 
 from toytorch.core import arguments, compute, dispatch, inplace, record, views
 from toytorch.core import write as writes
+from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
@@ -45,6 +46,8 @@ def {name}(input=REQUIRED, **more):
             return call(op, (input,))
         if c.__class__ is not ndarray:
             c = asarray(c)
+        elif not a.flags.c_contiguous:
+            c = placed(c, a)
         result = new(Tensor)
         result._array = c
         result.dtype = {dtype}
@@ -87,6 +90,8 @@ def {name}({params}):{more}{by_size}
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
             c = asarray(c)
+        elif not {first}.flags.c_contiguous:
+            c = placed(c, {first}, {second})
         result = new(Tensor)
         result._array = c
         result.dtype = {dtype}
@@ -105,6 +110,8 @@ NUMBER = """\
                     return {call}(op, (input, other{alpha}))
                 if c.__class__ is not ndarray:
                     c = asarray(c)
+                elif not a.flags.c_contiguous:
+                    c = placed(c, a, None)
                 result = new(Tensor)
                 result._array = c
                 result.dtype = {dtype}
@@ -214,8 +221,9 @@ def {name}({params}):
 {checks}    args = ({args})
     try:
         a = {first}._array
-        if a.__class__ is ndarray and state.fast_path is None and {first}._no_grad_view is None:
-            result = view_of({first}, kernel(a, *args[1:]))
+        if a.__class__ is ndarray and a.size and state.fast_path is None and (
+                {first}._no_grad_view is None):
+            result = view_of({first}, kernel(a, *args[1:]), op.derivatives)
             if {first}._requires_grad and op.derivatives and result.dtype.rank > 1:
                 record(op, args, result)
             return result
@@ -496,6 +504,8 @@ def write(op: Op, operator: bool = False) -> str | None:
         "call": "operate" if operator else "call",
         "alpha": ", 1" * ("alpha" in names),
         "dtype": "bool_" if returns_bool else "kind",
+        "first": "b" if op.memory == "second" else "a",
+        "second": "a" if op.memory == "second" else "b",
         "kernel": "by_size" if ufunc_of(op) in dispatch_stub.SHARED else "kernel",
     }
     by_size = BY_SIZE.format(
@@ -607,6 +617,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "state": state,
         "ndarray": np.ndarray,
         "asarray": as_array,
+        "placed": placed,
         "new": object.__new__,
         "get_ident": get_ident,
         "bool_": types.bool,

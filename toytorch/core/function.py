@@ -109,7 +109,7 @@ def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
             params.append("*")
             star = True
         names[f"default_{a.name}"] = a.default
-        params.append(a.name if not passed else f"{a.name}=default_{a.name}")
+        params.append(f"{a.name}=default_{a.name}" if passed else f"{a.name}=REQUIRED")
         passed.append(a.name)
     values = f"({', '.join(passed)},)"
     checks = "".join(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.no_elements import lying, with_strides
 from toytorch.facts.hints import Array
 
 ndarray = np.ndarray
@@ -120,7 +121,11 @@ def ordered(made: Array, first: Array) -> Any:
 def walk(*arrays: Array) -> list[int]:
     """The dimensions in the order in which a loop over elements of arrays of one shape goes through
     them, the outermost first: that of memory, as PyTorch's TensorIterator finds it."""
-    shape, strides = arrays[0].shape, [a.strides for a in arrays]
+    return order_of(arrays[0].shape, [a.strides for a in arrays])
+
+
+def order_of(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[int]:
+    """`walk` for strides; 0 where an operand is repeated along a dimension."""
     order = list(range(len(shape)))[::-1]
 
     def later(one: int, other: int) -> int:
@@ -145,6 +150,128 @@ def walk(*arrays: Array) -> list[int]:
     return order[::-1]
 
 
+def placed(made: Any, *operands: Any) -> Any:
+    """An elementwise result in the order that PyTorch gives it: that of the first operand which
+    tells two dimensions apart. NumPy takes rows as soon as one operand lies in rows.
+
+    >>> a = np.ones((2, 3))
+    >>> (a.T + np.ones((3, 2))).strides, placed(a.T + np.ones((3, 2)), a.T, np.ones((3, 2))).strides
+    ((16, 8), (8, 24))
+    """
+    if made.__class__ is not ndarray or made.ndim < 2:
+        return made
+    shape, step = made.shape, made.itemsize
+    arrays = [a for a in operands if a.__class__ is ndarray]
+    if not made.size:
+        return placed_nowhere(made, arrays, len(operands))
+    alike = len(arrays) == len(operands) and all(a.shape == shape for a in arrays)
+    if alike and all(a.flags.c_contiguous for a in arrays):
+        order = list(range(made.ndim))
+    elif alike and all(is_channels_last(a) for a in arrays):
+        order = [0, *range(2, made.ndim), 1]
+    else:
+        if alike and len({tuple(s // a.itemsize for s in a.strides) for a in arrays}) == 1:
+            first = arrays[0]
+            wanted = tuple(s // first.itemsize * step for s in first.strides)
+            if is_dense(shape, wanted, step):
+                return with_layout(made, wanted)
+        order = order_of(shape, [repeated(a, shape) for a in arrays if a.ndim])
+    return with_layout(made, dense_strides(shape, order, step))
+
+
+def placed_nowhere(made: Array, arrays: list[Array], count: int) -> Any:
+    """`placed` for a result without elements: a step over nothing is 0."""
+    if len(arrays) == count and all(a.shape == made.shape for a in arrays):
+        return made
+    arrays = [with_strides(a) for a in arrays if a.ndim]
+    order = order_of(made.shape, [repeated(a, made.shape) for a in arrays])
+    return with_layout(made, loop_strides(made.shape, order, made.itemsize))
+
+
+def loop_strides(shape: tuple[int, ...], order: list[int], step: int) -> tuple[int, ...]:
+    """`dense_strides` as PyTorch's loops give them: a step over nothing is 0, if not in rows."""
+    if order == list(range(len(shape))):
+        return dense_strides(shape, order, step)
+    strides = [0] * len(shape)
+    for d in reversed(order):
+        strides[d] = step
+        step *= shape[d]
+    return tuple(strides)
+
+
+def dense_strides(shape: tuple[int, ...], order: list[int], step: int) -> tuple[int, ...]:
+    """Strides without gaps, in bytes, for dimensions in an order, the outermost first."""
+    strides = [0] * len(shape)
+    for d in reversed(order):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def kept(made: Any, source: Array) -> Any:
+    """A copy that lies as its source does, where that has no gaps; else without gaps, in the order
+    of the source's dimensions: what PyTorch calls preserve_format.
+
+    >>> a = np.ones((4, 6)).T[::2]
+    >>> a.strides, kept(a.copy("C"), a).strides
+    ((16, 48), (8, 24))
+    """
+    if made.__class__ is not ndarray:
+        return made
+    if made.strides == source.strides and made.itemsize == source.itemsize:
+        return made
+    shape, step = made.shape, made.itemsize
+    if not source.size:
+        source = with_strides(source)
+    wanted = tuple(s // source.itemsize * step for s in source.strides)
+    if made.size and not is_dense(shape, wanted, step):
+        wanted = dense_strides(shape, order_of(shape, [source.strides]), step)
+    return with_layout(made, wanted)
+
+
+def repeated(a: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """An operand's strides in the shape of the result."""
+    lead = len(shape) - a.ndim
+    return (0,) * lead + tuple(
+        s if m == n else 0 for s, m, n in zip(a.strides, a.shape, shape[lead:])
+    )
+
+
+def is_channels_last(a: Array) -> bool:
+    """Whether images, or volumes, are what PyTorch calls contiguous in channels_last."""
+    if a.ndim not in (4, 5):
+        return False
+    step = a.itemsize
+    for d in (1, *range(a.ndim - 1, 1, -1), 0):
+        if a.shape[d] != 1:
+            if a.strides[d] != step:
+                return False
+            step *= a.shape[d]
+    return True
+
+
+def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -> bool:
+    """Whether elements lie side by side in some order, none of them twice; strides in bytes."""
+    for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
+        if s != step:
+            return False
+        step *= n
+    return True
+
+
+def with_layout(made: Array, strides: tuple[int, ...]) -> Any:
+    """The same elements with these strides, which leave no gaps."""
+    if made.strides == strides:
+        return made
+    if not made.size:
+        return lying(made, made.shape, strides)
+    if all(s == t for s, t, n in zip(made.strides, strides, made.shape) if n != 1):
+        return np.lib.stride_tricks.as_strided(made, made.shape, strides)
+    new = np.ndarray(made.shape, made.dtype, np.empty(made.size, made.dtype), 0, strides)
+    new[...] = made
+    return new
+
+
 def in_memory_order(draw: Callable[[int], Any], shape: tuple[int, ...], *like: Array | None) -> Any:
     """What `draw(count)` gives, as an array whose elements are drawn in the order in which arrays of
     that shape lie in memory; without any, in rows."""
@@ -157,9 +284,37 @@ def in_memory_order(draw: Callable[[int], Any], shape: tuple[int, ...], *like: A
     return moved.transpose(sorted(range(len(order)), key=order.__getitem__))
 
 
+def columns(made: Any) -> Any:
+    """Matrices whose columns lie side by side, as LAPACK leaves them.
+
+    >>> columns(np.ones((2, 3))).strides
+    (8, 16)
+    """
+    if made.__class__ is not ndarray or made.ndim < 2:
+        return made
+    n = made.ndim
+    order = [*range(n - 2), n - 1, n - 2]
+    return with_layout(made, dense_strides(made.shape, order, made.itemsize))
+
+
+def in_columns(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel all of whose matrices lie in columns; the vectors beside them lie in rows."""
+
+    def turned(*args: object) -> Any:
+        made = kernel(*args)
+        if made.__class__ is not tuple:
+            return columns(made)
+        most = max(m.ndim for m in made)
+        return tuple(columns(m) if m.ndim == most else m for m in made)
+
+    return turned
+
+
 ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "": lambda kernel: kernel,
     "rows": rows,
     "like": like_first,
     "format": one_format,
+    "columns": in_columns,
+    "second": lambda kernel: kernel,  # as an elementwise op of the second operand and the first
 }

@@ -46,6 +46,8 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
     name = op.name + "_" * in_place
     scalars = tuple(a.name for a in op.schema.args if a.keyword_only)
     pattern = "".join("x" if isinstance(v, Tensor) else "1" for v in values)
+    if scalars == ("alpha",) and pattern in ("x11", "111"):  # a number for the second tensor
+        return rearranged_numbers(op, values, more, in_place)
     names = FORMS[scalars].get(pattern)
     if names is None:
         kinds = ", ".join(type(v).__name__ for v in values)
@@ -62,6 +64,17 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
         return getattr(tensors[0], name)(*tensors[1:], **numbers)
     given = {word: value for word, value in more.items() if word != "out" or value is not None}
     return op.function(*tensors, **numbers, **given)
+
+
+def rearranged_numbers(
+    op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool
+) -> Any:
+    """`add(x, 2, 0.5)`, which is x + 0.5·2."""
+    first, other, alpha = values
+    if in_place:
+        return getattr(first, op.name + "_")(other, alpha=alpha)
+    given = {word: value for word, value in more.items() if word != "out" or value is not None}
+    return op.function(first, other, alpha=alpha, **given)
 
 
 def told(op: Op, name: str, pattern: str, names: tuple[str, ...]) -> str:

@@ -75,7 +75,10 @@ class Op:
     out_type    where out= must have the result's own type: how the refusal is worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
-                all tensors of a list, or as the kernel leaves them; reductions give rows
+                all tensors of a list, "columns" as LAPACK leaves matrices, "second" as for an op of
+                the second operand and the first, or as the kernel leaves them; reductions give rows
+    spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
+                complex infinity both parts become NaN
     words       {name: argument}: further names by which callers may give an argument
 
     What others know of an op:
@@ -149,7 +152,9 @@ class Op:
         across: str = "",
         host_indices: bool = False,
         older: bool = False,
+        spreads: str = "",
     ) -> None:
+        self.spreads = spreads
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
@@ -352,6 +357,13 @@ class Op:
                 f"op {self.name!r}: derivative d_{argument} names {unknown or argument!r},"
                 f" which is no argument of {self.schema}"
             )
+
+    @functools.cached_property
+    def asks_gradients(self) -> bool:
+        """Whether PyTorch differentiates it at all, and so refuses `out=` where a graph is recorded."""
+        if self.schema.returns[0] == "BoolTensor" or not self.rules:
+            return False
+        return not all(getattr(d, "underived", False) for d in self.rules.values())
 
     def node_variant(self, number: int) -> Any:
         """The node class whose name ends in a number."""

@@ -33,8 +33,19 @@ class Storage:
         return base.of_array(self.array).flat(self.array)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Storage:
-        flat = self.flat().copy()
-        return Storage(flat, flat)
+        flat = self.flat()
+        key: Any = ("memory", base.of_array(flat).data_ptr(flat))  # which several objects may count
+        made = memo.get(key) if flat.size else None
+        if made is None:
+            made = flat.copy()
+            memo[key] = made
+        return Storage(made, made)
+
+    def counted_anew(self, version: int) -> Storage:
+        """The same memory with a count of writes of its own."""
+        made = Storage(self.array, self.memory)
+        made.version = version
+        return made
 
     def __reduce__(self) -> Any:
         flat = self.flat()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, no_elements
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.storage import InferenceStorage, Storage
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
@@ -193,8 +193,10 @@ class Tensor:
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the first element."""
-        if not self._array.size or self.is_sparse:
+        if self.is_sparse:
             return 0
+        if not self._array.size:
+            return no_elements.offset(self._array, self._memory().flat())
         backend = base.of_array(self._array)
         start = backend.data_ptr(self._memory().flat())
         return (backend.data_ptr(self._array) - start) // self.dtype.itemsize
@@ -226,6 +228,19 @@ class Tensor:
         if self.is_sparse:
             raise NotImplementedError("Cannot access storage of SparseTensorImpl")
         return UntypedStorage.of(self._memory())
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Whether both show the same elements of the same memory in the same way."""
+        return (
+            self.shape == tensor.shape
+            and strides_of(self._array) == strides_of(tensor._array)
+            and self.storage_offset() == tensor.storage_offset()
+            and self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        )
+
+    def is_distributed(self) -> bool:
+        """Whether it is spread over processes, which none is."""
+        return False
 
     def _is_view(self) -> bool:
         """Whether this is a view of another tensor's memory."""
@@ -297,6 +312,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and self._grad_edge is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -311,6 +328,10 @@ class Tensor:
             first = "only" if self.__class__ is Tensor else "Only"
             raise RuntimeError(
                 f"{first} Tensors of floating point and complex dtype can require gradients"
+            )
+        if requires_grad and not state.local.inference and self.is_inference():
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
             )
         if not requires_grad and self._ignores_grad:
             return self  # its base still asks for gradients
@@ -601,14 +622,16 @@ class Tensor:
     def data(self) -> Tensor:
         """A tensor over the same memory that no graph knows of; writes to it are not counted."""
         tensor = wrap(self._array, self.dtype)
-        tensor._storage = Storage(self._memory().array, self._memory().memory)
+        tensor._storage = self._memory().counted_anew(0)
         return tensor
 
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        self._array, self.dtype, self._storage = value._array, value.dtype, value._memory()
+        count = 0 if self._storage is None or self.is_inference() else self._storage.version
+        self._storage = value._memory().counted_anew(count)
+        self._array, self.dtype = value._array, value.dtype
 
     # -- copies -------------------------------------------------------------------------------
 
@@ -693,7 +716,8 @@ def rebuild(
         flat = flat.view("uint8")[:whole].view(kind.numpy)
     made: Any = new(cls)
     made._array = base.of_array(flat).as_strided(flat, size, stride, offset)
-    made.dtype, made._requires_grad, made._grad_edge, made._storage = kind, False, None, memory
+    made.dtype, made._requires_grad, made._grad_edge = kind, False, None
+    made._storage = memory.counted_anew(1)  # as after `set_`, by which PyTorch makes it
     return made
 
 
@@ -715,8 +739,8 @@ def _rebuild(
 
 
 def strides_of(array: Array) -> tuple[int, ...]:
-    """Strides in elements; those of a row-major tensor where there are no elements."""
-    if not array.size:
+    """Strides in elements; where there are none, and NumPy gave no strides, those of rows."""
+    if not array.size and not any(array.strides):
         return contiguous_strides(array.shape)
     step = array.itemsize
     return tuple([s // step for s in array.strides])

@@ -9,11 +9,12 @@ from weakref import ref
 import numpy as np
 from numpy import ndarray
 
-from toytorch.backends import base
+from toytorch.backends import base, no_elements
 from toytorch.core import inplace as writing
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.op import Op
 from toytorch.core.record import edge, record
+from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
@@ -29,11 +30,13 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         edge(source)  # which may be refused
     array = source._array
     xp = np if array.__class__ is ndarray else base.of_array(array).xp
+    if not array.size:
+        array = no_elements.with_strides(array)
     layouts = op.kernel_on(xp)(array, *args[1:])
     if layouts.__class__ is list:
-        views: Any = [view_of(source, a) for a in layouts]
+        views: Any = [view_of(source, a, op.derivatives) for a in layouts]
     else:
-        views = view_of(source, layouts)
+        views = view_of(source, layouts, op.derivatives)
     if not op.derivatives or source.dtype.rank < 2:
         return views
     if source._requires_grad and state.local.grad:
@@ -48,7 +51,8 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         for i, v in enumerate(views if many else [views]):
             one_of_many = many and state.local.grad
             writing.protect(v, MANY_VIEWS % (i, op.node_name) if one_of_many else why)
-            if source._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
+            owner = source if source._base is None else source._base
+            if owner._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
                 v._requires_grad = v._ignores_grad = True  # as its base, though nothing is recorded
     return views
 
@@ -67,8 +71,8 @@ MANY_VIEWS = (
 )
 
 
-def view_of(source: Tensor, array: Array) -> Tensor:
-    """A tensor over part of the memory of `source`."""
+def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
+    """A tensor over part of the memory of `source`; `known` tells whether gradients know of it."""
     view: Tensor = new(Tensor)
     view._array = array
     view._requires_grad = False
@@ -81,6 +85,8 @@ def view_of(source: Tensor, array: Array) -> Tensor:
         view.dtype = FROM_NUMPY[kind]
         if not (source.dtype.is_complex or view.dtype.is_complex):
             return view  # bytes read anew have no gradient
+    if view._storage.__class__ is InferenceStorage or not known:
+        return view  # which no graph will ever hear of
     # What `register_view` does, without a call of it.
     owner = source._base
     if owner is None:
@@ -145,6 +151,7 @@ def quick(source: Tensor) -> bool:
         source._array.__class__ is ndarray
         and state.fast_path is None
         and source._no_grad_view is None
+        and source._storage.__class__ is not InferenceStorage
     )
 
 

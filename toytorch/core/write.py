@@ -13,6 +13,7 @@ from numpy import ndarray
 from toytorch.backends import base
 from toytorch.core import inplace as writing
 from toytorch.core.compute import common_dtype, compute, compute_pointwise
+from toytorch.core.memory_order import kept
 from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
 from toytorch.core.storage import Storage
@@ -165,6 +166,28 @@ def refuse_grad(name: str, args: Sequence[Any], out: Tensor) -> None:
         )
 
 
+def take(target: Tensor, array: Any) -> None:
+    """Gives a tensor the shape and the elements of an array: in its memory, as far as that goes."""
+    kind, storage = target.dtype.numpy, target._memory()
+    flat = storage.flat()
+    if array.__class__ is not ndarray or flat.__class__ is not ndarray or not flat.size:
+        made = np.asarray(array, kind) if array.__class__ is ndarray else array.astype(kind)
+        target._array, target._storage = made, storage.__class__(made)
+        target._storage.version = storage.version
+        return
+    start, step = target.storage_offset(), np.dtype(kind).itemsize
+    flat = flat.view(np.uint8)[: flat.nbytes // step * step].view(kind)
+    if np.may_share_memory(array, flat):
+        array = array.copy()
+    if start + array.size > flat.size:
+        grown = np.empty(start + array.size, kind)
+        grown[: flat.size] = flat
+        flat = storage.memory = grown
+    strides = [s // array.itemsize for s in kept(array, array).strides]
+    target._array = base.of_array(flat).as_strided(flat, array.shape, strides, start)
+    target._array[...] = array
+
+
 def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
@@ -196,12 +219,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
                     UserWarning,
                     stacklevel=4,
                 )
-            o._array, o._storage = (
-                np.asarray(array, o.dtype.numpy)
-                if array.__class__ is ndarray
-                else array.astype(o.dtype.numpy),
-                None,
-            )
+            take(o, array)
         else:
             writing.refuse_overlap(o)
             o._array[...] = array

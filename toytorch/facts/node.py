@@ -233,11 +233,15 @@ def node_of(edge: Node | Output | Tensor | None) -> Any:
 class Packed:
     """A saved tensor in the form that a pack hook gave it."""
 
-    __slots__ = ("unpack", "value")
+    __slots__ = ("edge", "unpack", "value")
 
     def __init__(self, tensor: Tensor, hooks: tuple[Callable[..., Any], ...]) -> None:
         pack_hook, self.unpack = hooks
         self.value = pack_hook(tensor)
+        # What the tensor came from: hooks are about its elements, not about its history.
+        self.edge: Any = None
+        if tensor._requires_grad:
+            self.edge = tensor if tensor._grad_edge is None else tensor._grad_edge
 
     def open(self) -> Any:
         """The tensor again."""
@@ -247,7 +251,25 @@ class Packed:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got "
                 f"result of type {type(tensor).__name__}"
             )
+        if self.edge is not None and state.local.grad and not tensor._requires_grad:
+            edge, tensor = self.edge, tensor.detach()
+            if not isinstance(edge, (Node, Output)):  # a leaf
+                edge = Same(edge)
+            tensor._requires_grad, tensor._grad_edge = True, edge
         return tensor
+
+
+class Same(Node):
+    """The history of a leaf's elements that come back from hooks: they are the leaf's."""
+
+    __slots__ = ()
+
+    def __init__(self, leaf: Tensor) -> None:
+        self.edges, self.seq, self.saved, self.versions = (leaf,), next(sequence), None, ()
+        self.meta = (leaf._array.shape, leaf.dtype)
+
+    def apply(self, grad: Any) -> Any:
+        return (grad,)
 
 
 def pack(node: Node) -> None:

@@ -110,8 +110,13 @@ class Plan:
                 raise Untraceable("what is written to an input requires a gradient")
         self.sharing: list[tuple[int, str, int]] = []
         first: dict[Value, int] = {}
+        whole: dict[Value, int] = {}
         for k, v in enumerate(graph.outputs[: self.count]):
-            root = roots.get(v, v)
+            root, value = roots.get(v, v), same.get(v, v)
+            if value in whole:
+                self.sharing.append((k, "alike", whole[value]))
+                continue
+            whole[value] = k
             if root in graph.inputs:
                 self.sharing.append(
                     (k, "same" if same.get(v, v) is root else "input", graph.inputs.index(root))
@@ -124,8 +129,13 @@ class Plan:
     def share(self, inputs: Sequence[Any], made: list[Tensor]) -> None:
         """Lets results share memory, and its count of writes, with what they are views of."""
         for k, kind, i in self.sharing:
-            source, result = (made if kind == "result" else inputs)[i], made[k]
-            if kind == "same":
+            source, result = (made if kind in ("result", "alike") else inputs)[i], made[k]
+            if kind in ("input", "result") and (
+                result._array.__class__ is np.ndarray
+                and not np.may_share_memory(result._array, source._array)
+            ):
+                continue  # nothing is there to share, or a copy was made after all
+            if kind in ("same", "alike"):
                 made[k] = source
                 continue
             if not (source._requires_grad or result._requires_grad):

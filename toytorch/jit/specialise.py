@@ -19,6 +19,7 @@ import numpy as np
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.backends import base
+from toytorch.backends.no_elements import lying
 from toytorch.core import random
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
@@ -151,7 +152,10 @@ def joint_graph(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> 
         seeds = [wrap(np.ones(r._array.shape, r._array.dtype), r.dtype) for r in roots]
         for seed, i in zip(seeds, made.tangents):
             tracer.bind(seed, tracer.graph.add_input(types.of(seed), f"grad_{i}"))
-        found = gradients(roots, [copies[i] for i in made.wanted], seeds, allow_unused=True)
+        try:
+            found = gradients(roots, [copies[i] for i in made.wanted], seeds, allow_unused=True)
+        except (RuntimeError, NotImplementedError) as why:  # as it will be when it is asked for
+            raise Untraceable(f"its gradient cannot be prepared: {why}") from None
         made.given = [g is not None for g in found]
         outputs += [tracer.value_of(g) for g in found if g is not None]
     tracer.graph.outputs = outputs
@@ -163,7 +167,7 @@ def laid_out(array: Array, strides: tuple[int, ...]) -> Any:
     extent = sum((n - 1) * s for n, s in zip(array.shape, strides)) // array.itemsize + 1
     flat = np.empty(extent if array.size else 0, array.dtype)
     if not array.size:
-        return array
+        return lying(array, array.shape, strides)
     made = np.lib.stride_tricks.as_strided(flat, array.shape, strides)
     made[...] = array
     return made

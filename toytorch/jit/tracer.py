@@ -23,6 +23,7 @@ from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
+from toytorch.ops.shaping import rearrange
 
 
 class TracerWarning(Warning):
@@ -52,6 +53,7 @@ class Tracer:
         self.shown: list[Tensor] = []
         self.met: list[Tensor] | None = None  # where a list, strangers become inputs: see `compile`
         self.strangers: dict[int, Tensor] = {}  # by id of the array
+        self.leaves: list[Tensor] = []  # which stand for leaves of the caller's
         self.apart: list[tuple[Tensor, Any]] = []  # tensors with another array object, and theirs
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
@@ -185,6 +187,10 @@ class Tracer:
         result = dispatch.call(op, plain(args), out)
         for o, target, old, new in zip(outs, targets, before, computed if op.many else [computed]):
             made = self.values[id(new._array)][0]
+            if o._array is not old and new.dtype is not o.dtype:
+                turned = dispatch.call(rearrange.cast, (new, o.dtype))
+                self.record(rearrange.cast, "aten::_to_copy", (new, o.dtype), turned)
+                made = self.values[id(turned._array)][0]
             if o._array is old:
                 inputs = [target, made, self.constant(False)]
                 made = self.add(self.graph.make("aten::copy_", inputs, [types.of(o)])).output
@@ -196,6 +202,7 @@ class Tracer:
         if self.reason:
             return write.inplace(op, plain(args))
         inputs = [self.value_of(a) for a in args]
+        self.refuse_leaf(args[0])
         result = write.inplace(op, plain(args))
         name, dot, overload = op.name.partition(".")
         node = self.add(
@@ -206,10 +213,28 @@ class Tracer:
         self.bind(result, node.output)
         return result
 
+    def refuse_leaf(self, target: Any) -> None:
+        """Refuses a write to a leaf of the caller's, which has a history here, or to a view of it."""
+        base = getattr(target, "_base", None)
+        if not state.local.grad:
+            return
+        for leaf in self.leaves:
+            if target is leaf or base is leaf:
+                what = "a view of a leaf" if base is leaf else "a leaf"
+                raise RuntimeError(
+                    f"{what} Variable that requires grad is being used in an in-place operation."
+                )
+
     def on_create(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A tensor was made of none: it is made again in every run."""
+        out = kwargs.get("out")
+        if isinstance(out, Tensor) and not self.reason:
+            rest = {k: v for k, v in kwargs.items() if k != "out"}
+            made = self.on_create(function, args, {"dtype": out.dtype, **rest})
+            if isinstance(made, Tensor) and made.shape == out.shape:
+                return self.on_inplace(rearrange.copy, (out, made, False))
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
             return result

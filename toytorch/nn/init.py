@@ -95,6 +95,11 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
+def _left_empty(tensor: Tensor) -> Tensor:
+    warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=3)
+    return tensor
+
+
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -103,6 +108,8 @@ def kaiming_uniform_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Uniform in ±gain·√(3/fan); He et al. 2015."""
+    if not tensor.numel():
+        return _left_empty(tensor)
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _calculate_correct_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
 
@@ -115,6 +122,8 @@ def kaiming_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal with deviation gain/√fan; He et al. 2015."""
+    if not tensor.numel():
+        return _left_empty(tensor)
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     return normal_(tensor, 0.0, std, generator)
 

@@ -43,8 +43,8 @@ def pointwise(
 def special_function(
     signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any
 ) -> Op:
-    """A pointwise op whose kernel is many steps of NumPy's; its result lies as the first operand."""
-    return pointwise(signature, kernel, **{"memory": "like", **fields})
+    """A pointwise op whose kernel is many steps of NumPy's."""
+    return pointwise(signature, kernel, **fields)
 
 
 def comparison(name: str, doc: str, **fields: Any) -> Op:
@@ -77,13 +77,16 @@ def general(signature: str, kernel: Callable[..., Any] | str | None, **fields: A
     return define(signature, kernel, kind="general", **fields)
 
 
-def underived(name: str) -> Callable[[Any], Any]:
+class underived:
     """The derivative of an op that has none: refuses when a gradient arrives."""
 
-    def refuse(g: Tensor) -> Any:
-        raise RuntimeError(f"derivative for {name} is not implemented")
+    underived = True
 
-    return refuse
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, g: Tensor) -> Any:
+        raise RuntimeError(f"derivative for {self.name} is not implemented")
 
 
 # -- functions composed of records ----------------------------------------------------------------

@@ -54,7 +54,11 @@ def isreal(input: Tensor) -> Tensor:
     return input.imag == 0 if input.dtype.is_complex else create.ones_like(input, dtype=types.bool)
 
 
-@public("result_type", tensor_first=False)
+@public(
+    "result_type",
+    tensor_first=False,
+    words={"tensor": "a", "tensor1": "a", "scalar": "a", "other": "b", "tensor2": "b"},
+)
 def result_type(a: Any, b: Any) -> types.dtype:
     """The type in which two operands meet.
 

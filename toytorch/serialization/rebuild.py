@@ -176,7 +176,7 @@ def tensor_v2(
     view = base.of_array(flat).as_strided(flat, size, stride, offset)
     made = wrap(view, storage.kind)
     if made._storage is None:
-        made._storage = memory
+        made._storage = memory.counted_anew(1)
     return _wanting(made, requires_grad)
 
 

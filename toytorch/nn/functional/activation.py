@@ -167,6 +167,7 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return _run(activation.threshold, input, True, threshold, value)
 
 
+@takes_words()
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x, and 0 near 0."""
     return activation.hardshrink.function(input, lambd, out=out)

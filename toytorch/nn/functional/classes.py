@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -88,7 +89,7 @@ def _soft_targets(
         weighted = weighted * _along(weight, logs, axis)
     loss = -weighted.sum(axis)
     if reduction == "mean":
-        return loss.sum() / max(loss.numel(), 1)
+        return loss.sum() / loss.numel() if logs.numel() else loss.sum() * math.nan
     return reduced(loss, reduction)
 
 

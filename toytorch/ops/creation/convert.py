@@ -119,6 +119,8 @@ def _has_strides_of(self: Tensor, form: MemoryFormat) -> bool:
 
 def _caster(name: str, dtype: DType | None) -> Any:
     def method(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
+        if memory_format is not None:
+            return to(self, dtype, memory_format=memory_format)
         return self if self.dtype is dtype else rearrange.cast.function(self, dtype=dtype)
 
     method.__name__ = name
@@ -207,8 +209,6 @@ def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
         return view.view_.function(self, *shape_)
     if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], types.dtype)):
         wanted = dtype or shape_[0]
-        if wanted is self.dtype:
-            return view.view_.function(self, *self.shape)
         return view.view_dtype.function(self, wanted)
     if not shape_:
         raise TypeError("view() received an invalid combination of arguments - got ()")
@@ -341,8 +341,15 @@ def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Ten
     return to(made, device=self.device if device is None else device)
 
 
+@takes_words(other="src")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
+    if src is self:
+        writing.check(self, state.local.grad and self._requires_grad)
+        writing.bump(self)
+        return self
+    if isinstance(src, (bool, int, float, complex)):
+        return _copy_inplace(self, from_data.tensor(src))
     if not isinstance(src, Tensor):
         raise TypeError(
             f"copy_(): argument 'src' (position 1) must be Tensor, not {type(src).__name__}"

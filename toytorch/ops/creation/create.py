@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base, sparse
+from toytorch.core import inplace as writing
 from toytorch.core.arguments import spread
-from toytorch.core.memory_order import ordered
+from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor, as_dtype, wrap
-from toytorch.core.write import refusal
+from toytorch.core.write import refusal, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
@@ -221,7 +222,8 @@ def put_out(
     if out is None:
         return made
     if out._array.shape != made._array.shape:
-        out._array, out._storage = made._array.astype(out.dtype.numpy), None
+        take(out, made._array)
+        writing.bump(out)
     else:
         out.copy_(made)
     return out  # out is a Tensor
@@ -314,7 +316,7 @@ def _like(name: str, fill: str) -> Any:
             array = getattr(np, fill + "_like")(
                 source, dtype=kind, subok=False, order=copy_order(source)
             )
-            made = wrap(settled(array, fill))
+            made = wrap(settled(kept(array, source), fill))
             return made.requires_grad_() if requires_grad else made
         made = finish(
             lambda xp: settled(getattr(xp, fill)(input._array.shape, dtype=kind), fill),
@@ -362,7 +364,7 @@ def lying_as(
     """A new tensor in the order of memory of another, if no other is asked for."""
     if memory_format is None or memory_format.name == "preserve_format":
         if input._array.__class__ is np.ndarray:
-            made._array = ordered(made._array, input._array)
+            made._array = kept(made._array, input._array)
     elif memory_format.name != "contiguous_format":
         made = made.contiguous(memory_format=memory_format)
     return made.requires_grad_() if requires_grad else made

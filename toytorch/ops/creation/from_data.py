@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.numpy import extent
+from toytorch.core.memory_order import kept
 from toytorch.core.storage import Storage
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, as_dtype, wrap
@@ -204,6 +205,8 @@ def tensor(
     if isinstance(data, TypedStorage | UntypedStorage):
         data = elements(data, dtype or types.get_default_dtype())
     array = to_array(data, dtype)
+    if isinstance(data, Tensor):
+        array = kept(array, data._array)
     made = finish(
         lambda xp: xp.asarray(array),
         device

@@ -314,6 +314,7 @@ rrelu_with_noise = pointwise(
     inplace=False,
     checks=_float("rrelu_with_noise_out_cpu"),
     d_self="g * noise",
+    memory="rows",
     doc="x times a factor: 1 above 0, a random one below.",
 )
 

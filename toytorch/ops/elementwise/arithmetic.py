@@ -16,7 +16,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
 from toytorch.ops import flops
 from toytorch.ops.define import pointwise, underived
-from toytorch.ops.elementwise.operand_checks import one_tensor
+from toytorch.ops.elementwise.operand_checks import no_bool, one_tensor
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -73,6 +73,7 @@ add = pointwise(
     d_other="g * alpha",
     flops=flops.elements,
     identity={"other": -0.0},
+    spreads="other",
     doc="Sum, self + alpha·other.",
     older=True,
 )
@@ -83,6 +84,7 @@ sub = pointwise(
     d_self="g",
     d_other="-g * alpha",
     identity={"other": 0.0},
+    spreads="other",
     doc="Difference, self - alpha·other.",
     older=True,
 )
@@ -95,6 +97,7 @@ rsub = pointwise(
     method=False,
     d_self="-g * alpha",
     d_other="g",
+    memory="second",
     doc="Difference the other way round, other - alpha·self.",
 )
 mul = pointwise(
@@ -155,6 +158,7 @@ remainder = pointwise(
     checks=one_tensor("remainder"),
     d_self="g",
     d_other="-g * floordiv(self, other)",
+    variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
     doc="Remainder with the sign of the divisor, as Python's %.",
 )
 fmod = pointwise(
@@ -162,6 +166,7 @@ fmod = pointwise(
     formula="fmod(self, other)",
     d_self="g",
     d_other="-g * truncdiv(self, other)",
+    variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
 
@@ -192,6 +197,8 @@ def _log_of(value: Any, like: Tensor) -> Any:
 
 
 def _no_fraction(common: DType, args: Sequence[Any]) -> None:
+    if common is types.bool:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if isinstance(args[1], int) and args[1] < 0 and common.rank < 2:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
@@ -249,6 +256,7 @@ abs = pointwise(
     holomorphic=False,
     d_self="g * sign(self)",
     sparse="entries",
+    checks=no_bool("abs_cpu"),
     doc="Absolute value; the modulus of complex numbers.",
     out_type="found",
 )

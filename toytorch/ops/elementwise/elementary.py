@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toytorch.ops.define import pointwise
+from toytorch.ops.elementwise.operand_checks import no_bool
 
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
@@ -70,6 +71,7 @@ log1p = pointwise(
     promotion="float",
     d_self="g / (self + 1)",
     sparse="entries",
+    node="Log1PBackward0",
     doc="log(1 + x), exact near 0.",
 )
 
@@ -211,6 +213,7 @@ floor = pointwise(
     formula="floor(self)",
     d_self="0",
     sparse="entries",
+    checks=no_bool("floor_vml_cpu"),
     doc="The largest integer not above.",
     out_type="found",
 )
@@ -219,6 +222,7 @@ ceil = pointwise(
     formula="ceil(self)",
     d_self="0",
     sparse="entries",
+    checks=no_bool("ceil_vml_cpu"),
     doc="The smallest integer not below.",
     out_type="found",
 )
@@ -227,6 +231,7 @@ trunc = pointwise(
     formula="trunc(self)",
     d_self="0",
     sparse="entries",
+    checks=no_bool("trunc_vml_cpu"),
     doc="The integer part, towards zero.",
     out_type="found",
 )
@@ -240,6 +245,7 @@ round = pointwise(
     """,
     d_self="0",
     sparse="entries",
+    checks=no_bool("round_vml_cpu"),
     doc="The nearest integer; halves go to the even one.",
     out_type="found",
 )
@@ -248,6 +254,7 @@ frac = pointwise(
     formula="self - trunc(self)",
     d_self="g",
     sparse="entries",
+    checks=no_bool("frac_cpu"),
     doc="The part after the point.",
     out_type="found",
 )

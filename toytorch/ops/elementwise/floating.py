@@ -16,7 +16,12 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import define, pointwise, public, underived
 from toytorch.ops.elementwise import arithmetic as elementwise
-from toytorch.ops.elementwise.operand_checks import no_complex, one_tensor, only_floats
+from toytorch.ops.elementwise.operand_checks import (
+    no_complex,
+    number_place,
+    one_tensor,
+    only_floats,
+)
 from toytorch.ops.named_results import public_with_names
 from toytorch.ops.queries import result_type
 
@@ -29,6 +34,7 @@ copysign = pointwise(
     promotion="float",
     d_self="0 if self == 0 else g * (result / self)",
     d_other="0",
+    variant=lambda self, other: 0 if hasattr(other, "dtype") else 1,
     doc="|self| with the sign of other.",
 )
 nextafter = pointwise(
@@ -120,6 +126,7 @@ deg2rad = pointwise(
     checks=NO_ANGLE,
     d_self="g * (pi / 180)",
     sparse="entries",
+    node="Deg2RadBackward0",
     doc="Degrees to radians.",
 )
 rad2deg = pointwise(
@@ -129,6 +136,7 @@ rad2deg = pointwise(
     checks=NO_ANGLE,
     d_self="g * (180 / pi)",
     sparse="entries",
+    node="Rad2DegBackward0",
     doc="Radians to degrees.",
 )
 
@@ -162,7 +170,7 @@ logaddexp2 = pointwise(
 logit = pointwise(
     "logit(Tensor self, float? eps=None) -> Tensor",
     formula="""
-        p = self if eps is None else minimum(maximum(self, eps), 1 - eps)
+        p = self if eps is None else eps if self < eps else 1 - eps if self > 1 - eps else self
         log(p / (1 - p))
     """,
     promotion="float",
@@ -182,6 +190,7 @@ xlogy: Op = pointwise(
     d_self="0 if self == 0 and other <= 0 else xlogy(g, other)",
     checks=one_tensor("xlogy"),
     d_other="g * (self / other)",
+    variant=number_place,
     doc="self·log(other), and 0 where self is 0.",
 )
 xlog1py: Op = pointwise(
@@ -193,6 +202,8 @@ xlog1py: Op = pointwise(
     inplace=False,
     checks=one_tensor("special_xlog1py"),
     d_other="g * (self / (other + 1))",
+    variant=number_place,
+    node="SpecialXlog1PyBackward0",
     doc="self·log(1 + other), and 0 where self is 0.",
 )
 

@@ -95,6 +95,7 @@ clamp_min = pointwise(
     formula="maximum(self, min)",
     d_self="g if self >= min else 0",
     d_min="g if self < min else 0",
+    variant=lambda self, min: 1 if hasattr(min, "dtype") else 0,
     doc="Values held above a limit.",
 )
 clamp_max = pointwise(
@@ -102,6 +103,7 @@ clamp_max = pointwise(
     formula="minimum(self, max)",
     d_self="g if self <= max else 0",
     d_max="g if self > max else 0",
+    variant=lambda self, max: 1 if hasattr(max, "dtype") else 0,
     doc="Values held below a limit.",
 )
 

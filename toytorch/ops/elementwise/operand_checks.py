@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
 from toytorch.facts.hints import DType
 
 
@@ -29,12 +30,27 @@ def one_tensor(name: str, check: Any = None) -> Any:
     return look
 
 
+def number_place(self: Any, other: Any) -> int:
+    """The overload of two tensors, of a number first, and of a number second."""
+    return 1 if not isinstance(self, Tensor) else 0 if isinstance(other, Tensor) else 2
+
+
 def only_floats(name: str) -> Any:
     """Refuses all but real floating-point numbers."""
 
     def check(common: DType, args: Sequence[Any]) -> None:
         if not common.is_floating_point:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+
+    return check
+
+
+def no_bool(kernel: str) -> Any:
+    """Refuses truth values, by the name of PyTorch's kernel."""
+
+    def check(common: DType, args: Sequence[Any]) -> None:
+        if common is types.bool:
+            raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
     return check
 

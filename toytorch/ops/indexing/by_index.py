@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.no_elements import with_strides
+from toytorch.core.memory_order import loop_strides, order_of, repeated, with_layout
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar
@@ -53,11 +55,34 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     _check_bounds(a, arrays)
     try:
         found = a[full_places(a, arrays)]
-        falling = all(x >= y for x, y in zip(a.strides, a.strides[1:]))  # not transposed
-        return found.copy() if falling and not found.flags.c_contiguous else found
     except IndexError as error:
         raise_index(error, arrays)
         raise
+    if found.__class__ is not np.ndarray or found.ndim < 2:
+        return found
+    a = a if a.size else with_strides(a)
+    if (
+        found.size
+        and a.flags.c_contiguous
+        and all(i is None or i.flags.c_contiguous for i in arrays)
+    ):
+        return found if found.flags.c_contiguous else found.copy()
+    return with_layout(found, _layout_of_picked(a, arrays, found))
+
+
+def _layout_of_picked(a: Array, arrays: Sequence[Array | None], found: Array) -> tuple[int, ...]:
+    """The strides of PyTorch's result: its loop goes over the source and the indices at once."""
+    at = [d for d, i in enumerate(arrays) if i is not None]
+    picked = [i for i in arrays if i is not None]
+    common = np.broadcast_shapes(*(i.shape for i in picked))
+    together = at[-1] - at[0] + 1 == len(at)
+    before = at[0] if together else 0
+    rest = [s for d, s in enumerate(a.strides) if d not in at]
+    strides = [(*rest[:before], *(0 for _ in common), *rest[before:])]
+    for i in picked:
+        steps = repeated(i, common)
+        strides.append((0,) * before + steps + (0,) * (len(rest) - before))
+    return loop_strides(found.shape, order_of(found.shape, strides), found.itemsize)
 
 
 def raise_index(error: BaseException | str, arrays: Sequence[Array | None]) -> None:
@@ -278,10 +303,14 @@ where = pointwise(
 def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
         return xp.zeros((int(bool(a)), 0), np.int64)
-    made = base.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
-    if made is None and a.__class__ is np.ndarray:
+    found = base.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
+    if found is None and a.__class__ is np.ndarray:
         return np.array(a.nonzero(), np.int64).T
-    return xp.argwhere(a).astype(np.int64) if made is None else made
+    found = xp.argwhere(a).astype(np.int64) if found is None else found
+    if found.__class__ is not np.ndarray:
+        return found
+    step = found.itemsize  # each dimension's places are side by side
+    return with_layout(found, (step, step * len(found)))
 
 
 nonzero = general(

@@ -304,6 +304,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     if quick_write(x, index, value):
         return
     parts = [as_index(p) for p in as_tuple(index)]
+    if index is True and isinstance(value, Tensor):
+        unsqueeze.function(x, 0).copy_(value)
+        return
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
     try:

@@ -67,6 +67,7 @@ cholesky_op: Op = general(
     d_self=_cholesky_gradient,
     amp="float32",
     batch="leading",
+    memory="columns",
     doc="L of A = LLᴴ, and where a matrix is not positive definite.",
 )
 
@@ -144,6 +145,7 @@ cholesky_solve_op: Op = general(
     d_self=lambda g, input2, upper: cholesky_solve_op.function(g, input2, upper),
     d_input2=_factor_share,
     amp="float32",
+    memory="columns",
     doc="X of LLᴴX = B (or UᴴUX = B).",
 )
 
@@ -167,5 +169,6 @@ cholesky_inverse_op = general(
     holomorphic=False,
     d_self=_inverse_gradient,
     amp="float32",
+    memory="columns",
     doc="The inverse of LLᴴ (or of UᴴU).",
 )

@@ -10,8 +10,9 @@ from toytorch.backends.base import attempt
 from toytorch.core.tensor import Tensor, beside
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.linalg import norms
+from toytorch.ops.queries import result_type
 
 
 @public("cosine_similarity")
@@ -22,6 +23,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
             "expected common dtype to be floating point, yet common dtype is "
             f"{x1.dtype.name.capitalize()}"
         )
+    common = result_type(x1, x2)
+    x1, x2 = x1.to(common), x2.to(common)
     shape = broadcast_pair(tuple(x1.shape), tuple(x2.shape))
     units = [
         x / x.norm(2, dim, keepdim=True).clamp_min(eps)
@@ -31,6 +34,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 
 @public("pairwise_distance")
+@takes_words()
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:

@@ -59,6 +59,7 @@ eigh_op: Op = general(
     d_A=_eigh_gradient,
     amp="float32",
     batch="leading",
+    memory="columns",
     doc="Eigenvalues in rising order, and vectors, of a Hermitian matrix.",
 )
 
@@ -153,6 +154,7 @@ eig_op = general(
     results=(True, True),
     d_self=_eig_gradient,
     amp="float32",
+    memory="columns",
     doc="Eigenvalues and vectors, always complex.",
 )
 

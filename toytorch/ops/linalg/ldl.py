@@ -111,6 +111,7 @@ ldl_factor_op = general(
     function=False,
     method=False,
     results=(False, False, False),
+    memory="columns",
     doc="A = LDLᵀ in one matrix, with its pivots.",
 )
 
@@ -204,6 +205,7 @@ ldl_solve = general(
     on_host(_ldl_solve, "one pivot after the other, of one or two columns"),
     upcast=False,
     method=False,
+    memory="columns",
     doc="X of AX = B from A = LDLᵀ.",
     out_type="same",
 )

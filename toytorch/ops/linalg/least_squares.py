@@ -85,6 +85,9 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
         residuals = (error * error).sum(-2)
     rank = xp.empty(0, np.int64) if driver == "gels" else count
     values = s if driver in ("gelsd", "gelss") else xp.empty(0, real)
+    turned = xp.empty((*x.shape[:-2], x.shape[-1], max(m, n)), x.dtype)  # as LAPACK leaves it
+    turned[..., :n] = x.swapaxes(-1, -2)
+    x = turned[..., :n].swapaxes(-1, -2)
     return x[..., 0] if vector else x, residuals, rank, values
 
 

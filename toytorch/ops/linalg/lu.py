@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.memory_order import columns
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
@@ -148,6 +149,7 @@ lu_op = general(
     method=False,
     results=(False, True, True),
     d_self=_lu_gradient,
+    memory="rows",
     doc="A = PLU.",
 )
 
@@ -187,6 +189,7 @@ lu_factor_op = general(
     method=False,
     results=(True, False, False),
     d_self=_lu_factor_gradient,
+    memory="columns",
     doc="L and U of A = PLU in one matrix, the row exchanges, and where U has a zero.",
 )
 
@@ -305,7 +308,7 @@ def _lu_solve(
         b = xp.broadcast_to(b, (*batch, *b.shape[-2:]))
         b = xp.take_along_axis(b, xp.broadcast_to(order[..., None], b.shape), -2)
         x = triangular(xp, lu, triangular(xp, lu, b, False, True), True)
-    return x if left else x.swapaxes(-1, -2).conj()
+    return columns(x) if left else columns(x).swapaxes(-1, -2).conj()
 
 
 def _lu_solve_gradient(

@@ -77,6 +77,7 @@ qr_op = general(
     d_self=_qr_gradient,
     amp="float32",
     batch="leading",
+    memory="columns",
     doc="A = QR with orthonormal columns and a triangle.",
 )
 
@@ -122,6 +123,7 @@ geqrf_op = general(
     results=(True, True),
     d_self=_no_gradient,
     amp="float32",
+    memory="columns",
     doc="R and the reflections of Q, as LAPACK stores them.",
 )
 
@@ -234,6 +236,7 @@ householder_op = general(
     d_input=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[0],
     d_tau=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[1],
     amp="float32",
+    memory="columns",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
 )
 Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]  # ops attach methods to the class
@@ -313,5 +316,6 @@ ormqr: Op = general(
         self, input2, g, left, not transpose
     ),
     amp="float32",
+    memory="columns",
     doc="C multiplied by the Q of a QR factorisation that is stored as reflections.",
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.memory_order import columns
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
@@ -82,7 +83,8 @@ def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
     else:
         x, info = _system(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2))
         x = x.swapaxes(-1, -2)
-    return x[..., 0] if vector else x, info
+    x = x[..., 0] if vector else x
+    return columns(x) if left else x, info
 
 
 def _right_share(gs: Any, A: Any, B_shape: Sequence[int], left: bool) -> Any:
@@ -167,6 +169,7 @@ inv_op = general(
     d_A=lambda gs, result0: -(result0.mH @ (gs[0] @ result0.mH)),
     amp="float32",
     batch="leading",
+    memory="columns",
     doc="The inverse, and where a matrix has none.",
 )
 

@@ -125,6 +125,7 @@ svd_op: Op = general(
     d_A=_svd_gradient,
     amp="float32",
     batch="leading",
+    memory="columns",
     doc="A = USVᴴ with unitary U and V and S ≥ 0 in falling order.",
 )
 

@@ -91,6 +91,7 @@ solve_triangular_op: Op = general(
     d_B=lambda g, self, upper, left, unitriangular: solve_with(
         self.mH, g, not upper, left, unitriangular
     ),
+    memory="columns",
     doc="X of AX = B (or XA = B), where only a triangle of A counts.",
 )
 
@@ -107,4 +108,6 @@ def triangular_solve(
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
-    return named("triangular_solve", "solution cloned_coefficient", (x, A.clone()))
+    return named(
+        "triangular_solve", "solution cloned_coefficient", (x, A.mT.contiguous().clone().mT)
+    )

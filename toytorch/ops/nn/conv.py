@@ -17,7 +17,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.ops import flops
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.linalg.matmul import C_NAMES, _names
 from toytorch.ops.nn.conv_arrays import (
     conv_arrays,
@@ -359,6 +359,7 @@ def convolve_transposed(
 
 
 @public("conv1d", layer=True)
+@takes_words()
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -406,6 +407,7 @@ def conv3d(
 
 
 @public("conv_transpose1d")
+@takes_words()
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,

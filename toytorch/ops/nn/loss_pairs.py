@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
@@ -65,7 +66,8 @@ def _loss(
             shape = shape if a is None else broadcast_pair(shape, a.shape)
         numbers = rest[len(arrays) : -1]
         x, t, *arrays = _common(kernel_name, [x, t, *arrays])
-        return reduced_array(xp, kernel(xp, x, t, *arrays, *numbers), rest[-1])
+        made = kernel(xp, x, t, *arrays, *numbers)
+        return reduced_array(xp, placed(made, x, t) if rest[-1] == "none" else made, rest[-1])
 
     return general(
         f"{name}(Tensor self, Tensor target{params}, str reduction='mean') -> Tensor",

@@ -10,7 +10,7 @@ from typing import Any
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
 from toytorch.ops.nn.linear_maps import apply_all
@@ -231,6 +231,8 @@ def adaptive_sizes(
     if len(sizes) != n:
         raise RuntimeError(f"{name}: output_size must be {n}")
     shape = input.shape
+    if sizes == (1,) * n and n == 2 and len(shape) == 2:
+        return (1, 1)  # the mean of all, which asks for no channels
     if len(shape) not in (n + 1, n + 2):
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(shape)}"
@@ -263,6 +265,7 @@ def adaptive_average(
 
 
 @public("adaptive_avg_pool1d")
+@takes_words()
 def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
     """The means of even bins along one dimension."""
     (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1)

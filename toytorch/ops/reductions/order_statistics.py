@@ -45,6 +45,7 @@ nanmedian_dim = general(
     function=False,
     d_self=sort.back_to_place,
     names="reduced",
+    node="NanmedianBackward1",
     doc="The middle number along a dimension, NaN left out.",
 )
 

@@ -171,6 +171,7 @@ median_dim = general(
     d_self=back_to_place,
     batch="along",
     names="reduced",
+    node="MedianBackward1",
     doc="The middle element along a dimension (the lower of two).",
 )
 

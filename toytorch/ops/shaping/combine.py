@@ -20,8 +20,9 @@ from toytorch.ops.shaping.reshape import need_tensors
 
 def _at_least(n: int) -> Any:
     def function(*tensors: Any) -> Any:
-        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-            tensors = tuple(tensors[0])
+        many = len(tensors) != 1
+        if not many and isinstance(tensors[0], (list, tuple)):
+            tensors, many = tuple(tensors[0]), True
         need_tensors(tensors)
         made = []
         for t in tensors:
@@ -34,7 +35,7 @@ def _at_least(n: int) -> Any:
             while t.ndim < n:
                 t = t.unsqueeze(0)
             made.append(t)
-        return made[0] if len(made) == 1 else tuple(made)
+        return tuple(made) if many else made[0]
 
     function.__name__ = function.__qualname__ = f"atleast_{n}d"
     function.__doc__ = f"Tensors with at least {n} dimensions."

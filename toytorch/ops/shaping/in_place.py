@@ -10,13 +10,15 @@ import numpy as np
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import public, takes_words
+from toytorch.ops.define import PUBLIC, public, takes_words
 from toytorch.ops.shaping import rearrange, strided, view
 from toytorch.ops.shaping.reshape import swapaxes
 
 
 def _relaid(name: str, op: Any) -> Any:
-    def method(self: Tensor, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
+    def method(self: Any = None, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
+        if self is None and kwargs.keys() & {"input", "x"}:
+            self = kwargs.pop("input" if "input" in kwargs else "x")
         writing.check(self, self._requires_grad)
         made = op(self, *args, **kwargs)
         self._array, self._storage = made._array, made._storage
@@ -36,7 +38,7 @@ for _name, _function in {
     "unsqueeze_": view.unsqueeze.function,
     "swapaxes_": swapaxes,
     "transpose_": view.transpose.function,
-    "swapdims_": swapaxes,
+    "swapdims_": PUBLIC["swapdims"],
     "as_strided_": strided.as_strided.function,
 }.items():
     _relaid(_name, _function)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.memory_order import kept
 from toytorch.facts.dtype import from_numpy_dtype, promote
-from toytorch.facts.hints import Array, ArrayModule, MemoryFormat
+from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general
@@ -338,7 +339,7 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
             raise RuntimeError(f"required rank {rank} tensor to use {form} format")
         return xp.moveaxis(xp.array(xp.moveaxis(a, 1, -1), order="C", copy=True), -1, 1)
     made = base.attempt(xp, "copy", a)
-    return xp.array(a, order=copy_order(a), copy=True) if made is None else made
+    return kept(xp.array(a, order=copy_order(a), copy=True), a) if made is None else made
 
 
 clone = general(
@@ -359,6 +360,10 @@ MANY = 4096  # elements, from which it is worth asking for a kernel
 
 
 def _cast(xp: Any, a: Any, dtype: Any) -> Any:
+    return kept(_cast_elements(xp, a, dtype), a)
+
+
+def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
     if a.dtype.kind == "c" and dtype.rank < 3:
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6

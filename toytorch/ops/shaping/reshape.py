@@ -21,7 +21,10 @@ from toytorch.ops.shaping import rearrange, several, slices, view
 
 @public(method=True)
 def expand(
-    self: Tensor, *sizes: Sequence[int] | int, size: tuple[int, ...] | None = None
+    self: Tensor,
+    *sizes: Sequence[int] | int,
+    size: tuple[int, ...] | None = None,
+    implicit: bool = False,
 ) -> Tensor:
     """Dimensions of size 1 repeated with stride 0; -1 keeps a size."""
     return view.expand.function(self, *(sizes if size is None else (size,)))
@@ -214,7 +217,9 @@ Tensor.repeat = rearrange.repeat.function  # type: ignore[attr-defined]  # ops a
 
 
 # How PyTorch calls the two things that one parameter takes.
-PLACES = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
+PLACES = dict.fromkeys(
+    ("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections"
+)  # fmt: skip
 
 
 @public("split", method=True, words={"split_size": "split_size_or_sections"})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from toytorch.backends.no_elements import cut
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
@@ -13,14 +15,6 @@ from toytorch.ops.define import view
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 from toytorch.ops.shaping.slices import _select
-
-
-def _sections(dim: int, ndim: int, sizes: Sequence[int]) -> list[Any]:
-    skip, start, places = (slice(None),) * dim, 0, []
-    for n in sizes:
-        places.append((*skip, slice(start, start + n)))
-        start += n
-    return places
 
 
 def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int) -> Any:
@@ -47,7 +41,8 @@ def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int)
                 f"{n} (input tensor's size at dimension {d}), but got split_sizes="
                 f"{sizes}"
             )
-    return [a[place] for place in _sections(d, a.ndim, sizes)]
+    ends = list(itertools.accumulate(sizes, initial=0))
+    return [cut(a, d, start, end) for start, end in itertools.pairwise(ends)]
 
 
 def _join(gs: Sequence[Tensor], dim: int) -> Any:

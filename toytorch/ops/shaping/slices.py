@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from toytorch.backends.no_elements import cut, lying
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -31,7 +32,7 @@ def _narrow(xp: ArrayModule, a: Array, dim: int, start: Any, length: int) -> Any
     begin = start + n if start < 0 else start
     if begin + length > n:
         raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({n}).")
-    return a[(slice(None),) * d + (slice(begin, begin + length),)]
+    return cut(a, d, begin, begin + length)
 
 
 def _slice_gradient(
@@ -59,7 +60,9 @@ def _slice(
 ) -> Any:
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    return a[(slice(None),) * wrap_dim(dim, a.ndim) + (slice(start, end, step),)]
+    d = wrap_dim(dim, a.ndim)
+    start, end, step = slice(start, end, step).indices(a.shape[d])
+    return cut(a, d, start, max(start, end), step)
 
 
 slice_ = view(
@@ -153,11 +156,7 @@ def _diagonal(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> A
     rest = [i for i in range(a.ndim) if i not in (d1, d2)]
     shape = [a1.shape[i] for i in rest] + [n]
     if not n:
-        return (
-            a1[(slice(0, 0),) * a.ndim].reshape([*shape[:-1], 0])
-            if not a1.size
-            else xp.zeros(shape, a.dtype)
-        )
+        return lying(a, shape, [*(a.strides[i] for i in rest), a.strides[d1] + a.strides[d2]])
     strides = [a1.strides[i] for i in rest] + [a1.strides[d1] + a1.strides[d2]]
     return xp.lib.stride_tricks.as_strided(a1, shape, strides)
 
@@ -204,8 +203,8 @@ def _unfold(xp: ArrayModule, a: Array, dimension: int, size: int, step: int) -> 
     count = (n - size) // step + 1
     shape = (*a.shape[:d], count, *a.shape[d + 1 :], size)
     strides = (*a.strides[:d], a.strides[d] * step, *a.strides[d + 1 :], a.strides[d])
-    if not a.size:
-        return a.reshape(shape) if 0 in a.shape else a
+    if 0 in shape:
+        return lying(a, shape, strides)
     return xp.lib.stride_tricks.as_strided(a, shape, strides)
 
 

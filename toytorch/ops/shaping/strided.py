@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.backends import base
+from toytorch.backends import base, no_elements
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops import batching
 from toytorch.ops.define import general, view
@@ -36,7 +36,9 @@ def _as_strided(
     flat = flat if flat.dtype == a.dtype else flat.view(a.dtype)
     if storage_offset is None:
         storage_offset = (
-            (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize if a.size else 0
+            (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize
+            if a.size
+            else no_elements.offset(a, flat)
         )
     last = storage_offset + sum((n - 1) * s for n, s in zip(size, stride))
     if 0 not in size and last >= flat.size:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.no_elements import lying
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.core.views import made_view, quick
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
@@ -23,11 +24,7 @@ def restride(
     """The array's memory in another shape, with strides and offset in elements."""
     step = array.itemsize
     if 0 in shape:
-        return (
-            array.reshape(-1)[:0].reshape(shape)
-            if not array.size
-            else array[(slice(0, 0),) * array.ndim].reshape(shape)
-        )
+        return lying(array, shape, [s * step for s in strides], offset * step)
     if array.__class__ is np.ndarray:
         return np.ndarray(
             shape, array.dtype, _bytes_from(array), offset * step, [s * step for s in strides]
@@ -48,7 +45,7 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     if len(shape) == 1 and shape[0].__class__ is not int:
         return a.view(shape[0].numpy)
     new = infer_size(shape, a.size)
-    if a.flags.c_contiguous:
+    if a.flags.c_contiguous and a.size:
         return a.reshape(new)
     strides = view_strides(a.shape, strides_of(a), new)
     if strides is None:
@@ -105,7 +102,7 @@ def _view_dtype(xp: ArrayModule, a: Array, dtype: DType) -> Any:
             f"self.dim() cannot be 0 to view {_legacy(a.dtype)} as "
             f"{_legacy(target)} (different element sizes)"
         )
-    if target.itemsize > a.dtype.itemsize:
+    if target.itemsize > a.dtype.itemsize or (a.strides[-1] != a.dtype.itemsize and a.size):
         _need_whole(a, target)
     return a.view(target)
 
@@ -116,7 +113,7 @@ def _legacy(kind: np.dtype[Any]) -> str:
 
 def _need_whole(a: Array, target: np.dtype[Any]) -> None:
     """Refuses to read elements of a larger type where they do not fill whole rows."""
-    ratio = target.itemsize // a.dtype.itemsize
+    ratio = max(target.itemsize // a.dtype.itemsize, 1)
     steps = [s // a.dtype.itemsize for s in a.strides]
     why = f"to view {_legacy(a.dtype)} as {_legacy(target)} (different element sizes), but got"
     if a.shape[-1] % ratio:
@@ -201,10 +198,10 @@ t = view(
 
 
 def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
-    if dim.__class__ is int and dim == 0 and a.flags.c_contiguous:
+    if dim.__class__ is int and dim == 0 and a.flags.c_contiguous and a.size:
         return a.reshape(1, *a.shape)
     d = wrap_dim(dim, a.ndim + 1)
-    if a.flags.c_contiguous or not a.size:
+    if a.flags.c_contiguous and a.size:
         return a.reshape((*a.shape[:d], 1, *a.shape[d:]))
     step = a.itemsize if d == a.ndim else a.shape[d] * a.strides[d]
     return xp.lib.stride_tricks.as_strided(
@@ -249,7 +246,7 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
             f"number of sizes provided ({len(sizes)}) must be greater or equal to "
             f"the number of dimensions in the tensor ({a.ndim})"
         )
-    shape, strides = [], []
+    shape: list[int] = []
     for i, n in enumerate(sizes):
         old = a.shape[i - lead] if i >= lead else None
         if n == -1:
@@ -267,8 +264,10 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
                 f"{list(sizes)}.  Tensor sizes: {list(a.shape)}"
             )
         shape.append(n)
-        strides.append(a.strides[i - lead] if n == old else 0)
     if a.__class__ is np.ndarray:  # np.broadcast_to would make a read-only array
+        strides = [s if m == n else 0 for s, m, n in zip(a.strides, a.shape, shape[lead:])]
+        for i in reversed(range(lead)):
+            strides.insert(0, shape[i + 1] * strides[0] if strides and shape[i] == 1 else 0)
         if a.flags.c_contiguous and 0 not in shape:
             return np.ndarray(shape, a.dtype, a, 0, strides)  # three times as fast
         return np.lib.stride_tricks.as_strided(a, shape, strides)

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from toytorch.core.memory_order import dense_strides, with_layout
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
@@ -33,7 +36,20 @@ def _c2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, forw
     if not dims:
         return a.copy()
     transform = xp.fft.fftn if forward else xp.fft.ifftn
-    return transform(a, axes=dims, norm=_norm(normalization, forward))
+    return _laid(transform(a, axes=dims, norm=_norm(normalization, forward)), a, by_stride(a, dims))
+
+
+def by_stride(a: Array, dims: Sequence[int]) -> list[int]:
+    """Dimensions with the largest steps first."""
+    return sorted(dims, key=lambda d: -a.strides[d])
+
+
+def _laid(made: Array, a: Array, dims: Sequence[int]) -> Any:
+    """The result as PyTorch's library leaves it: what is transformed lies innermost."""
+    if a.__class__ is not np.ndarray:
+        return made
+    rest = by_stride(a, [d for d in range(a.ndim) if d not in dims])
+    return with_layout(made, dense_strides(made.shape, [*rest, *dims], made.itemsize))
 
 
 fft_c2c: Op = general(
@@ -45,16 +61,15 @@ fft_c2c: Op = general(
     d_self=lambda g, dim, normalization, forward: fft_c2c.function(
         g, dim, normalization, not forward
     ),
-    memory="rows",
     doc="The transform of a complex signal, or its inverse.",
 )
 
 
 def _r2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     dims, norm = wrap_dims(tuple(dim), a.ndim), _norm(normalization, True)
-    if onesided:
-        return xp.fft.rfftn(a, axes=dims, norm=norm)
-    return xp.fft.fftn(a, axes=dims, norm=norm)
+    transform = xp.fft.rfftn if onesided else xp.fft.fftn
+    made = transform(a, axes=dims, norm=norm)
+    return _laid(made, a, [*by_stride(a, dims[:-1]), dims[-1]])
 
 
 def _r2c_gradient(
@@ -75,7 +90,6 @@ fft_r2c = general(
     holomorphic=False,
     node="FftR2CBackward0",
     d_self=_r2c_gradient,
-    memory="rows",
     doc="The transform of a real signal, of which one half says all.",
 )
 
@@ -85,7 +99,10 @@ def _c2r(
 ) -> Any:
     dims = wrap_dims(tuple(dim), a.ndim)
     sizes = [a.shape[d] for d in dims[:-1]] + [last_dim_size]
-    return xp.fft.irfftn(a, sizes, axes=dims, norm=_norm(normalization, False))
+    made = xp.fft.irfftn(a, sizes, axes=dims, norm=_norm(normalization, False))
+    if len(dims) > 1:  # all but the last are transformed before
+        a = _laid(xp.empty_like(a), a, by_stride(a, dims[:-1]))
+    return _laid(made, a, dims[-1:])
 
 
 def _c2r_gradient(
@@ -115,7 +132,6 @@ fft_c2r = general(
     holomorphic=False,
     node="FftC2RBackward0",
     d_self=_c2r_gradient,
-    memory="rows",
     doc="The real signal of half a spectrum.",
 )
 
@@ -206,8 +222,14 @@ def many_dims(
 
 
 def _c2c_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
-    x = promoted(x, True)
+    real = not x.dtype.is_complex
+    x = promoted(x, not real)
     d, size = one_dim(x, n, dim)
+    if real:
+        made = fft_r2c.function(
+            resized(x, (d,), (size,)), (d,), normalization(norm, forward), False
+        )
+        return made if forward else made.conj_physical()
     return fft_c2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), forward)
 
 

@@ -102,6 +102,7 @@ i0e: Op = special_function(
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * (i1e.function(self) - self.sgn() * result),
+    node="SpecialI0EBackward0",
     doc="e^{-|x|}·I₀(x).",
 )
 i1: Op = special_function(
@@ -120,6 +121,7 @@ i1e: Op = special_function(
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * _i1e_slope(self, result),
+    node="SpecialI1EBackward0",
     doc="e^{-|x|}·I₁(x).",
 )
 for _name, _order in (("i0", 0), ("i1", 1)):

@@ -10,7 +10,7 @@ import numpy as np
 
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import public, special_function
-from toytorch.ops.elementwise.operand_checks import one_tensor, only_floats
+from toytorch.ops.elementwise.operand_checks import number_place, one_tensor, only_floats
 from toytorch.ops.special.error_gamma import BERNOULLI, lgamma_array
 
 if TYPE_CHECKING:
@@ -214,6 +214,7 @@ zeta = special_function(
     checks=one_tensor("special_zeta"),
     d_self=_no_shape_derivative("special_zeta"),
     d_other=lambda g, self, other: g * (-self * zeta_of(self + 1, other)),
+    variant=number_place,
     doc="Hurwitz's zeta function, ζ(s, q) = Σₖ (q + k)⁻ˢ.",
 )
 

@@ -1,0 +1,252 @@
+"""Runs programs of seeds on both packages, finds the first difference, makes the program shorter."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.oracle import ORACLE, SUBJECT, dtype_name, torch, tt
+from tests.outside import compare
+from tests.outside.compare import Comparer, Difference
+from tests.outside.program import draw
+from tests.outside.running import Program, Run, limited
+
+TRIES = 6  # runs with other roundings
+
+
+class Found(NamedTuple):
+    program: Program
+    line: int  # the statement after which the sides differ
+    difference: Difference
+
+    @property
+    def group(self) -> str:
+        """What differs and in which call: one cause, as a rule."""
+        text = self.program.lines[self.line]
+        if text.startswith("f") or re.match(r"v\d+ = f\d", text):
+            what = "function"
+        else:
+            called = re.search(
+                r"(torch\.[\w.]+|(?<=[\w\])])\.\w+)\(?",
+                re.sub(
+                    r"torch\.tensor\(.*?\]\)?, dtype=torch.\w+\)|torch\.zeros\(.*?\)", "T", text
+                ),
+            )
+            what = called.group(0) if called else re.sub(r"\bv\d+", "v", text)[:40]
+        return f"{self.difference.kind}: {what}"
+
+
+def compiled_names(program: Program) -> set[str]:
+    return set(re.findall(r"^(f\d+) = ", str(program), re.M))
+
+
+def first_difference(program: Program) -> Found | None:
+    """Both sides run, statement by statement, until they differ."""
+    theirs, ours = Run(torch), Run(tt)
+    comparer = Comparer(compiled_names(program))
+    for i, text in enumerate(program.lines):
+        a, warned = theirs.step(text)
+        with limited():
+            b, too = ours.step(text)
+        found = compare.failures(a, b)
+        if re.match(r"(v\d+) = f\d+\(", text):
+            comparer.from_functions.update(re.findall(r"v\d+", text))
+        if ".step()" in text:
+            comparer.first.clear()  # how often a rule writes is its own affair
+        asked = compare.WARNINGS_COMPARED and not re.match(r"\w+ = (compiled|traced)\(|def ", text)
+        if found is None and asked and warned != too:
+            found = Difference("warnings", "", str(warned), str(too))
+        try:
+            found = found or comparer.differences(ours.values(), theirs.values())
+        except Exception as e:
+            found = Difference("question", "", "", f"{type(e).__name__}: {e}")
+        if found is not None:
+            return Found(program, i, found)
+    return None
+
+
+def disturb(values: dict[str, Any], seen: dict[int, int], rng: np.random.Generator) -> None:
+    """Moves the last bits of what the last statement computed."""
+    for _, x in compare.all_leaves(ORACLE, values):
+        if not isinstance(x, torch.Tensor) or x.is_inference() or x._base is not None:
+            continue
+        if not (x.is_floating_point() or x.is_complex()) or seen.get(id(x)) == x._version:
+            continue
+        seen[id(x)] = x._version
+        eps = 2 * torch.finfo(x.dtype).eps
+        with torch.no_grad():
+            d = x.data.resolve_conj()
+            sign = torch.from_numpy(rng.choice([-1.0, 1.0, 0.5], size=tuple(d.shape)))
+            part = torch.view_as_real(d).frac().abs().sum(-1) if x.is_complex() else d.frac()
+            moved = torch.where((part != 0) & torch.isfinite(part), d * (1 + eps * sign), d)
+            try:
+                x.data.copy_(moved.to(x.dtype))
+            except RuntimeError:
+                continue  # elements that share memory
+
+
+EPS = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1.2e-7}
+
+
+class Unsure:
+    """PyTorch, whose numbers in a program's text have other last bits."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+    def tensor(self, *args: Any, **kwargs: Any) -> Any:
+        made = torch.tensor(*args, **kwargs)
+        disturb({"x": made}, {}, self.rng)
+        return made
+
+
+def tensors_in(values: dict[str, Any]) -> list[Any]:
+    return [v for _, v in compare.all_leaves(ORACLE, values) if isinstance(v, torch.Tensor)]
+
+
+def written_twice(values: dict[str, Any]) -> bool:
+    """Whether there was a write to a tensor of which several elements are one place of memory."""
+    for t in tensors_in(values):
+        if (
+            t.layout is not torch.strided
+            or t.is_inference()
+            or not (t._version or t.grad is not None)
+        ):
+            continue
+        steps = sorted((s, n) for s, n in zip(t.stride(), t.shape) if n > 1)
+        reach = 0
+        for s, n in steps:
+            if s <= reach:
+                return True
+            reach += s * (n - 1)
+    return False
+
+
+def largest(values: dict[str, Any]) -> float:
+    """The largest number of ordinary size that the program holds, at least 1."""
+    most = 1.0
+    for t in tensors_in(values):
+        if t.numel() and t.layout is torch.strided and t.dtype is not torch.bool:
+            x = t.detach().abs().to(torch.float64)
+            x = x[x < 1e4]
+            most = max(most, float(x.max()) if x.numel() else 1.0)
+    return most
+
+
+def narrowest(values: dict[str, Any], line: str) -> str:
+    """The float type with the fewest bits that takes part: what it rounded stays so."""
+    found = {dtype_name(t.dtype) for t in tensors_in(values)} | set(
+        re.findall(r"torch\.(\w*float\d+)", line)
+    )
+    if any(not (t.is_floating_point() or t.is_complex()) for t in tensors_in(values)):
+        found.add("float32")  # the default, which integers become
+    for name in ("bfloat16", "float16", "float32"):
+        if name in found:
+            return name
+    return ""
+
+
+def value_at(run: Run, path: str) -> np.ndarray[Any, Any] | None:
+    try:
+        found = eval(path, run.space)
+        return ORACLE.numpy(found) if isinstance(found, torch.Tensor) else np.asarray(found)
+    except Exception:
+        return None
+
+
+def explained(found: Found) -> bool:
+    """Whether PyTorch's own results move as far when the last bits of what it computed move."""
+    kind = found.difference.kind
+    if re.search(r"torch\.(linalg\.)?lu\w*\(", found.program.lines[found.line]):
+        return True  # which of two rows that rounding, or NaN, makes alike comes first
+    if kind in ("accepted", "refused", "class of error"):
+        return False
+    if kind not in ("value", "grad", "array", "number", "plain"):
+        return False
+    lines = found.program.lines[: found.line + 1]
+    path = found.difference.path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = Run(torch)
+        ours = Run(tt)
+        for text in lines:
+            failed, _ = plain.step(text)
+            ours.step(text)
+        if failed is not None:
+            return True  # how far it came before it failed
+        try:
+            mine = eval(path, ours.space)
+        except Exception:
+            return False
+        mine = SUBJECT.numpy(mine) if isinstance(mine, tt.Tensor) else np.asarray(mine)
+        a = value_at(plain, path)
+        if written_twice(plain.values()):
+            return True  # what comes of it depends on the order
+        scale = largest(plain.values())
+        narrow = narrowest(plain.values(), lines[-1])
+        if a is None or a.dtype.kind not in "fcbiu" or a.shape != mine.shape:
+            return False
+        moved = []
+        for k in range(TRIES):
+            run, rng, seen = Run(torch), np.random.default_rng(k), dict[int, int]()
+            run.space["torch"] = Unsure(rng)
+            for text in lines[:-1]:
+                run.step(text)
+                disturb(run.values(), seen, rng)
+            run.step(lines[-1])
+            b = value_at(run, path)
+            if b is not None and b.shape == a.shape:
+                moved.append(b)
+    if not moved:
+        return False
+    if a.dtype.kind not in "fc":
+        return bool(np.all((a == mine) | np.any([m != a for m in moved], axis=0)))
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), mine.astype(wide)
+    with np.errstate(all="ignore"):
+        far = np.max([np.abs(m.astype(wide) - x) for m in moved], axis=0)
+        gap = np.abs(x - y)
+        odd = np.isnan(x) != np.isnan(y)
+        eps = np.finfo(a.dtype).eps if a.dtype.kind in "fc" else 0
+        ok = compare.close(a, mine, narrow or dtype_name(a.dtype))
+        ok |= gap <= 4 * max(eps, EPS.get(narrow, 0)) * scale
+        ok |= (gap <= 30 * far) | (
+            odd & np.any([np.isnan(m) != np.isnan(x) for m in moved], axis=0)
+        )
+    return bool(np.all(ok))
+
+
+def look(seed: int) -> Found | None:
+    """The difference of a seed's program that rounding does not explain; None without one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = draw(seed)
+    found = first_difference(program)
+    return None if found is None or explained(found) else found
+
+
+def shorter(found: Found) -> Found:
+    """The same kind of difference with as few statements as possible."""
+    lines = list(found.program.lines[: found.line + 1])
+    best = found._replace(program=Program(found.program.seed, tuple(lines)))
+    changed = True
+    while changed:
+        changed = False
+        for i in reversed(range(len(best.program.lines))):
+            less = best.program.lines[:i] + best.program.lines[i + 1 :]
+            got = first_difference(Program(found.program.seed, less))
+            if (
+                got is not None
+                and got.difference.kind == found.difference.kind
+                and not explained(got)
+            ):
+                best = got._replace(program=Program(found.program.seed, less[: got.line + 1]))
+                changed = True
+                break
+    return best

@@ -1,0 +1,127 @@
+"""Functions that PyTorch keeps in `torch` beside those of `torch.nn.functional`: as its C++ has them,
+with the reduction as a number (0 none, 1 mean, 2 sum) and with the older arguments left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.nn import functional
+from toytorch.ops.define import takes_words
+
+REDUCTIONS = ["none", "mean", "sum"]
+
+
+def _word(reduction: int) -> str:
+    return REDUCTIONS[reduction] if 0 <= reduction <= 2 else "none"
+
+
+def _loss(name: str, tensors: int, *options: str) -> Callable[..., Any]:
+    """A loss of functional whose options come in the order of C++, the reduction among them."""
+    inner = getattr(functional, name)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        given = list(args[:tensors])
+        if len(given) < tensors and {"input", "x"} & kwargs.keys():
+            given.insert(0, kwargs.pop("input" if "input" in kwargs else "x"))
+        kwargs.update(zip(options, args[tensors:]))
+        kwargs["reduction"] = _word(
+            kwargs.get("reduction", 0)
+        )  # PyTorch's parser takes its default for 0
+        return inner(*given, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`torch.nn.functional.{name}`, with the reduction as a number."
+    return function
+
+
+binary_cross_entropy_with_logits = _loss(
+    "binary_cross_entropy_with_logits", 2, "weight", "pos_weight", "reduction"
+)
+cosine_embedding_loss = _loss("cosine_embedding_loss", 3, "margin", "reduction")
+hinge_embedding_loss = _loss("hinge_embedding_loss", 2, "margin", "reduction")
+margin_ranking_loss = _loss("margin_ranking_loss", 3, "margin", "reduction")
+poisson_nll_loss = _loss("poisson_nll_loss", 2, "log_input", "full", "eps", "reduction")
+triplet_margin_loss = _loss("triplet_margin_loss", 3, "margin", "p", "eps", "swap", "reduction")
+ctc_loss = _loss("ctc_loss", 4, "blank", "reduction", "zero_infinity")
+
+
+@takes_words()
+def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Any:
+    """`torch.nn.functional.kl_div`, with the reduction as a number.
+
+    >>> import toytorch as torch
+    >>> torch.kl_div(torch.zeros(2), torch.ones(2), 2)
+    tensor(0.)
+    """
+    made = functional.kl_div(input, target, reduction="none", log_target=log_target)
+    return made.mean() if reduction == 1 else made.sum() if reduction == 2 else made
+
+
+@takes_words()
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The largest number of each of even bins, and where it is."""
+    made: tuple[Tensor, Tensor] = functional.adaptive_max_pool1d(input, output_size, True)
+    return made
+
+
+@takes_words()
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """The largest number of each window, and where it is."""
+    return functional.max_pool1d(
+        input, kernel_size, stride or None, padding, dilation, ceil_mode, return_indices=True
+    )
+
+
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """input ← β·input + α·mat·vec."""
+    made: Tensor = input.addmv_(mat, vec, beta=beta, alpha=alpha)
+    return made
+
+
+@takes_words()
+def frobenius_norm(
+    input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, out: Tensor | None = None
+) -> Any:
+    """√Σ|x|² over one or two dimensions."""
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    return input.norm(2, dims, keepdim) if out is None else out.copy_(input.norm(2, dims, keepdim))
+
+
+@takes_words()
+def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    """The sum of the singular values of matrices."""
+    return input.norm("nuc", (-2, -1) if dim is None else tuple(dim), keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
+    """The norm over all dimensions but one, which are kept; of weight normalization.
+
+    >>> import toytorch as torch
+    >>> torch.norm_except_dim(torch.ones(2, 4))
+    tensor([[2.],
+            [2.]])
+    """
+    if dim == -1:
+        return v.norm(pow)
+    rest = [d for d in range(v.ndim) if d != dim % v.ndim]
+    return v.norm(pow, rest, True) if rest else v.abs()
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Whether a tensor is spread over processes, which none is."""
+    return False
+
+
+def is_vulkan_available() -> bool:
+    """Whether there is a Vulkan device, for which there are no kernels here."""
+    return False
