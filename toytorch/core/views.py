@@ -147,8 +147,10 @@ def several_views(op: Op, source: Tensor, arrays: list[Array]) -> list[Tensor]:
 
 def quick(source: Tensor) -> bool:
     """Whether a view of a tensor is no more than a layout, and a node where it wants gradients."""
+    array = source._array
     return (
-        source._array.__class__ is ndarray
+        array.__class__ is ndarray
+        and array.size != 0  # strides of views without elements are PyTorch's own affair
         and state.fast_path is None
         and source._no_grad_view is None
         and source._storage.__class__ is not InferenceStorage

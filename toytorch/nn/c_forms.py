@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.nn import functional
 from toytorch.ops.define import takes_words
 
-REDUCTIONS = ["none", "mean", "sum"]
+REDUCTIONS = tuple("none mean sum".split(" "))  # by PyTorch's numbers
 
 
 def _word(reduction: int) -> str:

@@ -291,6 +291,7 @@ def _like(name: str, fill: str) -> Any:
             and (dtype, layout, device, memory_format, None) == NOTHING
             and not requires_grad
             and source.flags.c_contiguous
+            and source.size
             and state.fast_path is not state.SLOW
         ):
             array = FILLS[fill](source.shape, source.dtype)

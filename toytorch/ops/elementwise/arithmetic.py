@@ -197,7 +197,7 @@ def _log_of(value: Any, like: Tensor) -> Any:
 
 
 def _no_fraction(common: DType, args: Sequence[Any]) -> None:
-    if common is types.bool:
+    if common is types.bool and args[1].__class__ is not bool:  # those are a copy, or ones
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if isinstance(args[1], int) and args[1] < 0 and common.rank < 2:
         raise RuntimeError("Integers to negative integer powers are not allowed.")

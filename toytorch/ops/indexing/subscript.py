@@ -193,13 +193,15 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
             start, stop, step = index.start, index.stop, index.step
             if a.ndim and plain_part(index) and not (start is stop is None and step in (None, 1)):
                 args = (x, 0, start, stop, 1 if step is None else step)
-                return made_view(slice_, args, a[index])
+                part = a[index]
+                return made_view(slice_, args, part) if part.size else None
         elif index.__class__ is tuple and index and not x._requires_grad:
             for part in index:  # with a gradient, each part is an op of its own
                 if not plain_part(part):
                     return None
             if not all(part == WHOLE for part in index):
-                return view_of(x, a[(*index, ...)])
+                part = a[(*index, ...)]
+                return view_of(x, part) if part.size else None
         elif index is None and a.flags.c_contiguous:
             return made_view(unsqueeze, (x, 0), a.reshape(1, *a.shape))
     except IndexError:
@@ -218,6 +220,8 @@ def by_places(x: Tensor, index: Tensor) -> Tensor | None:
         a.__class__ is i.__class__ is np.ndarray
         and a.ndim
         and i.ndim
+        and i.size
+        and a.size
         and a.flags.c_contiguous
         and ((mode is None and not x._requires_grad) or mode == get_ident())
     ):
