@@ -27,7 +27,8 @@ def lying(array: Array, shape: Sequence[int], strides: Sequence[int], start: int
     facts.update(shape=tuple(shape), strides=tuple(strides), data=(facts["data"][0] + start, False))
     made = np.asarray(_Keeper(facts, array))
     if made.dtype != array.dtype:  # NumPy has no text for bfloat16
-        made.dtype = array.dtype  # type: ignore[misc]  # a view would need a last dimension that fits
+        named: Any = made
+        named.dtype = array.dtype  # a view would need a last dimension that fits
     return made
 
 

@@ -11,11 +11,10 @@ from toytorch.core.tensor import Tensor
 from toytorch.nn import functional
 from toytorch.ops.define import takes_words
 
-REDUCTIONS = tuple("none mean sum".split(" "))  # by PyTorch's numbers
-
-
 def _word(reduction: int) -> str:
-    return REDUCTIONS[reduction] if 0 <= reduction <= 2 else "none"
+    if reduction == 1:
+        return "mean"
+    return "sum" if reduction == 2 else "none"
 
 
 def _loss(name: str, tensors: int, *options: str) -> Callable[..., Any]:
