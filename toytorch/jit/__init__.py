@@ -11,7 +11,7 @@ from toytorch.jit.freeze import freeze, optimize_for_inference, run_frozen_optim
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.fuser_mode import fuser, optimized_execution, set_fusion_strategy
 from toytorch.jit.ir import Graph, Node, Value
-from toytorch.jit.module import RecursiveScriptModule, ScriptModule
+from toytorch.jit.module import RecursiveScriptModule, ScriptModule, script_method
 from toytorch.jit.script import (
     Attribute,
     CompilationUnit,
@@ -27,6 +27,7 @@ from toytorch.jit.script import (
 )
 from toytorch.jit.script import isinstance_ as isinstance
 from toytorch.jit.script import unwrap_optional as _unwrap_optional
+from toytorch.jit import switch as _state
 from toytorch.jit.trace import TracingCheckError, trace, trace_module
 from toytorch.jit.tracer import GraphBreak, TracerWarning
 
@@ -61,6 +62,7 @@ __all__ = [
     "run_frozen_optimizations",
     "save",
     "script",
+    "script_method",
     "set_fusion_strategy",
     "trace",
     "trace_module",

@@ -74,7 +74,7 @@ def packed(m: Any, extra: dict[str, Any]) -> dict[str, Any]:
         about["methods"][name] = {"graph": record, **details}
         records[record] = text.encode()
     if is_module:
-        about["class"] = type(m).__name__
+        about["class"] = type(m).__name__ if "_original" in m.__dict__ else "Scripted"
         about["tree"] = tree_of(m, methods, values)
     about["tensors"] = tensors.described
     records["module.json"] = json.dumps(about, indent=1).encode()
