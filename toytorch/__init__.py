@@ -71,6 +71,8 @@ from toytorch.ops.define import PUBLIC as _PUBLIC
 from toytorch import version
 from toytorch.torch_version import __version__
 
+__path__.append(f"{__path__[0]}/compat")  # modules that only other libraries ask for
+
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 int, float, bool = _dtype.int, _dtype.float, _dtype.bool
 Tensor.__module__ = "torch"
@@ -204,7 +206,8 @@ LATER = {
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ _utils accelerator compiler cpu cuda distributed distributions fft func functional hub "
+    "__config__ _C _jit_internal _ops _utils _vmap_internals "
+    "accelerator compiler cpu cuda distributed distributions fft func functional hub "
     "jit linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
     "special storage testing trainer types utils vision viz xpu"
 ).split()

@@ -32,6 +32,7 @@ class ThreadState(threading.local):
     default_device: Any = None  # where new tensors go for which no device is named; the CPU if None
     outer_devices: tuple[Any, ...] = ()  # what it was outside of `with torch.device(…)`
     backward = 0  # how many backward passes run, one inside of the other
+    backward_pass: Any = None  # the innermost of them
     place: Any = None  # the device whose kernel runs on the host just now
 
 

@@ -4,6 +4,7 @@
 assignment form, which passes rewrite and an executor runs. `explain` says what became of it.
 """
 
+from toytorch.jit import switch as _state
 from toytorch.jit.archive import load, save
 from toytorch.jit.compile import compile
 from toytorch.jit.explain import explain
@@ -27,7 +28,6 @@ from toytorch.jit.script import (
 )
 from toytorch.jit.script import isinstance_ as isinstance
 from toytorch.jit.script import unwrap_optional as _unwrap_optional
-from toytorch.jit import switch as _state
 from toytorch.jit.trace import TracingCheckError, trace, trace_module
 from toytorch.jit.tracer import GraphBreak, TracerWarning
 
@@ -44,6 +44,7 @@ __all__ = [
     "TracerWarning",
     "TracingCheckError",
     "Value",
+    "_state",
     "_unwrap_optional",
     "annotate",
     "compile",

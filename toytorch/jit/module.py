@@ -16,6 +16,38 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
+class Inside:
+    """What PyTorch's `module._c` is: the compiled module, asked for its parts by name."""
+
+    def __init__(self, module: ScriptModule) -> None:
+        self.module = module
+
+    def hasattr(self, name: str) -> bool:
+        """Whether the module has a tensor, a child or an attribute of this name."""
+        return self._has_method(name) or hasattr(self.module, name)
+
+    def getattr(self, name: str) -> Any:
+        """What the module has under this name."""
+        found = getattr(self.module, name)
+        return found._c if isinstance(found, ScriptModule) else found
+
+    def setattr(self, name: str, value: object) -> None:
+        """Sets an attribute of the module."""
+        setattr(self.module, name, value)
+
+    def _has_method(self, name: str) -> bool:
+        return name in self.module._methods
+
+    def _method_names(self) -> list[str]:
+        return list(self.module._methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.module, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+
 class ScriptMethod:
     """A method of a class of one's own that is compiled with each of its modules.
 
@@ -45,7 +77,7 @@ def script_method(fn: Callable[..., Any]) -> Any:
     ...     def forward(self, x):
     ...         return x * self.factor
     >>> Scale(2.0)(torch.ones(2))
-    tensor([2., 2.], grad_fn=<MulBackward0>)
+    tensor([2., 2.], grad_fn=<DifferentiableGraphBackward>)
     """
     return ScriptMethod(fn) if switch.enabled else fn
 
@@ -101,6 +133,14 @@ class ScriptModule(Module, metaclass=Scripting):
             if "_original" in self.__dict__:
                 return getattr(self._original, name)
             raise
+
+    @property
+    def _c(self) -> Inside:
+        return self.__dict__.get("_inside") or Inside(self)
+
+    @_c.setter
+    def _c(self, inside: Inside) -> None:
+        self.__dict__["_inside"] = inside
 
     @property
     def original_name(self) -> str:

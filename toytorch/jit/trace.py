@@ -15,8 +15,7 @@ from toytorch.core import random
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from toytorch.jit import switch
-from toytorch.jit import types
+from toytorch.jit import switch, types
 from toytorch.jit.function import TracedFunction, signature
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.module import TracedModule

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.module import ScriptMethod, ScriptModule
 from toytorch.jit.script.base import Compiled, Session
@@ -13,7 +14,6 @@ from toytorch.jit.script.public import CompiledFunction, take_attributes
 from toytorch.jit.script.reading import Program
 from toytorch.jit.script.texts import text_programs
 from toytorch.jit.script.values import ModuleValue
-from toytorch.jit import types
 from toytorch.nn import Module
 
 

@@ -10,13 +10,12 @@ from toytorch.facts.schema import REQUIRED
 from toytorch.jit import switch, types
 from toytorch.jit.builtins import fits
 from toytorch.jit.function import ScriptFunction
-from toytorch.jit.ir import Graph, Value
+from toytorch.jit.ir import Graph
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.classes import register
 from toytorch.jit.script.compiler import (
-    Compiler,
     compile_function,
     compile_methods,
     compile_program,
@@ -24,9 +23,7 @@ from toytorch.jit.script.compiler import (
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.markers import MODIFIER, Attribute
 from toytorch.jit.script.modules import RESULTS, is_library
-from toytorch.jit.script.reading import Program
 from toytorch.jit.script.texts import text_programs
-from toytorch.jit.script.values import ModuleValue
 from toytorch.nn import Module
 
 
