@@ -24,7 +24,7 @@ from toytorch.facts.dtype import dtype
 from toytorch.facts.size import Size
 from toytorch.jit import freeze, types
 from toytorch.jit.function import ScriptFunction
-from toytorch.jit.ir import Block, Graph, Node, Value
+from toytorch.jit.ir import Block, Graph, Node, Pass, Value
 from toytorch.jit.module import Inside, ScriptModule
 from toytorch.jit.passes.batch_mm import batch_matrix_products
 from toytorch.jit.passes.constant import propagate_constants
@@ -181,7 +181,7 @@ def _in_place(graph: Graph, made: Graph) -> None:
         setattr(graph, name, getattr(made, name))
 
 
-def _pass(function: Any) -> Any:
+def _pass(function: Pass) -> Any:
     def run(graph: Graph, *options: object) -> None:
         _in_place(graph, function(graph))
 
@@ -218,10 +218,10 @@ def _freeze_module(
 class _Switch:
     """A setting of PyTorch's compiler that changes nothing here: it is kept, and told."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
-    def set(self, value: Any) -> Any:
+    def set(self, value: object) -> Any:
         """Keeps a value; returns the one before."""
         before, self.value = self.value, value
         return before

@@ -18,7 +18,7 @@ from toytorch.jit.script.markers import (
 __all__ = ["Final", "export", "ignore", "is_scripting", "unused"]
 
 
-def is_optional(ann: Any) -> bool:
+def is_optional(ann: object) -> bool:
     """Whether an annotation is a union with None.
 
     >>> is_optional(typing.Optional[int]), is_optional(int)
@@ -27,17 +27,17 @@ def is_optional(ann: Any) -> bool:
     return typing.get_origin(ann) is typing.Union and type(None) in typing.get_args(ann)
 
 
-def is_tuple(ann: Any) -> bool:
+def is_tuple(ann: object) -> bool:
     """Whether an annotation is a tuple's."""
     return typing.get_origin(ann) is tuple
 
 
-def is_list(ann: Any) -> bool:
+def is_list(ann: object) -> bool:
     """Whether an annotation is a list's."""
     return typing.get_origin(ann) is list
 
 
-def is_dict(ann: Any) -> bool:
+def is_dict(ann: object) -> bool:
     """Whether an annotation is a dictionary's."""
     return typing.get_origin(ann) is dict
 
@@ -59,7 +59,7 @@ def boolean_dispatch(
 ) -> Callable[..., Any]:
     """A function that calls one of two, as one of its arguments says."""
 
-    def fn(*args: Any, **kwargs: Any) -> Any:
+    def fn(*args: object, **kwargs: object) -> Any:
         given = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
         return (if_true if given else if_false)(*args, **kwargs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.func import vmap
@@ -12,8 +12,8 @@ __all__ = ["vmap"]
 
 def _vmap(
     func: Callable[..., Any],
-    in_dims: Any = 0,
-    out_dims: Any = 0,
+    in_dims: int | Sequence[int | None] = 0,
+    out_dims: int = 0,
     allow_none_pass_through: bool = False,
 ) -> Callable[..., Any]:
     """`torch.vmap`; results that are None may pass."""

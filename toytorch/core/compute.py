@@ -87,7 +87,7 @@ def queue_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, list[Tensor]]:
     for t in operands:
         array = t._array.values if t._array.__class__ is SparseArray else t._array
         backend = base.queued.get(array.__class__)
-        if backend is not None and (found is None or backend.name == "cuda"):
+        if backend is not None and (found is None or backend.name != "cpu"):
             found = backend
     return found, operands
 
@@ -106,7 +106,7 @@ def on_queue(
         if not (isinstance(args[i], Tensor) or argument.is_tensor_list or fits(argument, args[i])):
             raise TypeError(not_a_tensor(op, i, args[i]))
     places = [t.device for t in operands]
-    where = next((p for p in places if p.type == "cuda"), None)
+    where = next((p for p in places if p.type == backend.name), None)
     apart = where is not None and any(p is not where and p != where for p in places)
     if op.across == "always" or (op.across and apart):
         return op.on_cpu(*(a._array if isinstance(a, Tensor) else a for a in args))

@@ -85,7 +85,7 @@ class Tensor:
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
     __hash__ = object.__hash__
     __array_priority__ = 1000
-    is_quantized = is_mkldnn = is_nested = is_meta = is_sparse_csr = False
+    is_quantized = is_mkldnn = is_nested = is_sparse_csr = False
     is_mps = is_xpu = is_xla = is_ipu = is_hpu = is_mtia = is_maia = is_vulkan = False
 
     if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
@@ -247,6 +247,11 @@ class Tensor:
     def is_cuda(self) -> bool:
         """Whether the memory is on a GPU."""
         return self.device.type == "cuda"
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it has no memory: a shape, a type and strides alone."""
+        return self.device.type == "meta"
 
     @property
     def is_cpu(self) -> bool:
@@ -586,7 +591,7 @@ class Tensor:
         return int(self.item())
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and type(self) is Tensor:
+        if self._array.ndim == 0 and type(self) is Tensor and not self.is_meta:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 

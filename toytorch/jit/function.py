@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_unflatten
@@ -62,7 +63,9 @@ class ScriptFunction:
         made.executor.passes = self.executor.passes
         return made
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+    def save(
+        self, f: str | os.PathLike[str] | IO[bytes], _extra_files: dict[str, Any] | None = None
+    ) -> None:
         """Writes the function to a path or a binary file, as `jit.save` does."""
         from toytorch.jit.archive import save  # a circle otherwise
 

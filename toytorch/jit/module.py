@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import io
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from toytorch.jit import switch
 from toytorch.jit.function import ScriptFunction
@@ -44,7 +45,7 @@ class Inside:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.module, name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.module(*args, **kwargs)
 
 
@@ -57,7 +58,7 @@ class ScriptMethod:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
-    def __get__(self, module: Any, kind: type) -> Any:
+    def __get__(self, module: ScriptModule | None, kind: type) -> Any:
         if module is None:
             return self.function
         return module.__dict__["_methods"].get(self.function.__name__) or self.function.__get__(
@@ -85,7 +86,7 @@ def script_method(fn: Callable[..., Any]) -> Any:
 class Scripting(type):
     """The class of ScriptModule: the marked methods of a new module are compiled once it is whole."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: object, **kwargs: object) -> Any:
         made = super().__call__(*args, **kwargs)
         if "_original" not in made.__dict__ and "_methods" in made.__dict__:
             from toytorch.jit.script.own_modules import compile_marked  # a circle otherwise
@@ -177,7 +178,9 @@ class ScriptModule(Module, metaclass=Scripting):
 
         define(self, src)
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+    def save(
+        self, f: str | os.PathLike[str] | IO[bytes], _extra_files: dict[str, Any] | None = None
+    ) -> None:
         """Writes the module to a path or a binary file, as `jit.save` does."""
         from toytorch.jit.archive import save  # a circle otherwise
 

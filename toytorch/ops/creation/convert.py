@@ -357,9 +357,10 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         self._array[...] = src._array
         writing.bump(self)
         return self
-    if src.device != self.device and not (base.queued and not src._requires_grad):
+    over = bool(base.queued) and base.hands_over(self._array, src._array)
+    if src.device != self.device and not (over and not src._requires_grad):
         src = to(src, device=self.device, non_blocking=non_blocking)
-    if base.queued:
+    if over:
         return _copy_inplace(self, src, non_blocking)
     return _copy_inplace(self, src)  # the op's in-place form
 

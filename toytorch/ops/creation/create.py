@@ -262,7 +262,7 @@ def full(
     shape = _size((size,), None)
     return put_out(
         finish(
-            lambda xp: xp.full(shape, xp.asarray(fill_value).astype(kind), kind),
+            lambda xp: xp.full(shape, np.asarray(fill_value).astype(kind)[()], kind),
             device,
             requires_grad,
             "full",
@@ -307,11 +307,11 @@ def _like(name: str, fill: str) -> Any:
         same = device is None or device_class(device).type == input.device.type
         if (
             same
-            and input._array.__class__ is np.ndarray
+            and (input._array.__class__ is np.ndarray or input.is_meta)
             and (memory_format is None or memory_format.name == "preserve_format")
         ):
             source = input._array
-            array = getattr(np, fill + "_like")(
+            array = getattr(place(input.device)[0], fill + "_like")(
                 source, dtype=kind, subok=False, order=copy_order(source)
             )
             made = wrap(settled(array, fill))
@@ -363,6 +363,8 @@ def lying_as(
     if memory_format is None or memory_format.name == "preserve_format":
         if input._array.__class__ is np.ndarray:
             made._array = ordered(made._array, input._array)
+        elif input.is_meta:  # which has no values
+            made = empty_like(input, dtype=made.dtype)
     elif memory_format.name != "contiguous_format":
         made = made.contiguous(memory_format=memory_format)
     return made.requires_grad_() if requires_grad else made

@@ -258,6 +258,7 @@ repeat_interleave = general(
     method=False,
     d_self=_interleave_gradient,
     node="RepeatInterleaveBackward0",
+    data_dependent=True,
     doc="Every element repeated where it stands.",
 )
 
@@ -396,7 +397,7 @@ cast = general(
 def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
     if src.dtype.kind == "c" and a.dtype.kind != "c":
         src = src.real
-    if a.__class__ is not src.__class__ and base.queued:
+    if a.__class__ is not src.__class__ and base.hands_over(a, src):
         return _copy_across(a, src, non_blocking)
     if src.shape == a.shape:
         return src
@@ -409,7 +410,7 @@ def _copy_across(a: Array, src: Array, non_blocking: bool) -> Any:
     """Writes elements of one device to another's memory; the array written to."""
     if src.shape != a.shape and broadcast_pair(a.shape, src.shape) != a.shape:
         raise RuntimeError(f"output with shape {list(a.shape)} cannot hold {list(src.shape)}")
-    backend: Any = base.of_kind("cuda")
+    backend: Any = max((base.of_array(x) for x in (a, src)), key=lambda b: b.name != "cpu")
     backend.copy_across(a, src, non_blocking)
     return a
 
