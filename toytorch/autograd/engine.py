@@ -71,11 +71,12 @@ def _one_result_each(roots: list[tuple[Any, Tensor]]) -> bool:
 class Pass:
     """A backward pass that runs: its number, and what is called when it is done."""
 
-    __slots__ = ("callbacks", "keep_graph", "number")
+    __slots__ = ("callbacks", "chosen", "keep_graph", "number")
     counter = itertools.count()
 
-    def __init__(self, keep_graph: bool) -> None:
+    def __init__(self, keep_graph: bool, chosen: bool) -> None:
         self.number, self.keep_graph = next(self.counter), keep_graph
+        self.chosen = chosen  # whether only some inputs get gradients
         self.callbacks: list[Callable[[], None]] = []
 
 
@@ -166,7 +167,11 @@ class Engine:
         state.set_grad(create_graph)
         state.local.unnamed = True  # gradients have no names
         state.local.backward += 1
-        outer, state.local.backward_pass = state.local.backward_pass, Pass(keep_graph)
+        outer, state.local.backward_pass = (
+            state.local.backward_pass,
+            Pass(keep_graph, inputs is not None),
+        )
+        hooks = state.local.saved_hooks
         try:
             if self.run is not None and inputs is None and _one_result_each(roots):
                 for target, grad in roots:
@@ -178,6 +183,9 @@ class Engine:
             return captured
         finally:
             state.local.backward_pass = outer
+            if state.local.saved_hooks is not hooks:  # what a derivative entered and did not leave
+                state.watch(len(hooks) - len(state.local.saved_hooks))
+                state.local.saved_hooks = hooks
             state.set_grad(before)
             state.local.unnamed = unnamed
             state.local.backward -= 1

@@ -231,12 +231,16 @@ def node_of(edge: Node | Output | Tensor | None) -> Any:
 
 
 class Packed:
-    """A saved tensor in the form that a pack hook gave it."""
+    """A saved tensor in the form that a pack hook gave it, and where its gradient goes.
 
-    __slots__ = ("unpack", "value")
+    What the hook gives back stands for the tensor in derivatives of derivatives, too.
+    """
+
+    __slots__ = ("edge", "unpack", "value")
 
     def __init__(self, tensor: Tensor, hooks: tuple[Callable[..., Any], ...]) -> None:
         pack_hook, self.unpack = hooks
+        self.edge = (tensor._grad_edge or tensor) if tensor._requires_grad else None
         self.value = pack_hook(tensor)
 
     def open(self) -> Any:
@@ -247,7 +251,17 @@ class Packed:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got "
                 f"result of type {type(tensor).__name__}"
             )
+        if state.local.grad and self.edge is not None and tensor is not self.edge:
+            edge = self.edge if self.edge.is_node else as_edge(self.edge)
+            if tensor._grad_edge is not edge:
+                tensor = tensor.detach()
+                tensor._requires_grad, tensor._grad_edge = True, edge
         return tensor
+
+
+def as_edge(target: Any) -> Any:
+    """An edge that a tensor may have: a leaf is not one, so it is that of a view of it."""
+    return target if target.__class__ is Output else target.view_as(target)._grad_edge
 
 
 def pack(node: Node) -> None:

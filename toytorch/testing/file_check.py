@@ -131,15 +131,18 @@ class Run:
         elif rule.kind == "-REGEX":
             found = re.compile(rule.text).search(self.text, self.end)
             if found is None:
-                raise self.error(rule, "find", "did not find it", self.end)
+                wanted = f'regex "{rule.text}"'
+                raise self.error(rule, "find", "did not find it", self.end, wanted)
             self.start, self.end = found.span()
         elif rule.kind == "-SOURCE-HIGHLIGHTED":
             self.highlighted(rule)
         else:
             at = self.find(rule, self.end)
             lines = self.text.count("\n", self.end, at)
-            if rule.kind in ("-SAME", "-NEXT") and lines != (rule.kind == "-NEXT"):
-                raise self.error(rule, "find", "did not find it", self.end)
+            if rule.kind == "-NEXT" and not lines:
+                raise self.error(rule, "find", "did not find it", self.end, r'"\n"')
+            if rule.kind in ("-SAME", "-NEXT") and lines > (rule.kind == "-NEXT"):
+                raise self.error(rule, "not find", "found it", self.end, r'"\n"')
             self.start, self.end = at, at + len(rule.text)
 
     def highlighted(self, rule: Rule) -> None:
@@ -154,7 +157,7 @@ class Run:
                 self.start, self.end = at, at + len(rule.text)
                 return
             at = self.text.find(rule.text, at + 1)
-        raise self.error(rule, "find", "did not find it highlighted", self.end)
+        raise self.error(rule, "find", "it is not.", self.end, f'"{rule.text}"highlighted')
 
     def find(self, rule: Rule, start: int) -> int:
         at = self.text.find(rule.text, start)
@@ -162,8 +165,11 @@ class Run:
             raise self.error(rule, "find", "did not find it", start)
         return at
 
-    def error(self, rule: Rule, wanted: str, happened: str, start: int) -> RuntimeError:
+    def error(
+        self, rule: Rule, wanted: str, happened: str, start: int, what: str = ""
+    ) -> RuntimeError:
+        what = what or f'"{rule.text}"'
         return RuntimeError(
-            f'Expected to {wanted} "{rule.text}" but {happened}\nSearched string:\n'
+            f"Expected to {wanted} {what} but {happened}\nSearched string:\n"
             f"{self.text[start:]}\nFrom CHECK{rule.kind}: {rule.text}"
         )

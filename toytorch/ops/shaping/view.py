@@ -99,7 +99,10 @@ def quick_view(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
 def _view_dtype(xp: ArrayModule, a: Array, dtype: DType) -> Any:
     target = np.dtype(dtype.numpy)
     if target.itemsize == a.dtype.itemsize:
-        return a.view(target)
+        made = a.view(target)
+        if made.strides == a.strides or not a.size:
+            return made
+        return restride(made, a.shape, strides_of(a))  # NumPy's view of one row forgets its stride
     if a.ndim == 0:
         raise RuntimeError(
             f"self.dim() cannot be 0 to view {_legacy(a.dtype)} as "
