@@ -30,11 +30,18 @@ from toytorch.facts.dtype import (
     bfloat16,
     cdouble,
     cfloat,
+    chalf,
+    complex32,
     complex64,
     complex128,
     double,
     dtype,
     finfo,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -50,6 +57,9 @@ from toytorch.facts.dtype import (
     set_default_dtype,
     short,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from toytorch.core.op import registry as _registry
 from toytorch.core.printing import get_printoptions, printoptions, set_printoptions

@@ -284,6 +284,10 @@ def compute_pointwise(
             common = types.get_default_dtype()
         if op.checks is not None:
             op.checks(common, args)
+    if common is not None and common.__class__ is dtype and common in types.EIGHTS:
+        raise NotImplementedError(
+            f"\"{op.name.replace('.', '_')}_cpu\" not implemented for '{common.legacy}'"
+        )
     half = common in REDUCED
     work = np.float32 if half else common.numpy if common is not None else None
     ready: list[Any] = []

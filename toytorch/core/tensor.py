@@ -500,8 +500,8 @@ class Tensor:
                 f"can't convert {self.device} device type tensor to numpy. Use "
                 "Tensor.cpu() to copy the tensor to host memory first."
             )
-        if self.dtype.name == "bfloat16":
-            raise TypeError("Got unsupported ScalarType BFloat16")
+        if self.dtype.name in types.BEYOND_NUMPY:
+            raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
         self._memory()
         if self._array.__class__ in base.queued:  # pinned: a copy to it may be under way
             return base.of_array(self._array).to_numpy(self._array)
@@ -547,7 +547,7 @@ class Tensor:
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
             )
         value = self._array.item()
-        return float(value) if self.dtype.name == "bfloat16" else value
+        return float(value) if self.dtype.name in types.BEYOND_NUMPY else value
 
     @composed(reads="elements")
     def tolist(self) -> Any:
@@ -555,7 +555,9 @@ class Tensor:
         if self._batches is not None:
             raise RuntimeError(NO_VALUE.format("tolist"))
         array = base.of_array(self._array).to_numpy(self._array)
-        return (array.astype("float32") if self.dtype.name == "bfloat16" else array).tolist()
+        return (
+            array.astype("float32") if self.dtype.name in types.BEYOND_NUMPY else array
+        ).tolist()
 
     def __bool__(self) -> bool:
         if self._batches is not None:

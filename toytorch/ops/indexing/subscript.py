@@ -100,11 +100,13 @@ def bound(value: object) -> int:
 
 def sliced(x: Tensor, dim: int, part: slice) -> Tensor:
     """One dimension cut by a slice; the tensor itself where the slice takes all of it."""
-    step = 1 if part.step is None else bound(part.step)
+    start, stop, step = part.start, part.stop, part.step
+    if not (start.__class__ is int is stop.__class__):  # the common case needs no calls
+        start = None if start is None else bound(start)
+        stop = None if stop is None else bound(stop)
+    step = 1 if step is None else bound(step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
-    start = None if part.start is None else bound(part.start)
-    stop = None if part.stop is None else bound(part.stop)
     if start is None and stop is None and step == 1:
         return x
     return slice_.function(x, dim, start, stop, step)  # an op's result

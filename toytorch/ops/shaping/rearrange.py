@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
@@ -367,6 +368,9 @@ def _cast(xp: Any, a: Any, dtype: Any) -> Any:
         a = a.real
     if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
         return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
+    if dtype is types.float8_e4m3fn:  # which has no ∞: too large numbers become the largest
+        a, largest = a.astype(np.float32, order=copy_order(a)), types.finfo(dtype).max
+        a = xp.where(xp.isnan(a), a, xp.clip(a, -largest, largest))
     if a.dtype == np.float64 and dtype.name == "float16":
         a = a.astype(np.float32, order=copy_order(a))  # PyTorch rounds twice
     if a.size >= MANY and (dtype.itemsize == 2 or a.dtype.itemsize == 2):
