@@ -51,8 +51,16 @@ _TABLE = {
     ],
     "Gradients": [
         ("autograd", "Autograd", "A program records its graph; gradients go back through it."),
-        ("inplace", "Leaves, in-place writes, versions", "How a write that makes a gradient wrong is noticed."),
-        ("extending", "Extending autograd", "Operations with derivatives of your own, and their check."),
+        (
+            "inplace",
+            "Leaves, in-place writes, versions",
+            "How a write that makes a gradient wrong is noticed.",
+        ),
+        (
+            "extending",
+            "Extending autograd",
+            "Operations with derivatives of your own, and their check.",
+        ),
     ],
     "Learning": [
         ("modules", "Modules", "Networks as trees of parameters."),
@@ -72,7 +80,11 @@ _TABLE = {
         ("precision", "Fewer bits, and beyond Python", "Quantization, archives, ONNX, C++."),
         ("names", "Named and sparse tensors", "Named dimensions and sparse data."),
         ("capstone", "Capstone", "A GPT trained on what you built."),
-        ("pytorch", "Reading PyTorch itself", "Where each part of toytorch stands in PyTorch's source."),
+        (
+            "pytorch",
+            "Reading PyTorch itself",
+            "Where each part of toytorch stands in PyTorch's source.",
+        ),
     ],
 }
 

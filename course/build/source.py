@@ -73,7 +73,9 @@ class Cell:
     @property
     def in_notebook(self) -> bool:
         """Speaker notes and the titles of slides, which are cells of their own, are in none."""
-        return self.slide != "notes" and not (self.role == "prose" and _TITLE.fullmatch(self.solved))
+        return self.slide != "notes" and not (
+            self.role == "prose" and _TITLE.fullmatch(self.solved)
+        )
 
 
 def read(chapter: Chapter) -> list[Cell]:
