@@ -337,6 +337,8 @@ def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Ten
     >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """
+    if self.is_sparse and (not args or all(isinstance(n, int) for n in args)):
+        return create.without_entries("empty", args or (0,), self.dtype, device or self.device)
     made = make_legacy(Tensor, *args, type=self.dtype)
     return to(made, device=self.device if device is None else device)
 

@@ -220,6 +220,9 @@ def put_out(
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:
         return made
+    if out.is_sparse:
+        out._array = sparse.empty(tuple(made.shape), out.dtype.numpy, None, place(out.device)[0])
+        return out
     if out._array.shape != made._array.shape:
         out._array, out._storage = made._array.astype(out.dtype.numpy), None
     else:
