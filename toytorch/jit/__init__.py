@@ -4,6 +4,7 @@
 assignment form, which passes rewrite and an executor runs. `explain` says what became of it.
 """
 
+from toytorch.jit import frontend
 from toytorch.jit import switch as _state
 from toytorch.jit.archive import load, save
 from toytorch.jit.compile import compile
@@ -51,6 +52,7 @@ __all__ = [
     "explain",
     "export",
     "freeze",
+    "frontend",
     "fuser",
     "ignore",
     "interface",

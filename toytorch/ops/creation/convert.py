@@ -337,8 +337,9 @@ def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Ten
     >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """
-    if self.is_sparse and (not args or all(isinstance(n, int) for n in args)):
-        return create.without_entries("empty", args or (0,), self.dtype, device or self.device)
+    sizes = [n for n in args if isinstance(n, int)]
+    if self.is_sparse and len(sizes) == len(args):
+        return create.without_entries("empty", sizes or [0], self.dtype, device or self.device)
     made = make_legacy(Tensor, *args, type=self.dtype)
     return to(made, device=self.device if device is None else device)
 
