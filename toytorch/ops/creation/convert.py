@@ -330,14 +330,14 @@ def new_tensor(
     )
 
 
-def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Tensor:
+def new(self: Tensor, *args: object, device: Device = None) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
     >>> import toytorch as torch
     >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """
-    sizes = [n for n in args if isinstance(n, int)]
+    sizes: list[int] = [n for n in args if isinstance(n, int)]
     if self.is_sparse and len(sizes) == len(args):
         return create.without_entries("empty", sizes or [0], self.dtype, device or self.device)
     made = make_legacy(Tensor, *args, type=self.dtype)
