@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import warnings
 from _thread import get_ident
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -88,10 +88,10 @@ def as_index(part: object) -> Any:
     )
 
 
-def bound(value: object) -> int:
+def bound(value: SupportsIndex) -> int:
     """The start, end or step of a slice."""
     try:
-        return operator.index(value)  # type: ignore[arg-type]  # which it refuses itself
+        return operator.index(value)
     except TypeError:
         raise TypeError(
             "slice indices must be integers or None or have an __index__ method"
