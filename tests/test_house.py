@@ -49,7 +49,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "backends/cupy_rows.py": ("kernels that a backend has, by their own names", ""),
     "backends/cupy_runtime.py": ("both pools of an allocator", "all"),
     "backends/simulator/allocator.py": ("a key of PyTorch's snapshots", "addr"),
-    "backends/simulator/functions.py": (
+    "backends/launching.py": (
         "Python's operators; a method of arrays",
         "fill pow add sub mul nonzero",
     ),

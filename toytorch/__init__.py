@@ -30,11 +30,18 @@ from toytorch.facts.dtype import (
     bfloat16,
     cdouble,
     cfloat,
+    chalf,
+    complex32,
     complex64,
     complex128,
     double,
     dtype,
     finfo,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -50,6 +57,9 @@ from toytorch.facts.dtype import (
     set_default_dtype,
     short,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from toytorch.core.op import registry as _registry
 from toytorch.core.printing import get_printoptions, printoptions, set_printoptions
@@ -70,6 +80,8 @@ from toytorch.core.tensor import Tensor
 from toytorch.ops.define import PUBLIC as _PUBLIC
 from toytorch import version
 from toytorch.torch_version import __version__
+
+__path__.append(f"{__path__[0]}/compat")  # modules that only other libraries ask for
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 int, float, bool = _dtype.int, _dtype.float, _dtype.bool
@@ -211,7 +223,8 @@ LATER = {
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ _utils accelerator compiler cpu cuda distributed distributions fft func functional hub "
+    "__config__ _C _dynamo _jit_internal _ops _utils _vmap_internals "
+    "accelerator compiler cpu cuda distributed distributions fft func functional hub "
     "jit linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
     "special storage testing trainer types utils vision viz xpu"
 ).split()

@@ -80,13 +80,11 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Runs nothing: the module was run under its own name.
 
-        With the package, the parts that have been imported so far get their other name. Python would
-        else import them again, and put the module `gradcheck` over the function of that name.
+        With the package, everything that has been imported so far gets its other name. Python would
+        else import it again, and put the module `gradcheck` over the function of that name.
         """
-        if own_name(module.__name__) == OWN or module.__name__ == OWN:
-            for name, part in list(sys.modules.items()):
-                if name.startswith(f"{OWN}."):
-                    sys.modules.setdefault(taken_name(name), part)
+        if module is toytorch:
+            take_names()
         module.__spec__ = spec_of(module)
 
     def find_distributions(self, context: Any = None) -> Iterable[Distribution]:
@@ -181,6 +179,18 @@ def classes_in(owner: Any, module: str) -> Iterator[type]:
 ALIAS = Alias()
 
 
+def take_names() -> None:
+    """Calls the package, its modules and its classes torch, as far as they are there by now."""
+    NAMES.add(TAKEN)
+    version.__version__ = version.compatible
+    for module in (torch_version, toytorch):
+        vars(module)["__version__"] = TorchVersion(version.compatible)
+    rename(all_classes())
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == OWN:
+            take_in(module)
+
+
 def install() -> Any:
     """Gives toytorch the name `torch` in this process; returns the package.
 
@@ -192,14 +202,7 @@ def install() -> Any:
     if found is not None and found is not toytorch:
         raise RuntimeError("toytorch cannot take the name torch: PyTorch has been imported already")
     if found is None:
-        NAMES.add(TAKEN)
-        version.__version__ = version.compatible
-        for module in (torch_version, toytorch):
-            vars(module)["__version__"] = TorchVersion(version.compatible)
-        rename(all_classes())
-        for name, module in list(sys.modules.items()):
-            if is_ours(name):
-                take_in(module)
+        take_names()
         sys.meta_path.insert(0, ALIAS)
         if str(STAND_IN) not in sys.path:
             sys.path.insert(1, str(STAND_IN))

@@ -31,6 +31,22 @@ torch.addbmm(1, m, 2, m[None], m[None])
 torch.baddbmm(1, m[None], 2, m[None], m[None])
 torch.addr(1, m, 2, x, x)
 """
+FOUND_BY_PYTORCHS_TESTS = """
+x.flip()
+m.permute()
+m[0.0:1]
+m["0":"1"]
+m[torch.tensor(1, dtype=torch.int16)]
+m[torch.tensor(1, dtype=torch.uint8)]
+m[torch.tensor(0, dtype=torch.uint8)].shape
+torch.zeros(4, 4, 3)[:, :, 1:].view(torch.float64)
+torch.zeros(4, 3).t().view(torch.int8)
+torch.zeros(2, 5, 256)[1::2, 1:, ::2].view(torch.int32).stride()
+torch.linspace(0, 9000, 9000, out=torch.zeros(9000, dtype=torch.int16))[[1, 100, 8998]]
+torch.linspace(0, 1, 7, out=torch.zeros(7, dtype=torch.float64))
+torch.randint(3, 4, (torch.tensor(2), 3)).shape
+torch.promote_types(torch.complex32, torch.float32)
+"""
 STORAGES = """
 torch.UntypedStorage([1, 2, 3, 1000])
 torch.UntypedStorage(1.5)
@@ -135,7 +151,8 @@ torch.autograd.is_multithreading_enabled() if hasattr(torch.autograd, "is_multit
 """
 LINES = {
     f"{name} {n}": line
-    for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES), ("layouts", LAYOUTS),
+    for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES),
+                       ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS), ("layouts", LAYOUTS),
                        ("asarray", ASARRAY), ("graphs", GRAPHS))
     for n, line in enumerate(text.strip().splitlines())
 }  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.oracle import ORACLE, SUBJECT
+from tests.oracle import ORACLE, SUBJECT, torch, tt
 
 NAMES = [
     "SGD",
@@ -36,3 +38,27 @@ def test_a_number_is_optimized(name: str, kind: str) -> None:
             optimizer.step()
         found.append(p.item())
     assert found[1] == pytest.approx(found[0], rel=1e-5)
+
+
+def test_hooks_of_states() -> None:
+    """What hooks note in `state` is saved and loaded; `prepend` puts a hook before all others."""
+
+    def answer(T: Any) -> list[Any]:
+        opt, said = T.optim.SGD([T.ones(2, requires_grad=True)], lr=0.1), list[Any]()
+        opt.register_state_dict_pre_hook(lambda o: o.state.update(note=1))
+        saved = opt.state_dict()
+        opt.state.clear()
+        opt.register_load_state_dict_pre_hook(lambda o, d: said.append("second"))
+        opt.register_load_state_dict_pre_hook(lambda o, d: said.append("first"), prepend=True)
+        opt.load_state_dict(saved)
+        return [saved["state"], dict(opt.state), said]
+
+    assert answer(tt) == answer(torch)
+
+
+def test_steps_are_not_differentiable() -> None:
+    p = tt.ones(2, requires_grad=True).clone()
+    opt = tt.optim.SGD([p], lr=0.1, differentiable=True)
+    p.grad = tt.ones(2, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="cannot be differentiated"):
+        opt.step()

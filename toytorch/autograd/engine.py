@@ -9,6 +9,7 @@ and a node's saved tensors are dropped as soon as it has run.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -65,6 +66,28 @@ def _one_result_each(roots: list[tuple[Any, Tensor]]) -> bool:
     """Whether every node is called with one gradient; a `run` is given nothing to tell several."""
     nodes = [as_function(target)[0] for target, _ in roots]
     return not any(node.many for node in reachable(nodes))
+
+
+class Pass:
+    """A backward pass that runs: its number, and what is called when it is done."""
+
+    __slots__ = ("callbacks", "chosen", "keep_graph", "number")
+    counter = itertools.count()
+
+    def __init__(self, keep_graph: bool, chosen: bool) -> None:
+        self.number, self.keep_graph = next(self.counter), keep_graph
+        self.chosen = chosen  # whether only some inputs get gradients
+        self.callbacks: list[Callable[[], None]] = []
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Has a function called when the backward pass that runs now is done.
+
+    Raises RuntimeError where none runs.
+    """
+    if state.local.backward_pass is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    state.local.backward_pass.callbacks.append(callback)
 
 
 class Engine:
@@ -144,13 +167,25 @@ class Engine:
         state.set_grad(create_graph)
         state.local.unnamed = True  # gradients have no names
         state.local.backward += 1
+        outer, state.local.backward_pass = (
+            state.local.backward_pass,
+            Pass(keep_graph, inputs is not None),
+        )
+        hooks = state.local.saved_hooks
         try:
             if self.run is not None and inputs is None and _one_result_each(roots):
                 for target, grad in roots:
                     self.run(as_function(target)[0], grad)
                 return {}
-            return self._visit(roots, keep_graph, inputs, capture)
+            captured = self._visit(roots, keep_graph, inputs, capture)
+            for callback in state.local.backward_pass.callbacks:
+                callback()
+            return captured
         finally:
+            state.local.backward_pass = outer
+            if state.local.saved_hooks is not hooks:  # what a derivative entered and did not leave
+                state.watch(len(hooks) - len(state.local.saved_hooks))
+                state.local.saved_hooks = hooks
             state.set_grad(before)
             state.local.unnamed = unnamed
             state.local.backward -= 1

@@ -161,3 +161,12 @@ def register_multi_grad_hook(tensors: Any, fn: Callable[..., Any], *, mode: str 
                 h.remove()
 
     return Handles()
+
+
+def __getattr__(name: str) -> Any:
+    """Finds what is imported when first named."""
+    if name == "allow_mutation_on_saved_tensors":
+        from toytorch.autograd import mutation  # a circle otherwise: it is made of hooks
+
+        return mutation.allow_mutation_on_saved_tensors
+    raise AttributeError(f"module 'torch.autograd.graph' has no attribute '{name}'")

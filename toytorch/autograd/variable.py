@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.autograd.engine import queue_callback
 from toytorch.core.tensor import Tensor, wrap
 
 __all__ = ["Variable"]
+
+
+class ExecutionEngine:
+    """What programs ask of the engine that runs backward passes."""
+
+    queue_callback = staticmethod(queue_callback)
 
 
 class VariableMeta(type):
@@ -27,6 +34,8 @@ class Variable(metaclass=VariableMeta):
     >>> isinstance(x, Variable), v.requires_grad, v.data_ptr() == x.data_ptr()
     (True, True, True)
     """
+
+    _execution_engine = ExecutionEngine()
 
     def __new__(
         cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -167,6 +168,7 @@ class Backend(Protocol):
 
 
 _by_kind: dict[str, Backend] = {}
+SELDOM = {"meta": "toytorch.backends.meta.backend"}  # kinds that few programs ask for
 _by_array: dict[type, Backend] = {}
 _kernels: dict[str, dict[str, Any]] = {}  # by the name of the array module
 
@@ -188,11 +190,16 @@ def queue(array_type: type, backend: Any) -> None:
     queued[array_type] = _by_array[array_type] = backend
 
 
-def unqueue() -> None:
-    """Forgets all such classes."""
-    for array_type in queued:
+def unqueue(*array_types: type) -> None:
+    """Forgets such classes."""
+    for array_type in array_types:
         _by_array.pop(array_type, None)
-    queued.clear()
+        queued.pop(array_type, None)
+
+
+def hands_over(*arrays: Any) -> bool:
+    """Whether calls on one of the arrays are handed over whole."""
+    return any(a.__class__ in queued for a in arrays)
 
 
 def launched(name: str, function: Any, *args: Any, writes: Sequence[Any] = ()) -> Any:
@@ -328,7 +335,7 @@ def on_host(kernel: Callable[..., Any], reason: str) -> Any:
 
 def of_device(where: device_class) -> Backend:
     """The backend of a device; AssertionError, as PyTorch has it, where its driver is missing."""
-    backend = _by_kind[where.type]
+    backend = of_kind(where.type)
     if not backend.is_available():
         _refuse(backend)
     return backend
@@ -344,6 +351,8 @@ def _refuse(backend: Backend) -> None:
 
 def of_kind(kind: str) -> Backend:
     """The backend registered for devices of type `kind`, available or not."""
+    if kind not in _by_kind:
+        importlib.import_module(SELDOM[kind])  # which registers it
     return _by_kind[kind]
 
 

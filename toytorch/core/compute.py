@@ -88,7 +88,7 @@ def queue_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, list[Tensor]]:
     for t in operands:
         array = t._array.values if t._array.__class__ is SparseArray else t._array
         backend = base.queued.get(array.__class__)
-        if backend is not None and (found is None or backend.name == "cuda"):
+        if backend is not None and (found is None or backend.name != "cpu"):
             found = backend
     return found, operands
 
@@ -107,7 +107,7 @@ def on_queue(
         if not (isinstance(args[i], Tensor) or argument.is_tensor_list or fits(argument, args[i])):
             raise TypeError(not_a_tensor(op, i, args[i]))
     places = [t.device for t in operands]
-    where = next((p for p in places if p.type == "cuda"), None)
+    where = next((p for p in places if p.type == backend.name), None)
     apart = where is not None and any(p is not where and p != where for p in places)
     if op.across == "always" or (op.across and apart):
         return op.on_cpu(*(a._array if isinstance(a, Tensor) else a for a in args))
@@ -285,6 +285,10 @@ def compute_pointwise(
             common = types.get_default_dtype()
         if op.checks is not None:
             op.checks(common, args)
+    if common is not None and common.__class__ is dtype and common in types.EIGHTS:
+        raise NotImplementedError(
+            f"\"{op.name.replace('.', '_')}_cpu\" not implemented for '{common.legacy}'"
+        )
     half = common in REDUCED
     work = np.float32 if half else common.numpy if common is not None else None
     ready: list[Any] = []

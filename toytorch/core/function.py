@@ -54,6 +54,7 @@ def general(op: Op, names: dict[str, Any]) -> str:
         if a.is_variadic:
             params.append(f"*{name}")
             passed.append(f"spread({name})")
+            checks.append(f"    if not {name}:\n        raise TypeError(missing(op, [{i}]))\n")
             star = True
             continue
         if a.keyword_only and not star:

@@ -221,13 +221,21 @@ def tensor_repr(tensor: Tensor) -> str:
     default = types.get_default_dtype()
     known = (default, types.default_complex(), types.int64, types.bool)
     sparse = tensor.is_sparse
-    array = tensor._array if sparse else base.of_array(tensor._array).to_numpy(tensor._array)
+    hidden = device.type == "meta"
+    array = (
+        tensor._array if sparse or hidden else base.of_array(tensor._array).to_numpy(tensor._array)
+    )
     if sparse:
         suffixes += [f"size={tuple(array.shape)}", f"nnz={array.nnz}"]
         if tensor.dtype not in known:
             suffixes.append(f"dtype={tensor.dtype}")
         suffixes.append(f"layout={tensor.layout}")
         text = sparse_body(array, len(prefix))
+    elif hidden:
+        suffixes.append(f"size={tuple(array.shape)}")
+        if tensor.dtype is not default:
+            suffixes.append(f"dtype={tensor.dtype}")
+        text = "..."
     elif not array.size:
         if array.ndim != 1:
             suffixes.append(f"size={tuple(array.shape)}")

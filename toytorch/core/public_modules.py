@@ -31,6 +31,8 @@ utils.data.sampler     torch.utils.data.distributed   DistributedSampler
 jit.function           torch.jit                      ScriptFunction
 jit.module             torch.jit._script              RecursiveScriptModule ScriptModule
 jit.script.public      torch.jit                      CompilationUnit
+jit.script.errors      torch.jit.frontend             FrontendError NotSupportedError
+jit.script.errors      torch.jit.frontend             UnsupportedNodeError
 jit.trace              torch.jit._trace               TracingCheckError
 jit.tracer             torch.jit._trace               TracerWarning
 

@@ -112,7 +112,8 @@ def generator_of(where: device_class, given: Generator | None) -> base.RandomSou
         return given.rng
     if where.index is None and where.type != "cpu":  # "cuda" is the device that is current
         backend: Any = base.of_device(where)
-        where = device_class(where.type, backend.runtime.current_device())
+        if backend.device_count() > 1 or hasattr(backend, "runtime"):
+            where = device_class(where.type, backend.runtime.current_device())
     if where not in _of_device:
         _of_device[where] = Generator(where).manual_seed(default_generator.initial_seed())
     return _of_device[where].rng

@@ -134,7 +134,32 @@ class Face:
 
     def share_memory_(self) -> Any:
         """Does nothing: tensors are sent to other processes by copies."""
+        if self.device.type == "meta":
+            self._share_fd_cpu_()
         return self
+
+    def _share_fd_cpu_(self) -> None:
+        """Raises: memory is never handed to another process."""
+        if self.device.type != "cpu":
+            raise RuntimeError("_share_fd_: only available on CPU")
+        raise NotImplementedError("toytorch sends tensors to other processes by copies")
+
+    _share_filename_cpu_ = _share_fd_cpu_
+
+    def _write_file(
+        self, file: Any, is_real_file: bool, save_size: bool, element_size: int
+    ) -> None:
+        """Writes the elements to a binary file, behind their number if that is wanted."""
+        flat = self._storage.flat()
+        values = base.of_array(flat).to_numpy(flat)
+        if save_size:
+            file.write((values.nbytes // element_size).to_bytes(8, "little"))
+        file.write(values.tobytes())
+
+    def readable(self) -> None:
+        """Raises NotImplementedError where there are no elements: on the device meta."""
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
 
     def _take(self, flat: Array) -> None:
         """Holds another memory from now on."""
@@ -146,6 +171,7 @@ class Face:
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
+        self.readable()
         return list(self._numbers().tolist())
 
     def __iter__(self) -> Iterator[Any]:
@@ -161,6 +187,7 @@ class Face:
 
     def index(self, at: Any, length: int) -> int:
         """An index counted from the front; IndexError where there is none."""
+        self.readable()
         if not -length <= at < length:
             raise IndexError(f"index {at} out of range for storage of size {length}")
         return int(at) % length
@@ -250,7 +277,8 @@ class UntypedStorage(Face):
             return self._over(self._bytes[at])
         if not isinstance(at, (int, np.integer)):
             raise TypeError(f"can't index a torch.UntypedStorage with {type(at).__name__}")
-        return int(self._numbers()[self.index(at, len(self))])
+        at = self.index(at, len(self))
+        return int(self._numbers()[at])
 
     def __setitem__(self, at: Any, value: int) -> None:
         if isinstance(at, slice):
@@ -277,6 +305,9 @@ class UntypedStorage(Face):
 
     def resize_(self, size: int) -> UntypedStorage:
         """Another size; what was there stays as far as it fits. Tensors keep the memory they have."""
+        if self.device.type == "meta":
+            self._take(self._bytes.__class__.new((size,), np.uint8))
+            return self
         old = self._numbers()
         flat = np.zeros(size, np.uint8)
         flat[: old.size] = old[:size]

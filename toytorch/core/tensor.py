@@ -85,7 +85,7 @@ class Tensor:
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
     __hash__ = object.__hash__
     __array_priority__ = 1000
-    is_quantized = is_mkldnn = is_nested = is_meta = is_sparse_csr = False
+    is_quantized = is_mkldnn = is_nested = is_sparse_csr = False
     is_mps = is_xpu = is_xla = is_ipu = is_hpu = is_mtia = is_maia = is_vulkan = False
 
     if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
@@ -262,6 +262,11 @@ class Tensor:
     def is_cuda(self) -> bool:
         """Whether the memory is on a GPU."""
         return self.device.type == "cuda"
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it has no memory: a shape, a type and strides alone."""
+        return self.device.type == "meta"
 
     @property
     def is_cpu(self) -> bool:
@@ -516,8 +521,8 @@ class Tensor:
                 f"can't convert {self.device} device type tensor to numpy. Use "
                 "Tensor.cpu() to copy the tensor to host memory first."
             )
-        if self.dtype.name == "bfloat16":
-            raise TypeError("Got unsupported ScalarType BFloat16")
+        if self.dtype.name in types.BEYOND_NUMPY:
+            raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
         self._memory()
         if self._array.__class__ in base.queued:  # pinned: a copy to it may be under way
             return base.of_array(self._array).to_numpy(self._array)
@@ -563,7 +568,7 @@ class Tensor:
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
             )
         value = self._array.item()
-        return float(value) if self.dtype.name == "bfloat16" else value
+        return float(value) if self.dtype.name in types.BEYOND_NUMPY else value
 
     @composed(reads="elements")
     def tolist(self) -> Any:
@@ -571,7 +576,9 @@ class Tensor:
         if self._batches is not None:
             raise RuntimeError(NO_VALUE.format("tolist"))
         array = base.of_array(self._array).to_numpy(self._array)
-        return (array.astype("float32") if self.dtype.name == "bfloat16" else array).tolist()
+        return (
+            array.astype("float32") if self.dtype.name in types.BEYOND_NUMPY else array
+        ).tolist()
 
     def __bool__(self) -> bool:
         if self._batches is not None:
@@ -607,7 +614,7 @@ class Tensor:
         return int(self.item())
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and type(self) is Tensor:
+        if self._array.ndim == 0 and type(self) is Tensor and not self.is_meta:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from toytorch.facts import state
 
-KINDS = ("cpu", "cuda")
+KINDS = ("cpu", "cuda", "meta")
 
 
 class device:
@@ -19,7 +19,7 @@ class device:
     (device(type='cuda', index=1), 'cpu', True)
     >>> device("gpu")
     Traceback (most recent call last):
-    RuntimeError: Expected one of cpu, cuda device type at start of device string: gpu
+    RuntimeError: Expected one of cpu, cuda, meta device type at start of device string: gpu
     """
 
     __slots__ = ("index", "type")

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from toytorch.facts.hints import Scalar
 
 
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+BEYOND_NUMPY = ("bfloat16", "complex32", *FLOAT8)  # types that NumPy itself does not have
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # the four categories of promotion
 
 
@@ -44,19 +46,24 @@ class dtype:
         self.rank = RANK[kind]
         self.plain = name in ("float32", "float64")  # the types of the fast path
         self.legacy = legacy  # the first half of "FloatTensor"
-        self._numpy: Any = None if name == "bfloat16" else np.dtype(name)
+        self._numpy: Any = None if name in BEYOND_NUMPY else np.dtype(name)
 
     @property
     def numpy(self) -> Any:
         """The NumPy dtype that stores these elements."""
         if self._numpy is None:
+            if self.is_complex:
+                raise NotImplementedError(
+                    "NumPy has no complex numbers of 4 bytes: complex32 is there by name alone, "
+                    "use complex64"
+                )
             try:
                 import ml_dtypes  # an optional package
             except ImportError as error:
                 raise RuntimeError(
-                    "bfloat16 needs the package ml_dtypes: pip install 'toytorch[bfloat16]'"
+                    f"{self.name} needs the package ml_dtypes: pip install 'toytorch[bfloat16]'"
                 ) from error
-            self._numpy = np.dtype(ml_dtypes.bfloat16)
+            self._numpy = np.dtype(getattr(ml_dtypes, self.name))
             FROM_NUMPY[self._numpy] = self
         return self._numpy
 
@@ -88,6 +95,17 @@ bool = dtype("bool", "b", 1, "Bool")
 complex64 = cfloat = dtype("complex64", "c", 8, "ComplexFloat")
 complex128 = cdouble = dtype("complex128", "c", 16, "ComplexDouble")
 
+# Types to store elements in: they are converted from and to, and little is computed with them.
+uint16 = dtype("uint16", "u", 2, "UInt16")
+uint32 = dtype("uint32", "u", 4, "UInt32")
+uint64 = dtype("uint64", "u", 8, "UInt64")
+complex32 = chalf = dtype("complex32", "c", 4, "ComplexHalf")
+float8_e4m3fn = dtype("float8_e4m3fn", "f", 1, "Float8_e4m3fn")
+float8_e5m2 = dtype("float8_e5m2", "f", 1, "Float8_e5m2")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", "f", 1, "Float8_e4m3fnuz")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", "f", 1, "Float8_e5m2fnuz")
+float8_e8m0fnu = dtype("float8_e8m0fnu", "f", 1, "Float8_e8m0fnu")
+
 ALL = (
     float64,
     float32,
@@ -102,9 +120,12 @@ ALL = (
     complex64,
     complex128,
 )
-REAL = {complex64: float32, complex128: float64}
+WIDE_UNSIGNED = (uint16, uint32, uint64)
+EIGHTS = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
+STORED = (*WIDE_UNSIGNED, complex32, *EIGHTS)
+REAL = {complex32: float16, complex64: float32, complex128: float64}
 COMPLEX = {float32: complex64, float64: complex128}
-FROM_NUMPY: dict[Any, dtype] = {d._numpy: d for d in ALL if d._numpy is not None}
+FROM_NUMPY: dict[Any, dtype] = {d._numpy: d for d in (*ALL, *STORED) if d._numpy is not None}
 
 _default = float32
 
@@ -157,9 +178,9 @@ def from_numpy_dtype(numpy_dtype: np.dtype[Any]) -> dtype:
     Raises TypeError for types that tensors do not have.
     """
     found = FROM_NUMPY.get(numpy_dtype)
-    if found is None and numpy_dtype.name == "bfloat16":
-        bfloat16.numpy  # noqa: B018 - registers the type
-        found = bfloat16
+    if found is None and numpy_dtype.name in BEYOND_NUMPY:
+        found = next(d for d in (bfloat16, *EIGHTS) if d.name == numpy_dtype.name)
+        found.numpy  # noqa: B018 - registers the type
     if found is None:
         found = FROM_NUMPY.get(numpy_dtype.newbyteorder("="))
         if found is None or not numpy_dtype.isnative:
@@ -181,10 +202,15 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     """
     if a is b:
         return a
+    for few, kinds in (("uint16, uint32, uint64 types", WIDE_UNSIGNED), ("Float8 Types", EIGHTS)):
+        if (a in kinds or b in kinds) and (kinds is EIGHTS or a.rank < 2 > b.rank):
+            raise RuntimeError(
+                f"Promotion for {few} is not supported, attempted to promote {a.legacy} and {b.legacy}"
+            )
     if a.rank != b.rank:
         high, low = (a, b) if a.rank > b.rank else (b, a)
-        if high is complex64 and low is float64:
-            return complex128
+        if high.is_complex and low.rank == 2 and 2 * low.itemsize > high.itemsize:
+            return low.to_complex()
         return high
     if "u" in (a.kind, b.kind):  # uint8 with a signed type: one that holds 0..255 and negatives
         signed = a if b.kind == "u" else b
@@ -239,11 +265,11 @@ class finfo:
                 "to handle 'torch.finfo'"
             )
         type = type.to_real()
-        if type is bfloat16:
+        if type.name in BEYOND_NUMPY:
             import ml_dtypes  # an optional package
 
             limits: Any = ml_dtypes.finfo
-            info = limits("bfloat16")
+            info = limits(type.numpy)
         else:
             info = np.finfo(type.numpy)
         self.bits, self.dtype = type.bits, type.name

@@ -231,7 +231,10 @@ def node_of(edge: Node | Output | Tensor | None) -> Any:
 
 
 class Packed:
-    """A saved tensor in the form that a pack hook gave it."""
+    """A saved tensor in the form that a pack hook gave it, and where its gradient goes.
+
+    What the hook gives back stands for the tensor in derivatives of derivatives, too.
+    """
 
     __slots__ = ("edge", "unpack", "value")
 

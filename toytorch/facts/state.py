@@ -24,6 +24,7 @@ class ThreadState(threading.local):
     inference = False
     modes: tuple[Any, ...] = ()  # what watches or takes over calls; the last one is asked first
     saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) for tensors that nodes save
+    mutation: Any = None  # what saved tensors are copied to before they are written to, if anything
     no_saved_hooks: str | None = None  # why there may be none, if so
     multithreading: bool = True  # what `set_multithreading_enabled` was told
     contexts: Any = None  # where calls of Functions leave their context, if somebody asks for it
@@ -32,6 +33,7 @@ class ThreadState(threading.local):
     default_device: Any = None  # where new tensors go for which no device is named; the CPU if None
     outer_devices: tuple[Any, ...] = ()  # what it was outside of `with torch.device(…)`
     backward = 0  # how many backward passes run, one inside of the other
+    backward_pass: Any = None  # the innermost of them
     place: Any = None  # the device whose kernel runs on the host just now
 
 

@@ -4,6 +4,8 @@
 assignment form, which passes rewrite and an executor runs. `explain` says what became of it.
 """
 
+from toytorch.jit import frontend
+from toytorch.jit import switch as _state
 from toytorch.jit.archive import load, save
 from toytorch.jit.compile import compile
 from toytorch.jit.explain import explain
@@ -11,7 +13,7 @@ from toytorch.jit.freeze import freeze, optimize_for_inference, run_frozen_optim
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.fuser_mode import fuser, optimized_execution, set_fusion_strategy
 from toytorch.jit.ir import Graph, Node, Value
-from toytorch.jit.module import RecursiveScriptModule, ScriptModule
+from toytorch.jit.module import RecursiveScriptModule, ScriptModule, script_method
 from toytorch.jit.script import (
     Attribute,
     CompilationUnit,
@@ -43,12 +45,14 @@ __all__ = [
     "TracerWarning",
     "TracingCheckError",
     "Value",
+    "_state",
     "_unwrap_optional",
     "annotate",
     "compile",
     "explain",
     "export",
     "freeze",
+    "frontend",
     "fuser",
     "ignore",
     "interface",
@@ -61,6 +65,7 @@ __all__ = [
     "run_frozen_optimizations",
     "save",
     "script",
+    "script_method",
     "set_fusion_strategy",
     "trace",
     "trace_module",

@@ -25,7 +25,7 @@ from toytorch.jit.archive_parts import (
 )
 from toytorch.jit.archive_tree import check_attributes, module_from, tree_of
 from toytorch.jit.function import ScriptFunction
-from toytorch.jit.module import ScriptModule
+from toytorch.jit.module import Inside, ScriptModule
 from toytorch.serialization.archive import DamagedArchive, Reader, Writer
 from toytorch.serialization.atomic import replacing
 
@@ -45,6 +45,7 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     >>> load(file)(torch.zeros(3))
     tensor([0., 0., 0.])
     """
+    m = m.module if isinstance(m, Inside) else m
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         raise AttributeError(
             f"'{type(m).__name__}' object has no attribute 'save': only compiled functions and "
@@ -74,7 +75,7 @@ def packed(m: Any, extra: dict[str, Any]) -> dict[str, Any]:
         about["methods"][name] = {"graph": record, **details}
         records[record] = text.encode()
     if is_module:
-        about["class"] = type(m).__name__
+        about["class"] = type(m).__name__ if "_original" in m.__dict__ else "Scripted"
         about["tree"] = tree_of(m, methods, values)
     about["tensors"] = tensors.described
     records["module.json"] = json.dumps(about, indent=1).encode()

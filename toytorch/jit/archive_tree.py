@@ -22,7 +22,7 @@ CLASSES = {
 }
 
 
-OWN = ("_original", "_methods")  # attributes of a compiled module itself
+OWN = ("_original", "_methods", "_defined", "_inside")  # attributes of a compiled module itself
 
 
 def tree_of(module: Any, methods: dict[str, ScriptFunction], values: Values) -> dict[str, Any]:

@@ -394,10 +394,20 @@ builtin("copy.Dict(Dict(t, u) self) -> Dict(t, u)", dict.copy, pure=False)
 builtin("dict.pairs((t, u)[] l) -> Dict(t, u)", dict, pure=False)
 builtin("dict.Dict(Dict(t, u) d) -> Dict(t, u)", dict, pure=False)
 
+
+def hashed(value: object) -> int:
+    """A value's hash; RuntimeError for a list, a dictionary and what holds one."""
+    try:
+        return hash(value)
+    except TypeError as error:
+        raise RuntimeError(str(error)) from None
+
+
 # -- strings --------------------------------------------------------------------------------------
 
 builtin("str(Any a) -> str", str, pure=False)
 builtin("ord(str s) -> int", ord)
+builtin("hash(Any value) -> int", hashed, pure=False)
 builtin("chr(int i) -> str", chr)
 each("hex oct bin", "@.int(int i) -> str", {"hex": hex, "oct": oct, "bin": bin})
 methods(

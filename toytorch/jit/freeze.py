@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,8 +59,10 @@ def freeze(
     passes = [*FREEZING, *FOLDING] if optimize_numerics else FREEZING
     for name in wanted:  # what one method writes to is a constant in none
         kept |= written_paths(mod._methods[name].graph, mod, kept)
+    memo: dict[int, Any] = {}
     methods = {
-        n: again(mod._methods[n], frozen(mod._methods[n].graph, mod, kept, passes)) for n in wanted
+        n: again(mod._methods[n], frozen(mod._methods[n].graph, mod, kept, passes, memo))
+        for n in wanted
     }
     for method in methods.values():
         kept |= set(attribute_paths(method.graph))
@@ -92,15 +95,24 @@ def run_frozen_optimizations(
             mod._methods[name] = made
 
 
-def frozen(graph: Graph, owner: Any, kept: set[tuple[str, ...]], passes: Sequence[Any]) -> Graph:
+def frozen(
+    graph: Graph,
+    owner: Any,
+    kept: set[tuple[str, ...]],
+    passes: Sequence[Any],
+    memo: dict[int, Any],
+) -> Graph:
     """A method's graph with constants in the place of attributes, after the passes."""
-    return pipeline.run(constants_in(graph, owner, kept)[0], passes)
+    return pipeline.run(constants_in(graph, owner, kept, memo)[0], passes)
 
 
 def constants_in(
-    graph: Graph, owner: Any, kept: set[tuple[str, ...]]
+    graph: Graph, owner: Any, kept: set[tuple[str, ...]], memo: dict[int, Any]
 ) -> tuple[Graph, dict[Value, Attribute]]:
-    """The inlined graph whose attributes are constants, and which constant was which attribute."""
+    """The inlined graph whose attributes are constants, and which constant was which attribute.
+
+    A tensor stays the module's own; lists and dictionaries are copied, once for all their names.
+    """
     made, attributes = lift(graph)
     own = len(made.inputs) - len(attributes)
     lifted, made.inputs = made.inputs[own:], made.inputs[:own]
@@ -124,7 +136,7 @@ def constants_in(
             "prim::Constant",
             [],
             [(types.of(value), "self." + ".".join(attribute.path))],
-            {"value": value.detach().clone() if isinstance(value, Tensor) else value},
+            {"value": value.detach() if isinstance(value, Tensor) else copy.deepcopy(value, memo)},
         )
         nodes.append(constant)
         change[v], meaning[constant.output] = constant.output, attribute
@@ -146,7 +158,7 @@ def getters(graph: Graph, module: Value, attribute: Attribute, v: Value) -> list
 
 def written_paths(graph: Graph, owner: Any, kept: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
     """The attributes whose memory a frozen graph would write to."""
-    made, meaning = constants_in(graph, owner, kept)
+    made, meaning = constants_in(graph, owner, kept, {})
     names = {v.name: a.path for v, a in meaning.items()}
     made = pipeline.run(made, FREEZING)
     found = set()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_unflatten
@@ -53,6 +55,22 @@ class ScriptFunction:
         """The graph's inputs from a call's arguments."""
         return list(args)
 
+    def owned_by(self, owner: Module) -> Any:
+        """The same function of a copy of its module."""
+        made = copy.copy(self)
+        made.owner = owner
+        made.executor = executor.Executor(self.graph, owner, self.executor.known)
+        made.executor.passes = self.executor.passes
+        return made
+
+    def save(
+        self, f: str | os.PathLike[str] | IO[bytes], _extra_files: dict[str, Any] | None = None
+    ) -> None:
+        """Writes the function to a path or a binary file, as `jit.save` does."""
+        from toytorch.jit.archive import save  # a circle otherwise
+
+        save(self, f, _extra_files)
+
     def __call__(self, *args: object) -> Any:
         return self.executor.run(args)
 
@@ -98,6 +116,12 @@ class TracedFunction(ScriptFunction):
             return result
         results = list(result) if isinstance(result, tuple) else [result]
         return tree_unflatten(results, version.spec)
+
+    def owned_by(self, owner: Module) -> Any:
+        made = super().owned_by(owner)
+        made.again = None  # which would trace the old module
+        made.versions = {next(iter(self.versions)): made}
+        return made
 
     def version(self, flat: Sequence[Any], args: tuple[Any, ...]) -> TracedFunction:
         """The trace for the shapes of arguments, made now if there was none."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+import io
+import os
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any
 
+from toytorch.jit import switch
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph
 from toytorch.nn import Module
@@ -12,15 +17,101 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
-class ScriptModule(Module):
-    """A module with compiled methods, like `torch.jit.ScriptModule`.
+class Inside:
+    """What PyTorch's `module._c` is: the compiled module, asked for its parts by name."""
 
-    It shares parameters, buffers and children with the module it was made of; attributes that are
-    no tensors are read there too.
+    def __init__(self, module: ScriptModule) -> None:
+        self.module = module
+
+    def hasattr(self, name: str) -> bool:
+        """Whether the module has a tensor, a child or an attribute of this name."""
+        return self._has_method(name) or hasattr(self.module, name)
+
+    def getattr(self, name: str) -> Any:
+        """What the module has under this name."""
+        found = getattr(self.module, name)
+        return found._c if isinstance(found, ScriptModule) else found
+
+    def setattr(self, name: str, value: object) -> None:
+        """Sets an attribute of the module."""
+        setattr(self.module, name, value)
+
+    def _has_method(self, name: str) -> bool:
+        return name in self.module._methods
+
+    def _method_names(self) -> list[str]:
+        return list(self.module._methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.module, name)
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        return self.module(*args, **kwargs)
+
+
+class ScriptMethod:
+    """A method of a class of one's own that is compiled with each of its modules.
+
+    On a module it is the compiled method, on the class the Python function.
     """
 
-    def __init__(self, original: Module, methods: dict[str, ScriptFunction]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __get__(self, module: ScriptModule | None, kind: type) -> Any:
+        if module is None:
+            return self.function
+        return module.__dict__["_methods"].get(self.function.__name__) or self.function.__get__(
+            module, kind
+        )
+
+
+def script_method(fn: Callable[..., Any]) -> Any:
+    """Marks a method of a ScriptModule of one's own as compiled, like `torch.jit.script_method`.
+
+    >>> import toytorch as torch
+    >>> class Scale(torch.jit.ScriptModule):
+    ...     def __init__(self, factor):
+    ...         super().__init__()
+    ...         self.factor = torch.nn.Parameter(torch.tensor(factor))
+    ...     @torch.jit.script_method
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> Scale(2.0)(torch.ones(2))
+    tensor([2., 2.], grad_fn=<DifferentiableGraphBackward>)
+    """
+    return ScriptMethod(fn) if switch.enabled else fn
+
+
+class Scripting(type):
+    """The class of ScriptModule: the marked methods of a new module are compiled once it is whole."""
+
+    def __call__(cls, *args: object, **kwargs: object) -> Any:
+        made = super().__call__(*args, **kwargs)
+        if "_original" not in made.__dict__ and "_methods" in made.__dict__:
+            from toytorch.jit.script.own_modules import compile_marked  # a circle otherwise
+
+            compile_marked(made)
+        return made
+
+
+class ScriptModule(Module, metaclass=Scripting):
+    """A module with compiled methods, like `torch.jit.ScriptModule`.
+
+    What `script` and `trace` make shares parameters, buffers and children with the module it was
+    made of; attributes that are no tensors are read there too. A class of one's own has methods
+    marked with `script_method`.
+    """
+
+    def __init__(
+        self, original: Module | None = None, methods: dict[str, ScriptFunction] | None = None
+    ) -> None:
         super().__init__()
+        methods = {} if methods is None else methods
+        if original is None:
+            object.__setattr__(self, "_methods", methods)
+            object.__setattr__(self, "_defined", {})
+            return
         object.__setattr__(self, "_original", original)
         object.__setattr__(self, "_methods", methods)
         self.__dict__.update(
@@ -45,9 +136,17 @@ class ScriptModule(Module):
             raise
 
     @property
+    def _c(self) -> Inside:
+        return self.__dict__.get("_inside") or Inside(self)
+
+    @_c.setter
+    def _c(self, inside: Inside) -> None:
+        self.__dict__["_inside"] = inside
+
+    @property
     def original_name(self) -> str:
         """The name of the class the module was written as."""
-        return type(self._original).__name__
+        return type(self.__dict__.get("_original", self)).__name__
 
     @property
     def graph(self) -> Graph:
@@ -69,15 +168,52 @@ class ScriptModule(Module):
         return self._methods["forward"].graph_for(*args)
 
     def forward(self, *args: Tensor, **kwargs: object) -> Any:
+        if "forward" not in self._methods:
+            return super().forward(*args)
         return self._methods["forward"](*args, **kwargs)
 
+    def define(self, src: str) -> None:
+        """Adds methods from source: `def double(self, x: Tensor) -> Tensor: …`."""
+        from toytorch.jit.script.own_modules import define  # a circle otherwise
+
+        define(self, src)
+
+    def save(
+        self, f: str | os.PathLike[str] | IO[bytes], _extra_files: dict[str, Any] | None = None
+    ) -> None:
+        """Writes the module to a path or a binary file, as `jit.save` does."""
+        from toytorch.jit.archive import save  # a circle otherwise
+
+        save(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files: dict[str, Any] | None = None) -> bytes:
+        """The bytes that `save` writes."""
+        file = io.BytesIO()
+        self.save(file, _extra_files)
+        return file.getvalue()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ScriptModule:
+        made: ScriptModule = type(self).__new__(type(self))
+        memo[id(self)] = made
+        for name, value in self.__dict__.items():
+            if name != "_methods":
+                made.__dict__[name] = copy.deepcopy(value, memo)
+        made.__dict__["_methods"] = {n: f.owned_by(made) for n, f in self._methods.items()}
+        return made
+
+    def _get_method(self, name: str) -> ScriptFunction:
+        """A compiled method by its name."""
+        return self._methods[name]  # a ScriptFunction
+
     def train(self, mode: bool = True) -> Any:
+        if "_original" not in self.__dict__:
+            return super().train(mode)
         self._original.train(mode)
         self.training = mode
         return self
 
     def extra_repr(self) -> str:
-        return f"original_name={self.original_name}"
+        return f"original_name={self.original_name}" if "_original" in self.__dict__ else ""
 
     def _get_name(self) -> str:
         return type(self).__name__

@@ -15,7 +15,7 @@ from toytorch.core import random
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from toytorch.jit import types
+from toytorch.jit import switch, types
 from toytorch.jit.function import TracedFunction, signature
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.module import TracedModule
@@ -58,6 +58,8 @@ def trace(
     >>> f(torch.zeros(3), torch.ones(3))
     tensor([0., 0., 0.])
     """
+    if not switch.enabled:
+        return func
     if isinstance(func, (TracedFunction, TracedModule)):
         warnings.warn(
             "The input to trace is already a ScriptModule, tracing it is a no-op. "

@@ -11,6 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.nn import functional
 from toytorch.ops.define import takes_words
 
+
 def _word(reduction: int) -> str:
     if reduction == 1:
         return "mean"

@@ -16,6 +16,25 @@ BEFORE: dict[int, Any] = {}  # hooks of every optimizer
 AFTER: dict[int, Any] = {}
 
 
+def first_if(prepend: bool, handle: Handle) -> Handle:
+    """The handle of a hook, which goes before all others if that is wanted."""
+    if prepend:
+        hook = handle.hooks.pop(handle.id)
+        others = dict(handle.hooks)
+        handle.hooks.clear()
+        handle.hooks.update({handle.id: hook, **others})
+    return handle
+
+
+def refuse_history(name: str, param: Tensor, state: dict[str, Any]) -> None:
+    """Refuses a step through which gradients should flow: rules write to arrays, not to graphs."""
+    tensors = [param, param._grad, *state.values()]
+    if not param.is_leaf or any(isinstance(t, Tensor) and t.requires_grad for t in tensors[1:]):
+        raise NotImplementedError(
+            f"{name}(differentiable=True): toytorch's optimizers cannot be differentiated"
+        )
+
+
 class Optimizer:
     """Changes parameters by their gradients.
 
@@ -164,6 +183,8 @@ class Optimizer:
                                 f"{type(self).__name__} does not support sparse "
                                 f"gradients{self.sparse}"
                             )
+                        if group.get("differentiable"):
+                            refuse_history(type(self).__name__, p, self.state[p])
                         self.update(p, p._grad, self.state[p], group)
         for hook in (*self._post_hooks.values(), *AFTER.values()):
             hook(self, args, {})
@@ -181,25 +202,25 @@ class Optimizer:
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Handle:
         """Calls hook(optimizer) before the state is saved."""
-        return Handle(self._saving_hooks, hook)
+        return first_if(prepend, Handle(self._saving_hooks, hook))
 
     def register_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Handle:
         """Calls hook(optimizer, state_dict) after the state was saved; it may replace it."""
-        return Handle(self._saved_hooks, hook)
+        return first_if(prepend, Handle(self._saved_hooks, hook))
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Handle:
         """Calls hook(optimizer, state_dict) before the state is loaded; it may replace it."""
-        return Handle(self._loading_hooks, hook)
+        return first_if(prepend, Handle(self._loading_hooks, hook))
 
     def register_load_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Handle:
         """Calls hook(optimizer) after the state was loaded."""
-        return Handle(self._loaded_hooks, hook)
+        return first_if(prepend, Handle(self._loaded_hooks, hook))
 
     def state_dict(self) -> dict[str, Any]:
         """State by parameter number, and the groups, as PyTorch arranges them."""
@@ -216,7 +237,12 @@ class Optimizer:
                     "params": [numbers[id(p)] for p in group["params"]],
                 }
             )
-        state = {numbers[id(p)]: s for p, s in self.state.items() if s and id(p) in numbers}
+        state: dict[Any, Any] = {}
+        for p, s in self.state.items():
+            if not isinstance(p, Tensor):
+                state[p] = s  # a program's own notes
+            elif s and id(p) in numbers:
+                state[numbers[id(p)]] = s
         saved = {"state": state, "param_groups": groups}
         for hook in list(self._saved_hooks.values()):
             changed = hook(self, saved)
@@ -245,6 +271,8 @@ class Optimizer:
             p = params.get(number)
             if p is not None:
                 state[p] = {k: self._like(k, v, p) for k, v in values.items()}
+            else:
+                state[number] = values  # a program's own notes
         self.state = state
         for theirs, mine in zip(saved, self.param_groups):
             mine.update(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -69,7 +70,8 @@ def make_tensor(
     >>> x.shape, bool((x >= 0).all() and (x < 1).all())
     (torch.Size([2, 3]), True)
     """
-    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    sizes = tuple(operator.index(n) for n in given)
     exact = not (dtype.is_floating_point or dtype.is_complex)
     if noncontiguous and memory_format is not None:
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from toytorch import amp, autograd
@@ -18,6 +18,23 @@ if TYPE_CHECKING:
 
 class CheckpointError(RuntimeError):
     """The function did not do the same when it was run again."""
+
+
+stops_early: bool | None = None  # what `set_checkpoint_early_stop` says, if anything
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether checkpoints made inside stop to compute again once they have what was saved.
+
+    Like `torch.utils.checkpoint.set_checkpoint_early_stop`; it overrides their `early_stop=`.
+    """
+    global stops_early
+    before, stops_early = stops_early, enable
+    try:
+        yield
+    finally:
+        stops_early = before
 
 
 class _Stop(Exception):
@@ -121,6 +138,13 @@ class _Reentrant(autograd.Function):
 
     @staticmethod
     def backward(ctx: Context, *grads: Tensor) -> Any:
+        if state.local.backward_pass is not None and state.local.backward_pass.chosen:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
+                "argument."
+            )
         args = list(ctx.args)
         for i, saved in zip(ctx.places, ctx.saved_tensors):
             args[i] = saved.detach().requires_grad_(saved.requires_grad)
@@ -195,6 +219,7 @@ def checkpoint(
         with inner:
             return function(*args, **kwargs)
 
+    early_stop = early_stop if stops_early is None else stops_early
     frame = Frame(run, early_stop, preserve_rng_state)
     with autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), outer:
         return function(*args, **kwargs)
@@ -204,6 +229,13 @@ def checkpoint_sequential(
     functions: Any, segments: int, input: Tensor, use_reentrant: Any = None, **kwargs: Any
 ) -> Any:
     """A sequence of modules, checkpointed in segments; the last one is kept as it is."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
+            "passed explicitly. use_reentrant=False is recommended, but if you need to preserve the "
+            "current default behavior, you can pass use_reentrant=True.",
+            stacklevel=2,
+        )
     parts = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(parts) // segments
 

@@ -7,11 +7,11 @@ memory that the host cannot address. Whatever computes goes through `Launcher`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from toytorch.backends.held import HeldArray
 from toytorch.backends.simulator.allocator import Block, Shortage
 from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream, users_line
 from toytorch.backends.simulator.races import Access, History, Race
@@ -133,55 +133,18 @@ def in_words(size: int) -> str:
     return f"{size / GIB:.2f} GiB"
 
 
-class DeviceArray:
+class DeviceArray(HeldArray):
     """An array on a simulated device, with the part of NumPy's interface that describes it."""
 
-    __slots__ = ("__weakref__", "buffer", "held")
+    __slots__ = ("buffer",)
+    # But for one element, for which the host waits (see `launching`).
+    refusal = TypeError(
+        "the host cannot read a device's memory: copy it first, as Tensor.cpu() does. (A "
+        "simulated device refuses what a card would.)"
+    )
 
     def __init__(self, held: Array, buffer: Buffer) -> None:
         self.held, self.buffer = held, buffer
-
-    # -- what it is ---------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of its dimensions."""
-        return self.held.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Steps in bytes."""
-        return self.held.strides
-
-    @property
-    def dtype(self) -> Any:
-        """The type of its elements."""
-        return self.held.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.held.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.held.size
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.held.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.held.nbytes
-
-    @property
-    def flags(self) -> Any:
-        """How it lies in memory."""
-        return self.held.flags
 
     @property
     def base(self) -> Any:
@@ -213,63 +176,12 @@ class DeviceArray:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 2, self.device.index  # CUDA's number
 
-    def __len__(self) -> int:
-        return len(self.held)
-
     def __repr__(self) -> str:
         kind = np.dtype(self.dtype).name
         return f"<array {self.shape} of {kind} on simulated cuda:{self.device.index}>"
 
-    # -- views, which cost nothing ------------------------------------------------------------
-
     def seen(self, held: Array) -> DeviceArray:
-        """The same memory in another way."""
         return DeviceArray(held, self.buffer)
-
-    @property
-    def T(self) -> DeviceArray:
-        """The dimensions in reverse order."""
-        return self.seen(self.held.T)
-
-    @property
-    def real(self) -> DeviceArray:
-        """The real parts."""
-        return self.seen(self.held.real)
-
-    @property
-    def imag(self) -> DeviceArray:
-        """The imaginary parts."""
-        return self.seen(self.held.imag)
-
-    def view(self, kind: Any = None) -> DeviceArray:
-        """The same memory, read as another type."""
-        return self.seen(self.held.view() if kind is None else self.held.view(kind))
-
-    def transpose(self, *axes: Any) -> DeviceArray:
-        """The dimensions in another order."""
-        return self.seen(self.held.transpose(*axes))
-
-    def swapaxes(self, a: int, b: int) -> DeviceArray:
-        """Two dimensions in each other's place."""
-        return self.seen(self.held.swapaxes(a, b))
-
-    def squeeze(self, axis: Any = None) -> DeviceArray:
-        """Without dimensions of size 1."""
-        return self.seen(self.held.squeeze(axis))
-
-    def __iter__(self) -> Iterator[DeviceArray]:
-        return (self.seen(part) for part in self.held)
-
-    # -- the host may not look, but at one element, for which it waits (see `functions`) ---------
-
-    def _refuse(self, *args: object, **kwargs: object) -> Any:
-        raise TypeError(
-            "the host cannot read a device's memory: copy it first, as Tensor.cpu() does. (A "
-            "simulated device refuses what a card would.)"
-        )
-
-    __array__ = tolist = tobytes = _refuse
-    __hash__ = object.__hash__
 
 
 def arrays_in(value: Any) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.cupy import backend as cards
+from toytorch.backends.launching import Functions, give_operators
 from toytorch.backends.numpy_draws import NumpyDraws
 from toytorch.backends.philox import PhiloxGenerator
 from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_access
-from toytorch.backends.simulator.functions import Functions, give_operators
 from toytorch.backends.simulator.launch import Launcher
 from toytorch.backends.simulator.machine import (
     Event,
@@ -55,13 +55,13 @@ class SimulatorBackend:
         base.register("cuda", self)
         base.queue(DeviceArray, self)
         base.queue(PinnedArray, self.pinned)
-        give_operators(lambda: self.launcher, self.to_numpy)
+        give_operators(DeviceArray, lambda: self.launcher, self.to_numpy)
 
     def leave(self) -> None:
         """`cuda` means the cards of this machine again."""
         base.simulation = None
         base.register("cuda", cards)
-        base.unqueue()
+        base.unqueue(DeviceArray, PinnedArray)
 
     # -- the protocol -------------------------------------------------------------------------
 

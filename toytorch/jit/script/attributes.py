@@ -15,6 +15,7 @@ from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
+from toytorch.jit.module import ScriptMethod
 from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.classes import Object
 from toytorch.jit.script.expressions import CONSTANTS
@@ -138,9 +139,15 @@ class Attributes(Subscripts):
             if tensor is None:
                 return Known(None)
             return self.one("prim::GetAttr", [item.value], types.TENSOR, at, {"name": name})
+        ready = module.__dict__.get("_methods", {}).get(name)
+        text = module.__dict__.get("_defined", {}).get(name)
+        if text is not None or hasattr(ready, "compiled"):
+            return ModuleMethod(item, name, text if text is not None else ready)
         found = inspect.getattr_static(type(module), name, None)
         if isinstance(found, property):
             return self.call_item(ModuleMethod(item, name, found.fget), [], {}, at)
+        if isinstance(found, ScriptMethod):
+            found = found.function
         if inspect.isfunction(found) and name not in module.__dict__:
             return ModuleMethod(item, name, found)
         if isinstance(found, staticmethod):

@@ -150,7 +150,9 @@ class Compiler(Modules):
         known = self.session.methods.get(key)
         if known is None:
             self.session.kept.append(held)
-            program = copy.copy(read_function(function))
+            program = copy.copy(
+                function if isinstance(function, Program) else read_function(function)
+            )
             known = self.guard(
                 name,
                 key,

@@ -11,6 +11,7 @@ from toytorch.facts.package import is_ours
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script import markers
+from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.calls import Calls
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.values import Items, Known, ModuleMethod, ModuleValue
@@ -50,6 +51,9 @@ class Modules(Calls):
         if isinstance(owner, ModuleValue) and method.name in CONTAINER and not args:
             return self.children(owner, method.name, at)
         value = owner.value if isinstance(owner, ModuleValue) else owner
+        ready = getattr(method.function, "compiled", None)
+        if isinstance(ready, Compiled):
+            return self.call_compiled(ready, args, kwargs, at, value)
         modifier = getattr(method.function, markers.MODIFIER, "")
         if modifier in ("ignore", "unused"):
             return self.call_outside(method.function, modifier, args, kwargs, at, value)

@@ -7,16 +7,15 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.schema import REQUIRED
-from toytorch.jit import types
+from toytorch.jit import switch, types
 from toytorch.jit.builtins import fits
 from toytorch.jit.function import ScriptFunction
-from toytorch.jit.ir import Graph, Value
+from toytorch.jit.ir import Graph
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.classes import register
 from toytorch.jit.script.compiler import (
-    Compiler,
     compile_function,
     compile_methods,
     compile_program,
@@ -24,9 +23,7 @@ from toytorch.jit.script.compiler import (
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.markers import MODIFIER, Attribute
 from toytorch.jit.script.modules import RESULTS, is_library
-from toytorch.jit.script.reading import Program
 from toytorch.jit.script.texts import text_programs
-from toytorch.jit.script.values import ModuleValue
 from toytorch.nn import Module
 
 
@@ -131,7 +128,7 @@ def script(
     >>> power(torch.tensor([2., 3.]), 3)
     tensor([ 8., 27.])
     """
-    if isinstance(obj, (ScriptFunction, ScriptModule)):
+    if not switch.enabled or isinstance(obj, (ScriptFunction, ScriptModule)):
         return obj
     if isinstance(obj, Module):
         return script_module(obj)
@@ -156,10 +153,7 @@ def script(
 
 def script_module(module: Module, names: list[str] | None = None) -> RecursiveScriptModule:
     """A module whose `forward` and exported methods are compiled, with all they call."""
-    held = {k: v for k, v in module.__dict__.items() if isinstance(v, Attribute)}
-    if held:
-        module.__dict__["_jit_attributes"] = held
-        module.__dict__.update({k: v.value for k, v in held.items()})
+    take_attributes(module)
     if names is None:
         names = [
             n
@@ -183,6 +177,14 @@ def script_module(module: Module, names: list[str] | None = None) -> RecursiveSc
     return Scripted(module, compiled)
 
 
+def take_attributes(module: Module) -> None:
+    """Puts values in the place of a module's `Attribute`s, and keeps their types."""
+    held = {k: v for k, v in module.__dict__.items() if isinstance(v, Attribute)}
+    if held:
+        module.__dict__["_jit_attributes"] = held
+        module.__dict__.update({k: v.value for k, v in held.items()})
+
+
 def outside(module: Module) -> RecursiveScriptModule:
     """One of the framework's modules that Python runs: a graph of one call."""
     params = [
@@ -204,7 +206,7 @@ def outside(module: Module) -> RecursiveScriptModule:
 
 
 class Scripted(RecursiveScriptModule):
-    """What `script` makes of a module; `define` adds methods given as text."""
+    """What `script` makes of a module."""
 
     def __init__(self, original: Module, compiled: dict[str, Compiled]) -> None:
         super().__init__(original, {k: CompiledFunction(c, None) for k, c in compiled.items()})
@@ -213,26 +215,6 @@ class Scripted(RecursiveScriptModule):
 
     def _get_name(self) -> str:
         return "RecursiveScriptModule"
-
-    def define(self, src: str) -> None:
-        """Adds methods from source: `def double(self, x: Tensor) -> Tensor: …`."""
-        programs = {p.tree.name: p for p in text_programs(src)}
-        for name, program in programs.items():
-            session = Session()
-            compiled = (
-                compile_methods(self._original, [name], session, {name: program})
-                if hasattr(type(self._original), name)
-                else {name: method_from_text(self._original, name, program, session)}
-            )
-            made = CompiledFunction(compiled[name], self)
-            made.executor.owner = self
-            self._methods[name] = made
-
-
-def method_from_text(module: Module, name: str, program: Program, session: Session) -> Compiled:
-    """The graph of a method that the module's class does not have."""
-    placeholder = Value("self", types.Class(type(module).__name__))
-    return Compiler(program, session, name, ModuleValue(module, placeholder)).compile()
 
 
 class CompilationUnit:

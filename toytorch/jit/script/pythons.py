@@ -140,6 +140,12 @@ class Pythons(Subscripts):
     def run_ord(self, at: ast.AST, x: object) -> Any:
         return self.one_of("ord", [x], at)
 
+    def run_hash(self, at: ast.AST, x: object) -> Any:
+        value = self.as_value(x, at)
+        if isinstance(value.type, types.Tensor):
+            raise self.fail("hash() of a tensor: a graph does not keep which object it is", at)
+        return self.call_builtin("hash", [value], at)
+
     def run_chr(self, at: ast.AST, x: object) -> Any:
         return self.one_of("chr", [x], at)
 

@@ -209,12 +209,12 @@ def multi_head_attention_forward(
     if need_weights:
         made, weights = _weighted(q, k, v, mask, chance)
     else:
-        heads = [x.reshape([batch, num_heads, -1, size]) for x in (q, k, v)]
+        heads = [x.reshape([batch, num_heads, x.shape[1], size]) for x in (q, k, v)]
         if mask is not None:
             mask = (
                 mask.unsqueeze(0)
                 if mask.shape[0] == 1
-                else mask.reshape([batch, num_heads, -1, k.shape[1]])
+                else mask.reshape([batch, num_heads, mask.shape[1], k.shape[1]])
             )
         made = scaled_dot_product_attention(
             heads[0], heads[1], heads[2], mask, chance, only_causal
@@ -222,10 +222,10 @@ def multi_head_attention_forward(
     made = linear(
         made.transpose(0, 1).reshape([length * batch, width]), out_proj_weight, out_proj_bias
     )
-    made = made.reshape([length, batch, -1])
+    made = made.reshape([length, batch, out_proj_weight.shape[0]])
     if not need_weights:
         return (made if batched else made.squeeze(1)), None
-    weights = weights.reshape([batch, num_heads, length, -1])
+    weights = weights.reshape([batch, num_heads, length, k.shape[1]])
     weights = weights.mean(1) if average_attn_weights else weights
     return (made, weights) if batched else (made.squeeze(1), weights.squeeze(0))
 

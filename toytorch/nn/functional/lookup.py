@@ -35,11 +35,12 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             ones = np.zeros((array.size, count), np.int64)
             ones.reshape(-1)[np.arange(0, ones.size, count) + array.reshape(-1)] = 1
             return wrap(ones.reshape(*array.shape, count), int64)
-    if tensor.numel() and int(tensor.min()) < 0:
+    seen = tensor.numel() > 0 and not tensor.is_meta
+    if seen and int(tensor.min()) < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = int(tensor.max()) + 1
-    elif tensor.numel() and int(tensor.max()) >= num_classes:
+    elif seen and int(tensor.max()) >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     made: Tensor = tensor.new_zeros((*tensor.shape, num_classes))
     return made.scatter_(-1, tensor.unsqueeze(-1), 1)

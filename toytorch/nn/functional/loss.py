@@ -238,7 +238,7 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """(log v + (x - t)²/v)/2 for variances v, held above eps; Nix and Weigend 1994."""
     spread: Any = var if isinstance(var, Tensor) else input.new_full(input.shape, var)
-    if bool((spread < 0).any()):
+    if not spread.is_meta and bool((spread < 0).any()):
         raise ValueError("var has negative entry/entries")
     if tuple(spread.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(spread.shape):

@@ -330,13 +330,16 @@ def new_tensor(
     )
 
 
-def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Tensor:
+def new(self: Tensor, *args: object, device: Device = None) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
     >>> import toytorch as torch
     >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """
+    sizes: list[int] = [n for n in args if isinstance(n, int)]
+    if self.is_sparse and len(sizes) == len(args):
+        return create.without_entries("empty", sizes or [0], self.dtype, device or self.device)
     made = make_legacy(Tensor, *args, type=self.dtype)
     return to(made, device=self.device if device is None else device)
 
@@ -364,9 +367,10 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         self._array[...] = src._array
         writing.bump(self)
         return self
-    if src.device != self.device and not (base.queued and not src._requires_grad):
+    over = bool(base.queued) and base.hands_over(self._array, src._array)
+    if src.device != self.device and not (over and not src._requires_grad):
         src = to(src, device=self.device, non_blocking=non_blocking)
-    if base.queued:
+    if over:
         return _copy_inplace(self, src, non_blocking)
     return _copy_inplace(self, src)  # the op's in-place form
 

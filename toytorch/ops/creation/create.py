@@ -221,6 +221,9 @@ def put_out(
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:
         return made
+    if out.is_sparse:
+        out._array = sparse.empty(tuple(made.shape), out.dtype.numpy, None, place(out.device)[0])
+        return out
     if out._array.shape != made._array.shape:
         take(out, made._array)
         writing.bump(out)
@@ -264,7 +267,7 @@ def full(
     shape = _size((size,), None)
     return put_out(
         finish(
-            lambda xp: xp.full(shape, xp.asarray(fill_value).astype(kind), kind),
+            lambda xp: xp.full(shape, np.asarray(fill_value).astype(kind)[()], kind),
             device,
             requires_grad,
             "full",
@@ -310,14 +313,15 @@ def _like(name: str, fill: str) -> Any:
         same = device is None or device_class(device).type == input.device.type
         if (
             same
-            and input._array.__class__ is np.ndarray
+            and (input._array.__class__ is np.ndarray or input.is_meta)
             and (memory_format is None or memory_format.name == "preserve_format")
         ):
             source = input._array
-            array = getattr(np, fill + "_like")(
+            array = getattr(place(input.device)[0], fill + "_like")(
                 source, dtype=kind, subok=False, order=copy_order(source)
             )
-            made = wrap(settled(kept(array, source), fill))
+            array = kept(array, source) if source.__class__ is np.ndarray else array
+            made = wrap(settled(array, fill))
             return made.requires_grad_() if requires_grad else made
         made = finish(
             lambda xp: settled(getattr(xp, fill)(input._array.shape, dtype=kind), fill),
@@ -366,6 +370,8 @@ def lying_as(
     if memory_format is None or memory_format.name == "preserve_format":
         if input._array.__class__ is np.ndarray:
             made._array = kept(made._array, input._array)
+        elif input.is_meta:  # which has no values
+            made = empty_like(input, dtype=made.dtype)
     elif memory_format.name != "contiguous_format":
         made = made.contiguous(memory_format=memory_format)
     return made.requires_grad_() if requires_grad else made

@@ -95,14 +95,14 @@ def reaching(
     if least <= flat.size:
         return flat
     try:
-        grown = np.empty(least, flat.dtype)
+        grown = base.of_array(flat).xp.empty(least, flat.dtype)
     except ValueError:
         raise RuntimeError(
             f"Storage size calculation overflowed with sizes={list(shape)}"
         ) from None
     settled(grown)
-    grown[: flat.size] = base.of_array(flat).to_numpy(flat)
-    flat = storage.memory = base.of_array(flat).from_numpy(grown)
+    grown[: flat.size] = flat
+    flat = storage.memory = grown
     return flat
 
 

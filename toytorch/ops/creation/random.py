@@ -12,6 +12,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import RandomSource
+from toytorch.core.arguments import spread
 from toytorch.core.memory_order import in_memory_order, walk
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
@@ -326,7 +327,7 @@ def randint(
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    made = _integers(low, high, tuple(size), dtype or types.int64, device, generator)
+    made = _integers(low, high, spread((size,)), dtype or types.int64, device, generator)
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 

@@ -195,6 +195,8 @@ def linspace(
     start, end = _end_points("linspace", start, end, steps)
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
+    if dtype is None and out is not None:
+        dtype = out.dtype
     kind = np.dtype(kind_of(dtype))
     return placed(
         finish(
@@ -230,6 +232,8 @@ def logspace(
     start, end = _end_points("logspace", start, end, steps)
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
+    if dtype is None and out is not None:
+        dtype = out.dtype
     kind = np.dtype(kind_of(dtype))
 
     def make(xp: ArrayModule) -> Any:

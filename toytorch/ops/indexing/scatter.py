@@ -175,6 +175,6 @@ def take_along_dim(
     )
     a = input.expand([input.shape[i] if i == d else m for i, m in enumerate(common)])
     b = indices.expand([indices.shape[i] if i == d else m for i, m in enumerate(common)])
-    if (b < 0).any():  # counted from the end, as NumPy's
+    if not indices.is_meta and (b < 0).any():  # counted from the end, as NumPy's
         b = b.where(b >= 0, b + n)
     return a.gather(d, b, out=out)

@@ -6,8 +6,10 @@ is left are index tensors, for which one gather of elements follows.
 
 from __future__ import annotations
 
+import operator
+import warnings
 from _thread import get_ident
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -46,7 +48,7 @@ def as_index(part: object) -> Any:
     if part is None or part is Ellipsis or part.__class__ in (int, slice, bool):
         return part
     if isinstance(part, Tensor):
-        if part.dtype not in INDEX_TYPES:
+        if part.dtype not in INDEX_TYPES and (part.dtype.rank > 1 or part._array.ndim):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if part._batches is not None:  # inside vmap: every example has its own
             if part.dtype is types.bool:
@@ -56,9 +58,16 @@ def as_index(part: object) -> Any:
                 )
             return part
         if part._array.ndim == 0:
-            if part.dtype is types.bool:
+            if part.dtype in (types.bool, types.uint8):
                 return bool(part._array)
-            return part.__index__() if part.dtype is not types.uint8 else part
+            return part.__index__()
+        if part.dtype is types.uint8:
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+                "instead.",
+                UserWarning,
+                stacklevel=4,
+            )
         return part
     if isinstance(part, np.bool_):
         return bool(part)
@@ -79,13 +88,25 @@ def as_index(part: object) -> Any:
     )
 
 
+def bound(value: SupportsIndex) -> int:
+    """The start, end or step of a slice."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method"
+        ) from None
+
+
 def sliced(x: Tensor, dim: int, part: slice) -> Tensor:
     """One dimension cut by a slice; the tensor itself where the slice takes all of it."""
-    step = 1 if part.step is None else int(part.step)
+    start, stop, step = part.start, part.stop, part.step
+    if not (start.__class__ is int is stop.__class__):  # the common case needs no calls
+        start = None if start is None else bound(start)
+        stop = None if stop is None else bound(stop)
+    step = 1 if step is None else bound(step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
-    start = None if part.start is None else int(part.start)
-    stop = None if part.stop is None else int(part.stop)
     if start is None and stop is None and step == 1:
         return x
     return slice_.function(x, dim, start, stop, step)  # an op's result

@@ -90,7 +90,7 @@ def raise_first(name: str, info: Tensor, text: str, error: type = LinAlgError) -
     `text` may hold {info}, the number of the row that stopped the method.
     """
     numbers = info._array.reshape(-1)
-    if not numbers.any():
+    if info.is_meta or not numbers.any():
         return
     i = int((numbers != 0).argmax())
     where = f"(Batch element {i}): " if info.ndim else ""

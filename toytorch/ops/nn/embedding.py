@@ -149,7 +149,7 @@ def bag_numbers(offsets: Tensor, count: int, include_last_offset: bool) -> tuple
     """For each index the bag it lies in, and the number of bags."""
     starts = offsets._array
     bags = len(starts) - include_last_offset
-    if len(starts) and int(starts[0]) != 0:
+    if len(starts) and not offsets.is_meta and int(starts[0]) != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has "
             f"to start from position 0. However, got {int(starts[0])}"
@@ -185,7 +185,7 @@ def embedding_bag(
     _indices("embedding_bag", indices._array)
     _indices("embedding_bag", offsets._array, "argument #1 'offsets'")
     array, rows = indices._array, weight.shape[0]
-    if array.size and (int(array.min()) < 0 or int(array.max()) >= rows):
+    if array.size and not indices.is_meta and (int(array.min()) < 0 or int(array.max()) >= rows):
         bad = next(int(i) for i in array.reshape(-1) if not 0 <= int(i) < rows)
         raise RuntimeError(
             f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {bad}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,34 @@ def norm(
     )
 
 
+def _spread(
+    name: str,
+    op: Op,
+    input: Tensor,
+    dim: Sequence[int] | int | str | None,
+    unbiased: bool | None,
+    keepdim: builtins.bool,
+    correction: int,
+    out: Tensor | None = None,
+) -> Any:
+    """A variance or its root; warns, as the function of a name, where too few numbers go into it."""
+    if isinstance(dim, builtins.bool):
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        correction = 1 if unbiased else 0
+    correction = 1 if correction is None else correction
+    made = op.function(input, dim, correction=correction, keepdim=keepdim, out=out)
+    count = input.numel() // made.numel() if made.numel() else 0
+    if count <= correction:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=4,
+        )
+    return made
+
+
 def _variance(name: str, op: Op) -> Any:
     def function(
         input: Tensor,
@@ -55,18 +84,7 @@ def _variance(name: str, op: Op) -> Any:
         correction: int = 1,
         out: Tensor | None = None,
     ) -> Tensor:
-        if isinstance(dim, builtins.bool):
-            dim, unbiased = None, dim
-        if unbiased is not None:
-            correction = 1 if unbiased else 0
-        correction = 1 if correction is None else correction
-        return op.function(
-            input,
-            dim,
-            correction=correction,
-            keepdim=keepdim,
-            out=out,
-        )
+        return _spread(name, op, input, dim, unbiased, keepdim, correction, out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = op.doc
@@ -87,7 +105,7 @@ def var_mean(
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
     return (
-        var(input, dim, unbiased, keepdim, correction=correction),
+        _spread("var_mean", reduce.var, input, dim, unbiased, keepdim, correction),
         _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim),
     )
 
@@ -103,7 +121,7 @@ def std_mean(
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
     return (
-        std(input, dim, unbiased, keepdim, correction=correction),
+        _spread("std_mean", reduce.std, input, dim, unbiased, keepdim, correction),
         _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim),
     )
 

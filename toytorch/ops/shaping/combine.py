@@ -97,6 +97,16 @@ def tile(input: Tensor, *dims: tuple[int, ...]) -> Tensor:
     return rearrange.repeat.function(input, repeats)
 
 
+def repeated(input: Tensor, times: int, dim: int | None) -> Tensor:
+    """Every element repeated as often as all others, which asks no element how often."""
+    if dim is None:
+        input, dim = input.reshape(-1), 0
+    dim = wrap_dim(dim, input.ndim)
+    shape = list(input.shape)
+    wide = input.unsqueeze(dim + 1).expand(*shape[: dim + 1], times, *shape[dim + 1 :])
+    return wide.reshape(*shape[:dim], shape[dim] * times, *shape[dim + 1 :])
+
+
 @public("repeat_interleave", method=True)
 def repeat_interleave(
     input: Any = None,
@@ -110,6 +120,8 @@ def repeat_interleave(
         input, repeats = repeats, None
     if repeats is None:
         repeats, input, dim = input, arange(len(input), device=input.device), 0
+    if isinstance(repeats, int) and input.is_meta:
+        return repeated(input, repeats, dim)
     if not isinstance(repeats, Tensor):
         repeats = from_data.tensor(repeats, device=input.device)
     if dim is not None and not input.ndim:

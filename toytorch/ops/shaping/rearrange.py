@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.memory_order import kept
+from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
@@ -259,6 +260,7 @@ repeat_interleave = general(
     method=False,
     d_self=_interleave_gradient,
     node="RepeatInterleaveBackward0",
+    data_dependent=True,
     doc="Every element repeated where it stands.",
 )
 
@@ -371,6 +373,9 @@ def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
         a = a.real
     if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
         return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
+    if dtype is types.float8_e4m3fn:  # which has no ∞: too large numbers become the largest
+        a, largest = a.astype(np.float32, order=copy_order(a)), types.finfo(dtype).max
+        a = xp.where(xp.isnan(a), a, xp.clip(a, -largest, largest))
     if a.dtype == np.float64 and dtype.name == "float16":
         a = a.astype(np.float32, order=copy_order(a))  # PyTorch rounds twice
     if a.size >= MANY and (dtype.itemsize == 2 or a.dtype.itemsize == 2):
@@ -401,7 +406,7 @@ cast = general(
 def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
     if src.dtype.kind == "c" and a.dtype.kind != "c":
         src = src.real
-    if a.__class__ is not src.__class__ and base.queued:
+    if a.__class__ is not src.__class__ and base.hands_over(a, src):
         return _copy_across(a, src, non_blocking)
     if src.shape == a.shape:
         return src
@@ -414,7 +419,7 @@ def _copy_across(a: Array, src: Array, non_blocking: bool) -> Any:
     """Writes elements of one device to another's memory; the array written to."""
     if src.shape != a.shape and broadcast_pair(a.shape, src.shape) != a.shape:
         raise RuntimeError(f"output with shape {list(a.shape)} cannot hold {list(src.shape)}")
-    backend: Any = base.of_kind("cuda")
+    backend: Any = max((base.of_array(x) for x in (a, src)), key=lambda b: b.name != "cpu")
     backend.copy_across(a, src, non_blocking)
     return a
 

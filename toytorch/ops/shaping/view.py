@@ -96,14 +96,16 @@ def quick_view(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
 def _view_dtype(xp: ArrayModule, a: Array, dtype: DType) -> Any:
     target = np.dtype(dtype.numpy)
     if target.itemsize == a.dtype.itemsize:
-        return a.view(target)
+        made = a.view(target)
+        if made.strides == a.strides or not a.size:
+            return made
+        return restride(made, a.shape, strides_of(a))  # NumPy's view of one row forgets its stride
     if a.ndim == 0:
         raise RuntimeError(
             f"self.dim() cannot be 0 to view {_legacy(a.dtype)} as "
             f"{_legacy(target)} (different element sizes)"
         )
-    if target.itemsize > a.dtype.itemsize or (a.strides[-1] != a.dtype.itemsize and a.size):
-        _need_whole(a, target)
+    _need_whole(a, target)
     return a.view(target)
 
 
@@ -112,14 +114,22 @@ def _legacy(kind: np.dtype[Any]) -> str:
 
 
 def _need_whole(a: Array, target: np.dtype[Any]) -> None:
-    """Refuses to read elements of a larger type where they do not fill whole rows."""
-    ratio = max(target.itemsize // a.dtype.itemsize, 1)
+    """Refuses to read elements of another size where rows have gaps, or hold no whole number of
+    larger ones."""
+    ratio = target.itemsize // a.dtype.itemsize
     steps = [s // a.dtype.itemsize for s in a.strides]
     why = f"to view {_legacy(a.dtype)} as {_legacy(target)} (different element sizes), but got"
-    if a.shape[-1] % ratio:
+    if ratio > 1 and a.shape[-1] % ratio:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {why} {a.shape[-1]}")
     if steps[-1] != 1 and a.size:
         raise RuntimeError(f"self.stride(-1) must be 1 {why} {steps[-1]}")
+    if ratio < 2:
+        return
+    backend = base.of_array(a)
+    offset = backend.data_ptr(a) - backend.data_ptr(backend.flat(a)) if a.size else 0
+    if offset % target.itemsize:
+        offset //= a.dtype.itemsize
+        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {why} {offset}")
     for i, step in enumerate(steps[:-1]):
         if step % ratio:
             raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {why} {step}")

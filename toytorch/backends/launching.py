@@ -1,4 +1,4 @@
-"""What ops see as the array module of simulated devices.
+"""What ops see as the array module of devices to which whole calls are handed over.
 
 A record's kernel runs over NumPy on the memory that stands for the device's; `kernel_of` gives it
 in that form. NumPy's own functions, by their names, are for what happens outside of ops.
@@ -10,12 +10,11 @@ import functools
 import operator
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from toytorch.backends.simulator.array import DeviceArray
-from toytorch.backends.simulator.launch import Launcher
+from toytorch.backends.held import HeldArray
 from toytorch.facts.hints import Array
 
 OPERATORS = {
@@ -46,6 +45,20 @@ METHODS = (
     "all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot max mean min "
     "nonzero prod ravel repeat reshape round searchsorted sort std sum take trace var "
 )
+
+
+class Launcher(Protocol):
+    """What runs a function on the arrays that stand for a device's."""
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """run(name, function, args, kwargs): the results of `function(*args)`, on the device."""
+        ...
+
+    @property
+    def refuse_too_large(self) -> Callable[..., None]:
+        """Raises where no device could hold what a function would make of its arguments."""
+        ...
 
 
 class Functions:
@@ -101,7 +114,7 @@ class Launching:
             self.__name__, self._function, args, kwargs, target=target, waits=waits
         )
 
-    def at(self, array: DeviceArray, *args: object) -> None:
+    def at(self, array: HeldArray, *args: object) -> None:
         """As `numpy.ufunc.at`: writes into its first argument."""
         self._launcher().run(self.__name__, self._function.at, (array, *args), writes=[array])
 
@@ -109,7 +122,7 @@ class Launching:
         return Launching(self._launcher, f"{self.__name__}.{name}", getattr(self._function, name))
 
 
-def _view(kernel: Callable[..., Any], array: DeviceArray, *args: object) -> Any:
+def _view(kernel: Callable[..., Any], array: HeldArray, *args: object) -> Any:
     """A view, or a list of them: nothing is launched."""
     made = kernel(array.held, *args)
     if isinstance(made, (list, tuple)):
@@ -117,12 +130,14 @@ def _view(kernel: Callable[..., Any], array: DeviceArray, *args: object) -> Any:
     return array.seen(made)
 
 
-def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], Any]) -> None:
-    """Lets device arrays be added, cast, and written to, each as one launch."""
+def give_operators(
+    kind: type[HeldArray], launcher: Callable[[], Launcher], to_host: Callable[[Any], Any]
+) -> None:
+    """Lets arrays of a class be added, cast, and written to, each as one launch."""
 
     def binary(name: str, function: Callable[..., Any], swapped: bool = False) -> Any:
-        def operate(self: DeviceArray, other: object) -> Any:
-            if not isinstance(other, (DeviceArray, int, float, complex, np.generic, np.ndarray)):
+        def operate(self: HeldArray, other: object) -> Any:
+            if not isinstance(other, (HeldArray, int, float, complex, np.generic, np.ndarray)):
                 return NotImplemented
             pair = (other, self) if swapped else (self, other)
             return launcher().run(name.strip("_"), function, pair)
@@ -130,7 +145,7 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         return operate
 
     def in_place(name: str, function: Callable[..., Any]) -> Any:
-        def operate(self: DeviceArray, other: object) -> Any:
+        def operate(self: HeldArray, other: object) -> Any:
             def write(a: Array, b: object) -> Any:
                 return function(a, b, out=a, casting="unsafe")
 
@@ -143,7 +158,7 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         return lambda self: launcher().run(name.strip("_"), function, (self,))
 
     def method(name: str) -> Any:
-        def call(self: DeviceArray, *args: object, **kwargs: object) -> Any:
+        def call(self: HeldArray, *args: object, **kwargs: object) -> Any:
             def run(array: Array, *rest: object, **words: object) -> Any:
                 return getattr(array, name)(*rest, **words)
 
@@ -152,19 +167,19 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         return call
 
     for name, ufunc in OPERATORS.items():
-        setattr(DeviceArray, name, binary(name, ufunc))
+        setattr(kind, name, binary(name, ufunc))
     for name in REFLECTED:
         ufunc = OPERATORS[f"__{name}__"]
-        setattr(DeviceArray, f"__r{name}__", binary(name, ufunc, swapped=True))
+        setattr(kind, f"__r{name}__", binary(name, ufunc, swapped=True))
     for name in IN_PLACE:
-        setattr(DeviceArray, f"__i{name}__", in_place(name, OPERATORS[f"__{name}__"]))
+        setattr(kind, f"__i{name}__", in_place(name, OPERATORS[f"__{name}__"]))
     for name, ufunc in UNARY.items():
-        setattr(DeviceArray, name, unary(name, ufunc))
+        setattr(kind, name, unary(name, ufunc))
     for name in METHODS.split():
-        setattr(DeviceArray, name, method(name))
+        setattr(kind, name, method(name))
 
     def ufunc_of_numpy(
-        self: DeviceArray, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: object
+        self: HeldArray, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: object
     ) -> Any:
         """NumPy's functions reach the device, as CuPy has it, but not with arrays of the host."""
         if any(isinstance(a, np.ndarray) and a.ndim for a in inputs):
@@ -173,16 +188,16 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         return Launching(launcher, ufunc.__name__, function)(*inputs, **kwargs)
 
     def function_of_numpy(
-        self: DeviceArray, function: Callable[..., Any], types: object, args: Any, kwargs: Any
+        self: HeldArray, function: Callable[..., Any], types: object, args: Any, kwargs: Any
     ) -> Any:
         return Launching(launcher, function.__name__, function)(*args, **kwargs)
 
-    def get(self: DeviceArray, where: object) -> Any:
+    def get(self: HeldArray, where: object) -> Any:
         if _basic(where):
             return self.seen(self.held[_as_array(where)])
         return launcher().run("index", lambda a, w: a[w], (self, where))
 
-    def put(self: DeviceArray, where: object, value: object) -> None:
+    def put(self: HeldArray, where: object, value: object) -> None:
         def write(array: Array, place: object, new: object) -> Any:
             array[place] = new  # type: ignore[call-overload]  # as NumPy takes it
             return array
@@ -193,17 +208,17 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         else:
             launcher().run("index_put", write, (self, where, value), target=self)
 
-    def fill(self: DeviceArray, value: object) -> None:
+    def fill(self: HeldArray, value: object) -> None:
         put(self, Ellipsis, value)
 
-    def number(kind: Callable[[Any], Any]) -> Any:
-        return lambda self: kind(to_host(self)[()])
+    def number(made: Callable[[Any], Any]) -> Any:
+        return lambda self: made(to_host(self)[()])
 
-    def item(self: DeviceArray, *where: object) -> Any:
+    def item(self: HeldArray, *where: object) -> Any:
         return to_host(self).item(*where)
 
     others: dict[str, Any] = {
-        **{f"__{kind.__name__}__": number(kind) for kind in (bool, int, float, complex)},
+        **{f"__{made.__name__}__": number(made) for made in (bool, int, float, complex)},
         "__index__": number(operator.index),
         "item": item,
         "__array_ufunc__": ufunc_of_numpy,
@@ -214,7 +229,7 @@ def give_operators(launcher: Callable[[], Launcher], to_host: Callable[[Any], An
         "__hash__": object.__hash__,  # which __eq__ took away
     }
     for name, function in others.items():
-        setattr(DeviceArray, name, function)
+        setattr(kind, name, function)
 
 
 def _basic(where: object) -> bool:

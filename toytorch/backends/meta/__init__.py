@@ -1,0 +1,1 @@
+"""The device "meta": tensors that have a shape, a type and strides, and no memory."""
