@@ -44,7 +44,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
         if (
             not isinstance(a, Tensor)
             or a._array.__class__ is not ndarray
-            or (a.dtype.itemsize == 2 and a.dtype in REDUCED)
+            or a.dtype.reduced
         ):
             break
         arrays[i] = a._array
@@ -61,6 +61,8 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             arrays[i], xp = a._array, same_device(xp, a, op)
             if op.upcast and a.dtype in REDUCED:
                 half, arrays[i] = a.dtype, arrays[i].astype("float32")
+            elif op.upcast:
+                refuse_storage_only(op, a.dtype)
         elif op.schema.args[i].is_tensor_list:
             check_list(op, i, a)
             arrays[i] = [t._array for t in a]
@@ -228,6 +230,13 @@ def fits(argument: Argument, value: object) -> bool:
     return bool(argument.takes_number) and isinstance(value, NUMBERS)
 
 
+def refuse_storage_only(op: Op, common: dtype | None) -> None:
+    """Refuses to compute numbers of eight bits, which can be compared and converted only."""
+    if common is not None and common.storage_only:
+        name = op.name.replace(".", "_")
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+
+
 def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
     """The type in which the operands of a pointwise op meet."""
     dims: list[dtype] = []
@@ -285,11 +294,7 @@ def compute_pointwise(
             common = types.get_default_dtype()
         if op.checks is not None:
             op.checks(common, args)
-    if common is not None and common.__class__ is dtype and common in types.EIGHTS:
-        raise NotImplementedError(
-            f"\"{op.name.replace('.', '_')}_cpu\" not implemented for '{common.legacy}'"
-        )
-    half = common in REDUCED
+    half = common in REDUCED or (common is not None and common.storage_only)
     work = np.float32 if half else common.numpy if common is not None else None
     ready: list[Any] = []
     lying: list[Any] = []  # the operands as PyTorch has them, which computes on halves themselves
@@ -352,6 +357,7 @@ def compute_pointwise(
             raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
         raise
     if half and result.dtype == np.float32:
+        refuse_storage_only(op, common)
         result = kept(result.astype(common.numpy), result)  # type: ignore[union-attr]  # half has a dtype
     return result
 

@@ -391,7 +391,7 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
             continue
         guard = f"None if {name} is None else " if optional else ""
         arrays.append(f"a{i} = {guard}{name}._array")
-        test = f"(a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2)"
+        test = f"(a{i}.__class__ is ndarray and not {name}.dtype.reduced)"
         tests.append(f"(a{i} is None or {test})" if optional else test)
         values.append(f"a{i}")
         if a.name in op.derivatives:

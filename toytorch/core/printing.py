@@ -179,7 +179,7 @@ def body(array: Array, indent: int) -> str:
     if (
         array.dtype.kind == "V"
         or (array.dtype.itemsize == 2 and array.dtype.kind == "f")
-        or array.dtype.name == "bfloat16"
+        or array.dtype.type.__module__ == "ml_dtypes"
     ):
         array = array.astype(np.float32)
     summarize = array.size > _options.threshold

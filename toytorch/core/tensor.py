@@ -521,7 +521,7 @@ class Tensor:
                 f"can't convert {self.device} device type tensor to numpy. Use "
                 "Tensor.cpu() to copy the tensor to host memory first."
             )
-        if self.dtype.name in types.BEYOND_NUMPY:
+        if self.dtype.extended:
             raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
         self._memory()
         if self._array.__class__ in base.queued:  # pinned: a copy to it may be under way
@@ -568,7 +568,7 @@ class Tensor:
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
             )
         value = self._array.item()
-        return float(value) if self.dtype.name in types.BEYOND_NUMPY else value
+        return float(value) if self.dtype.extended else value
 
     @composed(reads="elements")
     def tolist(self) -> Any:
@@ -576,9 +576,7 @@ class Tensor:
         if self._batches is not None:
             raise RuntimeError(NO_VALUE.format("tolist"))
         array = base.of_array(self._array).to_numpy(self._array)
-        return (
-            array.astype("float32") if self.dtype.name in types.BEYOND_NUMPY else array
-        ).tolist()
+        return (array.astype("float32") if self.dtype.extended else array).tolist()
 
     def __bool__(self) -> bool:
         if self._batches is not None:
@@ -813,7 +811,7 @@ def as_dtype(value: DType) -> dtype:
         }[value]
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1].removesuffix("Tensor")
-        for d in types.ALL:
+        for d in types.STORED:
             if d.legacy == name:
                 return d
     found = getattr(value, "dtype", None)

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from toytorch.facts.hints import Scalar
 
 
-FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
-BEYOND_NUMPY = ("bfloat16", "complex32", *FLOAT8)  # types that NumPy itself does not have
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # the four categories of promotion
+OWN = frozenset(  # NumPy's types, of the same names
+    "float16 float32 float64 complex64 complex128 bool uint8 uint16 uint32 uint64 int8 int16 int32 "
+    "int64".split()
+)
 
 
 class dtype:
@@ -27,6 +29,7 @@ class dtype:
     __slots__ = (
         "_numpy",
         "bits",
+        "extended",
         "is_complex",
         "is_floating_point",
         "is_signed",
@@ -36,27 +39,35 @@ class dtype:
         "name",
         "plain",
         "rank",
+        "reduced",
+        "storage_only",
     )
 
-    def __init__(self, name: str, kind: str, itemsize: builtins.int, legacy: str) -> None:
+    def __init__(
+        self, name: str, kind: str, itemsize: builtins.int, legacy: str, storage_only: bool = False
+    ) -> None:
         self.name, self.kind, self.itemsize, self.bits = name, kind, itemsize, 8 * itemsize
+        self.storage_only = storage_only  # converted to other types and back, not computed with
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
-        self.is_signed = kind in "ifc"
+        self.is_signed = kind in "ifc" and name != "float8_e8m0fnu"
         self.rank = RANK[kind]
+        self.reduced = kind == "f" and itemsize < 4  # not computed with as it is stored
         self.plain = name in ("float32", "float64")  # the types of the fast path
         self.legacy = legacy  # the first half of "FloatTensor"
-        self._numpy: Any = None if name in BEYOND_NUMPY else np.dtype(name)
+        self.extended = name not in OWN  # elements that NumPy alone does not know
+        self._numpy: Any = None if self.extended else np.dtype(name)
 
     @property
     def numpy(self) -> Any:
-        """The NumPy dtype that stores these elements."""
+        """The NumPy dtype that stores these elements.
+
+        Raises RuntimeError for a type that is only a name here (`complex32`, `quint8`), and for one
+        of the package ml_dtypes if that is not installed.
+        """
         if self._numpy is None:
-            if self.is_complex:
-                raise NotImplementedError(
-                    "NumPy has no complex numbers of 4 bytes: complex32 is there by name alone, "
-                    "use complex64"
-                )
+            if self in NAMES_ONLY:
+                raise RuntimeError(f"toytorch has no tensors of the type {self!r}")
             try:
                 import ml_dtypes  # an optional package
             except ImportError as error:
@@ -91,20 +102,19 @@ int32 = int = dtype("int32", "i", 4, "Int")
 int16 = short = dtype("int16", "i", 2, "Short")
 int8 = dtype("int8", "i", 1, "Char")
 uint8 = dtype("uint8", "u", 1, "Byte")
+uint16 = dtype("uint16", "u", 2, "UInt16")
+uint32 = dtype("uint32", "u", 4, "UInt32")
+uint64 = dtype("uint64", "u", 8, "UInt64")
+float8_e4m3fn = dtype("float8_e4m3fn", "f", 1, "Float8_e4m3fn", storage_only=True)
+float8_e5m2 = dtype("float8_e5m2", "f", 1, "Float8_e5m2", storage_only=True)
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", "f", 1, "Float8_e4m3fnuz", storage_only=True)
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", "f", 1, "Float8_e5m2fnuz", storage_only=True)
+float8_e8m0fnu = dtype("float8_e8m0fnu", "f", 1, "Float8_e8m0fnu", storage_only=True)
 bool = dtype("bool", "b", 1, "Bool")
 complex64 = cfloat = dtype("complex64", "c", 8, "ComplexFloat")
 complex128 = cdouble = dtype("complex128", "c", 16, "ComplexDouble")
 
 # Types to store elements in: they are converted from and to, and little is computed with them.
-uint16 = dtype("uint16", "u", 2, "UInt16")
-uint32 = dtype("uint32", "u", 4, "UInt32")
-uint64 = dtype("uint64", "u", 8, "UInt64")
-complex32 = chalf = dtype("complex32", "c", 4, "ComplexHalf")
-float8_e4m3fn = dtype("float8_e4m3fn", "f", 1, "Float8_e4m3fn")
-float8_e5m2 = dtype("float8_e5m2", "f", 1, "Float8_e5m2")
-float8_e4m3fnuz = dtype("float8_e4m3fnuz", "f", 1, "Float8_e4m3fnuz")
-float8_e5m2fnuz = dtype("float8_e5m2fnuz", "f", 1, "Float8_e5m2fnuz")
-float8_e8m0fnu = dtype("float8_e8m0fnu", "f", 1, "Float8_e8m0fnu")
 
 ALL = (
     float64,
@@ -121,11 +131,22 @@ ALL = (
     complex128,
 )
 WIDE_UNSIGNED = (uint16, uint32, uint64)
-EIGHTS = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
-STORED = (*WIDE_UNSIGNED, complex32, *EIGHTS)
-REAL = {complex32: float16, complex64: float32, complex128: float64}
+FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
+# Types of which programs ask whether a tensor has them; none has.
+complex32 = chalf = dtype("complex32", "c", 4, "ComplexHalf", storage_only=True)
+quint8 = dtype("quint8", "u", 1, "QUInt8", storage_only=True)
+qint8 = dtype("qint8", "i", 1, "QInt8", storage_only=True)
+qint32 = dtype("qint32", "i", 4, "QInt32", storage_only=True)
+quint4x2 = dtype("quint4x2", "u", 1, "QUInt4x2", storage_only=True)
+quint2x4 = dtype("quint2x4", "u", 1, "QUInt2x4", storage_only=True)
+STORED = (*ALL, *WIDE_UNSIGNED, *FLOAT8)  # the types of files and of names such as "HalfTensor"
+NAMES_ONLY = (complex32, quint8, qint8, qint32, quint4x2, quint2x4)
+
+REAL = {complex64: float32, complex128: float64, complex32: float16}
 COMPLEX = {float32: complex64, float64: complex128}
-FROM_NUMPY: dict[Any, dtype] = {d._numpy: d for d in (*ALL, *STORED) if d._numpy is not None}
+FROM_NUMPY: dict[Any, dtype] = {
+    d._numpy: d for d in (*ALL, *WIDE_UNSIGNED) if d._numpy is not None
+}
 
 _default = float32
 
@@ -178,9 +199,10 @@ def from_numpy_dtype(numpy_dtype: np.dtype[Any]) -> dtype:
     Raises TypeError for types that tensors do not have.
     """
     found = FROM_NUMPY.get(numpy_dtype)
-    if found is None and numpy_dtype.name in BEYOND_NUMPY:
-        found = next(d for d in (bfloat16, *EIGHTS) if d.name == numpy_dtype.name)
-        found.numpy  # noqa: B018 - registers the type
+    if found is None and numpy_dtype.type.__module__ == "ml_dtypes":
+        found = next((d for d in (bfloat16, *FLOAT8) if d.name == numpy_dtype.name), None)
+        if found is not None:
+            found.numpy  # noqa: B018 - registers the type
     if found is None:
         found = FROM_NUMPY.get(numpy_dtype.newbyteorder("="))
         if found is None or not numpy_dtype.isnative:
@@ -202,11 +224,16 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     """
     if a is b:
         return a
-    for few, kinds in (("uint16, uint32, uint64 types", WIDE_UNSIGNED), ("Float8 Types", EIGHTS)):
-        if (a in kinds or b in kinds) and (kinds is EIGHTS or a.rank < 2 > b.rank):
-            raise RuntimeError(
-                f"Promotion for {few} is not supported, attempted to promote {a.legacy} and {b.legacy}"
-            )
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(
+            "Promotion for Float8 Types is not supported, attempted to promote "
+            f"{a.legacy} and {b.legacy}"
+        )
+    if a.rank < 2 and b.rank < 2 and (a in WIDE_UNSIGNED or b in WIDE_UNSIGNED):
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{a.legacy} and {b.legacy}"
+        )
     if a.rank != b.rank:
         high, low = (a, b) if a.rank > b.rank else (b, a)
         if high.is_complex and low.rank == 2 and 2 * low.itemsize > high.itemsize:
@@ -265,17 +292,17 @@ class finfo:
                 "to handle 'torch.finfo'"
             )
         type = type.to_real()
-        if type.name in BEYOND_NUMPY:
+        if type.extended:
             import ml_dtypes  # an optional package
 
             limits: Any = ml_dtypes.finfo
-            info = limits(type.numpy)
+            info = limits(type.name)
         else:
             info = np.finfo(type.numpy)
         self.bits, self.dtype = type.bits, type.name
         self.max, self.min, self.eps = PY_FLOAT(info.max), PY_FLOAT(info.min), PY_FLOAT(info.eps)
         self.tiny = self.smallest_normal = PY_FLOAT(info.smallest_normal)
-        self.resolution = PY_FLOAT(info.resolution)
+        self.resolution = 1.0 if type in FLOAT8 else PY_FLOAT(info.resolution)
 
     def __repr__(self) -> str:
         return (

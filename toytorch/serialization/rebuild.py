@@ -15,7 +15,7 @@ from toytorch.backends import base
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import device, layout, sparse_coo, strided
-from toytorch.facts.dtype import ALL, dtype
+from toytorch.facts.dtype import ALL, STORED, dtype
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.sparse.create import sparse_coo_tensor
@@ -357,6 +357,6 @@ CLASSES: dict[str, type] = {
 GLOBALS: dict[str, Any] = {
     name: Builder(name, f, CLASSES.get(name)) for name, f in FUNCTIONS.items()
 }
-GLOBALS |= {f"torch.{d.name}": d for d in ALL}
+GLOBALS |= {f"torch.{d.name}": d for d in STORED}
 GLOBALS |= {f"torch.{d.legacy}Storage": StorageType(d) for d in ALL}
 GLOBALS["torch.storage.UntypedStorage"] = StorageType(None)

@@ -33,6 +33,11 @@ KINDS = {
     "I16": types.int16,
     "I8": types.int8,
     "U8": types.uint8,
+    "U16": types.uint16,
+    "U32": types.uint32,
+    "U64": types.uint64,
+    "F8_E4M3": types.float8_e4m3fn,
+    "F8_E5M2": types.float8_e5m2,
     "BOOL": types.bool,
     "C64": types.complex64,
 }

@@ -79,8 +79,8 @@ def capsule_of(
     copy: bool | None = None,
 ) -> Any:
     """NumPy's capsule for the memory of a CPU tensor."""
-    if tensor.dtype.name == "bfloat16":
-        raise BufferError("NumPy, which makes the capsules, cannot export bfloat16")
+    if tensor.dtype.extended:
+        raise BufferError(f"NumPy, which makes the capsules, cannot export {tensor.dtype.name}")
     tensor._memory()
     return tensor._array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 

@@ -10,7 +10,7 @@ from toytorch.settings import are_deterministic_algorithms_enabled, fills_uninit
 
 def fill(array: Array) -> None:
     """Writes NaN, or the largest integer, into memory that is not initialized."""
-    if array.dtype.kind in "fcV" or array.dtype.name == "bfloat16":
+    if array.dtype.kind in "fcV" or array.dtype.type.__module__ == "ml_dtypes":
         array[...] = np.nan
     else:
         array[...] = True if array.dtype.kind == "b" else np.iinfo(array.dtype).max

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.facts.dtype import bfloat16
+from toytorch.facts import dtype as dtypes
 from toytorch.facts.hints import Array
 
 ALIGNMENT = 64
@@ -41,14 +41,15 @@ class _Pickler(pickle.Pickler):
             array = obj._array
             if not (array.flags.c_contiguous or array.flags.f_contiguous):
                 array = np.ascontiguousarray(array)
-            if obj.dtype is bfloat16:
-                array = array.view(np.uint16)
+            if obj.dtype.extended:  # no buffer has such elements
+                array = array.view(f"u{obj.dtype.itemsize}")
             return _tensor, (array, obj.dtype.name, obj._requires_grad)
         return NotImplemented
 
 
 def _tensor(array: Array, kind: str, requires_grad: bool) -> Tensor:
-    made = wrap(array.view(bfloat16.numpy) if kind == "bfloat16" else array)
+    stored = getattr(dtypes, kind)
+    made = wrap(array.view(stored.numpy) if stored.extended else array)
     made._requires_grad = requires_grad
     return made
 

@@ -23,7 +23,7 @@ def make_np(value: Any) -> Any:
         return np.array([value])
     if isinstance(value, Tensor):
         value = value.detach().cpu()
-        return (value.float() if value.dtype.name == "bfloat16" else value).numpy()
+        return (value.float() if value.dtype.extended else value).numpy()
     raise NotImplementedError(f"Got {type(value)}, but numpy array or torch tensor are expected.")
 
 
