@@ -223,20 +223,20 @@ LATER = {
         "triplet_margin_loss".split(),
         "nn.c_forms",
     ),
+    "Future": "futures",
     "compile": "jit",
     "get_device_module": "accelerator",
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ _C _dynamo _jit_internal _ops _utils _vmap_internals "
-    "accelerator compiler cpu cuda distributed distributions fft func functional hub "
-    "jit linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
+    "__config__ _C _dynamo _jit_internal _ops _tensor_str _utils _vmap_internals "
+    "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
+    "jit library linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
     "special storage testing trainer types utils vision viz xpu"
 ).split()
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
-    "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
     "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",
     "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights",
 }
@@ -255,6 +255,9 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"toytorch.{LATER[name]}"), name)
         globals()[name] = found
         return found
+    if name in ("fx", "PyTorchFileReader", "PyTorchFileWriter"):
+        absent = importlib.import_module("toytorch.compat._absent")
+        return absent.module_of("torch.fx") if name == "fx" else absent.attribute("torch", name)
     if name in LACKING:
         raise AttributeError(
             f"module 'torch' has no attribute '{name}': toytorch {version.own} "

@@ -22,6 +22,7 @@ from typing import Any
 
 import toytorch
 from toytorch import LACKING, torch_version, version
+from toytorch.compat._absent import ABSENT, module_of
 from toytorch.core.public_modules import pytorch_module
 from toytorch.facts.package import NAMES, is_ours
 from toytorch.torch_version import TorchVersion
@@ -48,6 +49,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if package != TAKEN:
             return None
         parent = fullname.rpartition(".")[0]
+        if fullname in ABSENT and not is_there(fullname):
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         if rest and sys.modules.get(parent) is not sys.modules.get(own_name(parent)):
             return None  # below a module that somebody else put there
         return importlib.machinery.ModuleSpec(fullname, self)
@@ -69,6 +72,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        if spec.name in ABSENT and not is_there(spec.name):
+            return module_of(spec.name)
         own = own_name(spec.name)
         try:
             return importlib.import_module(own)
@@ -83,6 +88,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         With the package, everything that has been imported so far gets its other name. Python would
         else import it again, and put the module `gradcheck` over the function of that name.
         """
+        if module.__name__ in ABSENT and not hasattr(module, "__file__"):
+            return
         if module is toytorch:
             take_names()
         module.__spec__ = spec_of(module)

@@ -22,7 +22,7 @@ from toytorch.facts.dtype import bfloat16, dtype, float16, float32, float64, pro
 from toytorch.facts.hints import DType
 
 if TYPE_CHECKING:
-    from toytorch.autograd.function import Context
+    from toytorch.autograd.function import FunctionCtx
 
 
 DEFAULTS = {"cpu": bfloat16, "cuda": float16}
@@ -304,7 +304,7 @@ def custom_fwd(
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def forward(ctx: Context, *args: Tensor, **kwargs: object) -> Any:
+    def forward(ctx: FunctionCtx, *args: Tensor, **kwargs: object) -> Any:
         ctx._dtype = get_autocast_dtype(device_type)
         ctx._fwd_used_autocast = cast_inputs is None and is_autocast_enabled(device_type)
         if cast_inputs is None or not is_autocast_enabled(device_type):
@@ -327,7 +327,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
         return functools.partial(custom_bwd, device_type=device_type)
 
     @functools.wraps(bwd)
-    def backward(ctx: Context, *args: Tensor, **kwargs: object) -> Any:
+    def backward(ctx: FunctionCtx, *args: Tensor, **kwargs: object) -> Any:
         with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
             return bwd(ctx, *args, **kwargs)
 

@@ -21,7 +21,7 @@ from toytorch.facts.node import (
 )
 
 
-class Context:
+class FunctionCtx:
     """What forward leaves for backward."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class FunctionNode(Node):
     """The node of a user's Function; its class is made per Function."""
 
     __slots__ = ("context",)
-    context: Context
+    context: FunctionCtx
     function: Any = None
 
     def apply(self, grad: Any) -> Any:
@@ -199,7 +199,7 @@ class Function:
     @classmethod
     def _run(cls, inputs: tuple[Any, ...]) -> Any:
         """`apply` below the modes."""
-        context = Context()
+        context = FunctionCtx()
         if state.local.contexts is not None:
             state.local.contexts.append(context)
         recording = state.local.grad
@@ -221,7 +221,7 @@ class Function:
 
     @classmethod
     def _record(
-        cls, context: Context, inputs: tuple[Any, ...], outputs: Tensor | tuple[Tensor, ...]
+        cls, context: FunctionCtx, inputs: tuple[Any, ...], outputs: Tensor | tuple[Tensor, ...]
     ) -> Any:
         many = isinstance(outputs, tuple)
         results = list(outputs) if many else [outputs]
@@ -299,7 +299,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Any:
     """Marks a backward whose own result has no derivative: whoever asks for one gets an error."""
 
     @functools.wraps(backward)
-    def wrapper(ctx: Context, *grads: Tensor) -> Any:
+    def wrapper(ctx: FunctionCtx, *grads: Tensor) -> Any:
         before = state.local.grad
         state.set_grad(False)
         try:

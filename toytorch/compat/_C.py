@@ -16,7 +16,11 @@ from toytorch.autograd.graph import AccumulateGrad
 from toytorch.autograd.modes import is_grad_enabled, is_inference_mode_enabled
 from toytorch.core.random import Generator
 from toytorch.core.storages import UntypedStorage
-from toytorch.core.subclasses import DisableTorchFunction, DisableTorchFunctionSubclass
+from toytorch.core.subclasses import (
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+)
+from toytorch.core.subclasses import disabled_torch_function_impl as _disabled_torch_function_impl
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.device import device, layout, memory_format
@@ -72,6 +76,7 @@ class TensorBase(metaclass=_Face):
 
 
 _TensorBase = TensorBase
+_TensorMeta = type(Tensor)
 
 
 class _StorageFace(type):

@@ -42,6 +42,14 @@ def is_dict(ann: object) -> bool:
     return typing.get_origin(ann) is dict
 
 
+def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a signature of a function that has several; the definition that comes last is called."""
+    return func
+
+
+_overload_method = _overload
+
+
 @contextlib.contextmanager
 def _disable_emit_hooks() -> Iterator[None]:
     """Compiles without the hooks that PyTorch's own tests set; here there are none."""

@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from toytorch.compat._absent import attribute
+
 
 def is_available() -> bool:
     """Whether process groups can be made.
@@ -87,6 +89,4 @@ for _name in (
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    raise AttributeError(
-        f"torch.distributed has no attribute '{name}': process groups are not available in toytorch"
-    )
+    return attribute("torch.distributed", name)

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+Keyed = tuple[list[tuple[Any, Any]], Any]
+
+
+@dataclass(frozen=True)
+class NodeDef:
+    """How containers of a class are taken apart, into (children, context), and built again."""
+
+    type: type
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Iterable[Any], Any], Any]
+    flatten_with_keys_fn: Callable[[Any], Keyed] | None = None
 
 
 @dataclass(frozen=True)
 class TreeSpec:
-    """How leaves were nested: a container with its children, or one leaf."""
+    """How leaves were nested: a class of containers with its context and children, or one leaf.
 
-    build: Callable[[list[Any]], Any] | None = field(compare=False)  # follows from kind and keys
-    children: tuple[TreeSpec, ...]
-    kind: Any = None
-    keys: Any = None
+    The context is what the class needs beside its children: the keys of a dictionary, the class of
+    a named tuple. Of a leaf `type` is None.
+    """
+
+    type: Any
+    context: Any
+    children_specs: Sequence[TreeSpec]
 
     def __hash__(self) -> int:
         return self.number
@@ -24,75 +39,86 @@ class TreeSpec:
     @cached_property
     def number(self) -> int:
         """The hash, which is asked for at every call of a compiled function."""
-        return hash((self.children, self.kind, self.keys))
+        return hash((self.type, repr(self.context), tuple(self.children_specs)))
 
     @property
     def num_leaves(self) -> int:
         """How many leaves there are."""
-        return 1 if self.build is None else sum(c.num_leaves for c in self.children)
+        return 1 if self.type is None else sum(c.num_leaves for c in self.children_specs)
 
     @property
     def num_nodes(self) -> int:
         """How many containers and leaves there are."""
-        return 1 + sum(c.num_nodes for c in self.children)
+        return 1 + sum(c.num_nodes for c in self.children_specs)
 
     @property
     def num_children(self) -> int:
         """How many parts the outermost container has."""
-        return len(self.children)
+        return len(self.children_specs)
 
-    @property
-    def type(self) -> Any:
-        """The class of the container, None for a leaf."""
-        return self.kind
+    def children(self) -> list[TreeSpec]:
+        """The recipes of the parts."""
+        return list(self.children_specs)
 
-    @property
-    def context(self) -> Any:
-        """The keys of a dictionary, or what the class was registered to keep."""
-        return list(self.keys) if isinstance(self.keys, tuple) else self.keys
+    def child(self, index: int) -> TreeSpec:
+        """The recipe of a part."""
+        return self.children_specs[index]
 
     def is_leaf(self) -> bool:
         """Whether it is one leaf."""
-        return self.build is None
+        return self.type is None
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The container with these leaves."""
+        return tree_unflatten(leaves, self)
 
     def __repr__(self) -> str:
         return self.described(0)
 
     def described(self, indent: int) -> str:
         """The text of it, with all children but the first on lines of their own."""
-        if self.build is None:
+        if self.type is None:
             return "*"
         indent += 2
-        children = f",\n{' ' * indent}".join(c.described(indent) for c in self.children)
-        return f"TreeSpec({self.kind.__name__}, {self.context}, [{children}])"
+        children = f",\n{' ' * indent}".join(c.described(indent) for c in self.children_specs)
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{children}])"
 
 
-LEAF = TreeSpec(None, ())
-REGISTERED: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}  # flatten, unflatten
+LEAF = TreeSpec(None, None, ())
+BUILT_IN: dict[Any, NodeDef] = {  # Python's own containers; `namedtuple` stands for all named tuples
+    list: NodeDef(list, lambda t: (t, None), lambda values, _: list(values)),
+    tuple: NodeDef(tuple, lambda t: (list(t), None), lambda values, _: tuple(values)),
+    dict: NodeDef(dict, lambda t: (list(t.values()), list(t)), lambda v, k: dict(zip(k, v))),
+    OrderedDict: NodeDef(
+        OrderedDict, lambda t: (list(t.values()), list(t)), lambda v, k: OrderedDict(zip(k, v))
+    ),
+    defaultdict: NodeDef(
+        defaultdict,
+        lambda t: (list(t.values()), [t.default_factory, list(t)]),
+        lambda values, context: defaultdict(context[0], zip(context[1], values)),
+    ),
+    deque: NodeDef(
+        deque, lambda t: (list(t), t.maxlen), lambda values, maxlen: deque(values, maxlen=maxlen)
+    ),
+    namedtuple: NodeDef(
+        tuple, lambda t: (list(t), type(t)), lambda values, kind: kind(*values)
+    ),
+}
+SUPPORTED_NODES = dict(BUILT_IN)  # and classes that programs registered
 
 
-def parts(tree: Any) -> tuple[list[Any], Any, Any] | None:
-    """The children of a container, how to build it from new ones, and its keys."""
+def node_type(tree: object) -> Any:
+    """The class under which a container is found; that of a leaf is found nowhere."""
     kind = type(tree)
-    if kind in (dict, OrderedDict):
-        keys = list(tree)
-        return [tree[k] for k in keys], lambda values: kind(zip(keys, values)), tuple(keys)
-    if kind is defaultdict:
-        keys = list(tree)
-        return (
-            [tree[k] for k in keys],
-            lambda values: defaultdict(tree.default_factory, zip(keys, values)),
-            tuple(keys),
-        )
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return list(tree), lambda values: kind(*values), None
-    if kind in (tuple, list):
-        return list(tree), kind, None
-    if kind in REGISTERED:
-        flatten, unflatten = REGISTERED[kind]
-        children, context = flatten(tree)
-        return list(children), lambda values: unflatten(values, context), context
-    return None
+    if kind not in SUPPORTED_NODES and isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return namedtuple
+    return kind
+
+
+def parts(tree: Any) -> tuple[list[Any], Any] | None:
+    """The children of a container and its context; None for a leaf."""
+    node = SUPPORTED_NODES.get(node_type(tree))
+    return None if node is None else node.flatten_fn(tree)
 
 
 def tree_flatten(
@@ -105,17 +131,18 @@ def tree_flatten(
     >>> tree_flatten({"a": 1, "b": (2, [3])})[0]
     [1, 2, 3]
     """
-    found = None if is_leaf is not None and is_leaf(tree) else parts(tree)
-    if found is None:
+    kind = node_type(tree)
+    node = SUPPORTED_NODES.get(kind)
+    if node is None or (is_leaf is not None and is_leaf(tree)):
         return [tree], LEAF
-    children, build, keys = found
+    children, context = node.flatten_fn(tree)
     leaves: list[Any] = []
     specs = []
     for child in children:
         more, spec = tree_flatten(child, is_leaf)
         leaves += more
         specs.append(spec)
-    return leaves, TreeSpec(build, tuple(specs), type(tree), keys)
+    return leaves, TreeSpec(kind, context, tuple(specs))
 
 
 def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
@@ -130,7 +157,9 @@ def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
     stream = iter(leaves)
 
     def grow(s: TreeSpec) -> Any:
-        return next(stream) if s.build is None else s.build([grow(c) for c in s.children])
+        if s.type is None:
+            return next(stream)
+        return SUPPORTED_NODES[s.type].unflatten_fn([grow(c) for c in s.children_specs], s.context)
 
     return grow(spec)
 
@@ -161,7 +190,7 @@ def broadcast_to(prefix: Any, tree: Any) -> list[Any] | None:
         found is None
         or type(tree) is not type(prefix)
         or len(found[0]) != len(own[0])
-        or found[2] != own[2]
+        or found[1] != own[1]
     ):
         return None
     values: list[Any] = []

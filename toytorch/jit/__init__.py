@@ -4,6 +4,9 @@
 assignment form, which passes rewrite and an executor runs. `explain` says what became of it.
 """
 
+import importlib
+from typing import Any
+
 from toytorch.jit import frontend
 from toytorch.jit import switch as _state
 from toytorch.jit.archive import load, save
@@ -31,6 +34,14 @@ from toytorch.jit.script import isinstance_ as isinstance
 from toytorch.jit.script import unwrap_optional as _unwrap_optional
 from toytorch.jit.trace import TracingCheckError, trace, trace_module
 from toytorch.jit.tracer import GraphBreak, TracerWarning
+
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("_overload", "_overload_method"):  # what libraries ask for
+        return getattr(importlib.import_module("toytorch._jit_internal"), name)
+    raise AttributeError(f"module 'torch.jit' has no attribute '{name}'")
+
 
 __all__ = [
     "Attribute",

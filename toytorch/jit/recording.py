@@ -168,7 +168,7 @@ class Recording:
         template = [Tensor if isinstance(v, Tensor) else v for v in self.outputs]
         single = (
             self.out_spec is not None
-            and self.out_spec.build is None
+            and self.out_spec.is_leaf()
             and (isinstance(self.outputs[0], Tensor))
         )
         made = Recorded(

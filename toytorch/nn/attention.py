@@ -13,6 +13,7 @@ from typing import Any
 from toytorch.backends.cuda import sdp_kernel
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
+__path__: list[str] = []  # modules of `toytorch/compat/_absent.py` are found below it
 
 
 class SDPBackend(enum.IntEnum):

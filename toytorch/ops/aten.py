@@ -7,33 +7,60 @@ tensor([-1.])
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.core.op import registry
+from toytorch.core.tensor import Tensor
 from toytorch.ops.define import PUBLIC
 
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
+
+class Overload:
+    """One of an op's signatures. All run the same function here, which tells arguments apart."""
+
+    def __init__(self, packet: Packet, name: str) -> None:
+        self.overloadpacket, self._overloadname = packet, name
+        self.__name__, self.__doc__ = f"{packet.__name__}.{name}", packet.__doc__
+
+    def __call__(self, *args: Tensor | int, **kwargs: int) -> Any:
+        return self.overloadpacket(*args, **kwargs)
+
+    def name(self) -> str:
+        """`aten::add.Tensor`; of the default one, `aten::add`."""
+        return f"aten::{self.__name__.removesuffix('.default')}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overloadname}')>"
 
 
 class Packet:
-    """An op with its overloads, of which there is one here: `default`."""
+    """An op with its overloads: `torch.ops.aten.add.Tensor`."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self.__name__, self.__doc__, self.default = name, function.__doc__, function
+        self.__name__, self.__doc__, self._function = name, function.__doc__, function
 
     def __call__(self, *args: Tensor | int, **kwargs: int) -> Any:
-        return self.default(*args, **kwargs)
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Overload:
+        if name.startswith("_"):
+            raise AttributeError(f"'OpOverloadPacket' object has no attribute '{name}'")
+        found = Overload(self, name)
+        setattr(self, name, found)  # the same object at every call: programs have tables of them
+        return found
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
 
 
+@functools.cache
 def __getattr__(name: str) -> Packet:
     found = PUBLIC.get(f"aten.{name}") or PUBLIC.get(name)
     if found is None and name in registry:
         found = registry[name].function
+    if found is None and not name.startswith("__"):  # `_pin_memory`: below a method of that name
+        found = getattr(Tensor, name, None) or getattr(Tensor, name.removeprefix("_"), None)
     if found is None:
         raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
     return Packet(name, found)

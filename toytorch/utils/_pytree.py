@@ -6,22 +6,26 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from types import UnionType
 from typing import Any, TypeAlias
 
 from toytorch.facts.pytree import (
+    BUILT_IN,
     LEAF,
-    REGISTERED,
+    SUPPORTED_NODES,
+    Keyed,
+    NodeDef,
     TreeSpec,
+    broadcast_to,
     parts,
     tree_flatten,
     tree_leaves,
     tree_map,
     tree_unflatten,
 )
+from toytorch.facts.pytree import node_type as _get_node_type
 
 PyTree: TypeAlias = Any
 PyTreeSpec = TreeSpec
@@ -32,12 +36,16 @@ __all__ = [
     "GetAttrKey",
     "LeafSpec",
     "MappingKey",
+    "NodeDef",
     "PyTree",
     "PyTreeSpec",
+    "SUPPORTED_NODES",
     "SequenceKey",
     "TreeSpec",
+    "arg_tree_leaves",
     "key_get",
     "keystr",
+    "register_dataclass",
     "register_pytree_node",
     "tree_all",
     "tree_all_only",
@@ -66,9 +74,6 @@ def LeafSpec() -> TreeSpec:
 
 # -- classes that are containers -------------------------------------------------------------------
 
-KEYED: dict[type, Callable[[Any], tuple[list[tuple[Any, Any]], Any]]] = {}
-
-
 def register_pytree_node(
     cls: type,
     flatten_fn: Callable[[Any], tuple[list[Any], Any]],
@@ -83,14 +88,32 @@ def register_pytree_node(
 
     Raises ValueError for a class that is registered already. The names for files are not used.
     """
-    if cls in REGISTERED:
+    if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    REGISTERED[cls] = flatten_fn, unflatten_fn
-    if flatten_with_keys_fn is not None:
-        KEYED[cls] = flatten_with_keys_fn
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
 _register_pytree_node = register_pytree_node
+
+
+def _deregister_pytree_node(cls: type) -> None:
+    """Forgets a class that was registered."""
+    if cls not in BUILT_IN:
+        SUPPORTED_NODES.pop(cls, None)
+
+
+def register_dataclass(
+    cls: type, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None
+) -> None:
+    """Says that objects of a dataclass are containers of their fields."""
+    names = [f.name for f in fields(cls) if f.init] if field_names is None else field_names
+    names = [n for n in names if n not in (drop_field_names or ())]
+    register_pytree_node(
+        cls,
+        lambda obj: ([getattr(obj, n) for n in names], names),
+        lambda values, context: cls(**dict(zip(context, values))),
+        flatten_with_keys_fn=lambda obj: ([(GetAttrKey(n), getattr(obj, n)) for n in names], names),
+    )
 
 
 # -- leaves ----------------------------------------------------------------------------------------
@@ -235,18 +258,49 @@ def key_get(obj: Any, kp: tuple[Any, ...]) -> Any:
 
 def _keys(tree: Any, count: int) -> list[Any]:
     """The keys of a container's children."""
-    if isinstance(tree, (dict, OrderedDict, defaultdict)):
+    kind = _get_node_type(tree)
+    if kind not in BUILT_IN:
+        keyed = SUPPORTED_NODES[kind].flatten_with_keys_fn
+        if keyed is None:
+            raise ValueError(
+                f"Did not find a flatten_with_keys_fn for type: {type(tree)}. Please pass a "
+                "flatten_with_keys_fn argument to register_pytree_node."
+            )
+        return [key for key, _ in keyed(tree)[0]]
+    if isinstance(tree, Mapping):
         return [MappingKey(k) for k in tree]
     if hasattr(tree, "_fields"):
         return [GetAttrKey(f) for f in tree._fields]
-    if type(tree) in KEYED:
-        return [key for key, _ in KEYED[type(tree)](tree)[0]]
-    if type(tree) in REGISTERED:
-        raise ValueError(
-            f"Did not find a flatten_with_keys_fn for type: {type(tree)}. Please pass a "
-            "flatten_with_keys_fn argument to register_pytree_node."
-        )
     return [SequenceKey(i) for i in range(count)]
+
+
+def _with_keys(tree: Any) -> Keyed:
+    """A container of Python's own as ([(key, child)], context)."""
+    children, context = parts(tree)  # type: ignore[misc]  # a container has parts
+    return list(zip(_keys(tree, len(children)), children)), context
+
+
+# Registrations of classes that derive from Python's containers are written with these names.
+_dict_flatten, _dict_unflatten = BUILT_IN[dict].flatten_fn, BUILT_IN[dict].unflatten_fn
+_list_flatten, _list_unflatten = BUILT_IN[list].flatten_fn, BUILT_IN[list].unflatten_fn
+_tuple_flatten, _tuple_unflatten = BUILT_IN[tuple].flatten_fn, BUILT_IN[tuple].unflatten_fn
+_list_flatten_with_keys = _tuple_flatten_with_keys = _with_keys
+
+
+def _dict_flatten_with_keys(d: Mapping[Any, Any]) -> Keyed:
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _broadcast_to_and_flatten(
+    tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None
+) -> list[Any] | None:
+    """A value for every leaf of a recipe, from a tree that may stop higher up; None if it cannot."""
+    return broadcast_to(tree, tree_unflatten(range(treespec.num_leaves), treespec))
+
+
+def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
+    """The leaves of the arguments of a call."""
+    return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_leaves(tree)]
 
 
 def tree_leaves_with_path(

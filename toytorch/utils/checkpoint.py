@@ -13,7 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 
 if TYPE_CHECKING:
-    from toytorch.autograd.function import Context
+    from toytorch.autograd.function import FunctionCtx
 
 
 class CheckpointError(RuntimeError):
@@ -128,7 +128,7 @@ class _Reentrant(autograd.Function):
     """The older way: a node whose backward runs forward and backward of the function."""
 
     @staticmethod
-    def forward(ctx: Context, function: Callable[..., Any], keep_rng: bool, *args: Tensor) -> Any:
+    def forward(ctx: FunctionCtx, function: Callable[..., Any], keep_rng: bool, *args: Tensor) -> Any:
         ctx.function, ctx.args = function, args
         ctx.rng = random.get_rng_state() if keep_rng else None
         ctx.casting = casting_now()
@@ -137,7 +137,7 @@ class _Reentrant(autograd.Function):
         return function(*args)
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         if state.local.backward_pass is not None and state.local.backward_pass.chosen:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "

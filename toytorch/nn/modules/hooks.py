@@ -11,7 +11,7 @@ from toytorch.facts.node import Handle
 from toytorch.nn.modules.registration import REGISTRATION
 
 if TYPE_CHECKING:
-    from toytorch.autograd.function import Context
+    from toytorch.autograd.function import FunctionCtx
     from toytorch.nn.modules.module import Module
 
 
@@ -60,7 +60,7 @@ class BackwardHookFunction(Function):
         return tuple(alias(t) for t in tensors)
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         return (None, *ctx.seen(grads))
 
 

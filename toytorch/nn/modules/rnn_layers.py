@@ -19,7 +19,7 @@ from toytorch.nn.modules import rnn_arrays as arrays
 from toytorch.nn.modules import rnn_steps as composed
 
 if TYPE_CHECKING:
-    from toytorch.autograd.function import Context
+    from toytorch.autograd.function import FunctionCtx
 
 
 Spans = list[tuple[int, int]]
@@ -59,7 +59,7 @@ class Lstm(Function):
         return results
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.lstm_steps, inputs, (ctx.spans,), grads), None)
@@ -89,7 +89,7 @@ class Gru(Function):
         return results
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.gru_steps, inputs, (ctx.spans,), grads), None)
@@ -119,7 +119,7 @@ class Rnn(Function):
         return results
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.rnn_steps, inputs, (ctx.relu, ctx.spans), grads), None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.autograd.function import Context, Function
+from toytorch.autograd.function import FunctionCtx, Function
 from toytorch.core.tensor import Tensor
 from toytorch.cuda import comm
 from toytorch.facts.device import device as device_class
@@ -15,13 +15,13 @@ class Broadcast(Function):
     """Copies of tensors on each device; the gradient is the sum of the copies' gradients."""
 
     @staticmethod
-    def forward(ctx: Context, devices: Sequence[Any], *inputs: Tensor) -> Any:
+    def forward(ctx: FunctionCtx, devices: Sequence[Any], *inputs: Tensor) -> Any:
         ctx.devices, ctx.count = devices, len(inputs)
         made = comm.broadcast_coalesced(inputs, devices)
         return tuple(t for own in made for t in own)
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         own = [grads[i : i + ctx.count] for i in range(0, len(grads), ctx.count)]
         return (None, *comm.reduce_add_coalesced(own, ctx.devices[0]))
 
@@ -31,13 +31,13 @@ class Scatter(Function):
 
     @staticmethod
     def forward(
-        ctx: Context, devices: Sequence[Any], sizes: Sequence[int] | None, dim: int, input: Tensor
+        ctx: FunctionCtx, devices: Sequence[Any], sizes: Sequence[int] | None, dim: int, input: Tensor
     ) -> Any:
         ctx.dim, ctx.device = dim, input.device
         return comm.scatter(input, devices, sizes, dim)
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
         return None, None, None, comm.gather(grads, ctx.dim, ctx.device)
 
 
@@ -45,7 +45,7 @@ class Gather(Function):
     """Tensors of several devices side by side on one; the gradient is divided among them."""
 
     @staticmethod
-    def forward(ctx: Context, device: Any, dim: int, *inputs: Tensor) -> Any:
+    def forward(ctx: FunctionCtx, device: Any, dim: int, *inputs: Tensor) -> Any:
         ctx.dim, ctx.devices = dim, [t.device for t in inputs]
         ctx.flat = all(not t.ndim for t in inputs) and dim == 0
         if ctx.flat:  # numbers become a vector, as PyTorch has it, with a warning
@@ -54,7 +54,7 @@ class Gather(Function):
         return comm.gather(inputs, dim, device)
 
     @staticmethod
-    def backward(ctx: Context, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         parts: Any = comm.scatter(grad, ctx.devices, ctx.sizes, ctx.dim)
         if ctx.flat:
             parts = [part[0] for part in parts]

@@ -6,7 +6,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toytorch.backends import base
 from toytorch.facts import state
@@ -24,6 +24,8 @@ from toytorch.utils.data.worker import Failure
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
+
+Pass = TypeVar("Pass", bound="_BaseDataLoaderIter")
 
 
 def timed(kind: str, function: Callable[..., Any], *arguments: Sequence[int]) -> Any:
@@ -133,9 +135,9 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers:
-            return _Epoch(self)
+            return _MultiProcessingDataLoaderIter(self)
         any_seed(self.generator)  # as with workers, so that shuffling does not depend on them
-        return _Here(self)
+        return _SingleProcessDataLoaderIter(self)
 
     def _indices(self) -> Iterator[Any]:
         if self._stream:
@@ -205,7 +207,19 @@ def pinned(batch: Any) -> Any:
     return type(batch)(map(pinned, batch)) if isinstance(batch, (list, tuple)) else batch
 
 
-class _Here:
+class _BaseDataLoaderIter:
+    """One pass over a loader's data."""
+
+    _loader: DataLoader
+
+    def __iter__(self: Pass) -> Pass:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """One pass over the data in this process.
 
     No generator: in one, a StopIteration of the dataset would become a RuntimeError.
@@ -215,18 +229,12 @@ class _Here:
         self._loader, self._indices = loader, loader._indices()
         self._fetch = loader._recipe().start()
 
-    def __iter__(self) -> _Here:
-        return self
-
     def __next__(self) -> Any:
         batch = timed("_SingleProcess", self._fetch, next(self._indices))
         return pinned(batch) if self._loader.pin_memory else batch
 
-    def __len__(self) -> int:
-        return len(self._loader)
 
-
-class _Epoch:
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """One pass over the data by workers; whatever ends it, they end with it (unless they stay)."""
 
     def __init__(self, loader: DataLoader) -> None:
@@ -235,9 +243,6 @@ class _Epoch:
         self._end = weakref.finalize(self, (lambda: None) if stays else pool.close)
         self._loader, self._pool = loader, pool
         self._batches = _begun(pool, loader.deliver(pool, loader._indices()))
-
-    def __iter__(self) -> _Epoch:
-        return self
 
     def __next__(self) -> Any:
         return timed("_MultiProcessing", self._next)
@@ -258,6 +263,3 @@ class _Epoch:
         if isinstance(batch, Failure):
             batch.reraise()
         return pinned(batch) if self._loader.pin_memory else batch
-
-    def __len__(self) -> int:
-        return len(self._loader)

@@ -1,0 +1,116 @@
+"""Names that libraries import to ask `isinstance(x, DTensor)`, of parts that toytorch has not.
+
+Nothing is an instance of such a class, and making one or calling one says what is missing. So a
+library runs as far as it does not need the part. The modules below are found under PyTorch's name.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
+PROCESSES = "process groups: torch.distributed.is_available() says so"
+GRAPHS = "rewriting of Python programs: torch.jit.trace and torch.jit.script make graphs"
+
+# module of PyTorch: what it needs, and the names that libraries ask of it
+ABSENT: dict[str, tuple[str, str]] = {
+    "torch": (
+        "reader of archives for C++: torch.load and torch.save read and write them",
+        "PyTorchFileReader PyTorchFileWriter",
+    ),
+    "torch.distributed": (
+        PROCESSES,
+        "ProcessGroup ReduceOp Store TCPStore FileStore HashStore PrefixStore Work Backend P2POp group "
+        "GroupMember monitored_barrier all_gather_into_tensor reduce_scatter_tensor",
+    ),
+    "torch.distributed.tensor": (
+        PROCESSES,
+        "DTensor DeviceMesh Shard Replicate Partial Placement distribute_tensor distribute_module",
+    ),
+    "torch.distributed._tensor": (PROCESSES, "DTensor DeviceMesh Shard Replicate distribute_tensor"),
+    "torch.distributed.tensor.parallel": (
+        PROCESSES,
+        "ColwiseParallel RowwiseParallel ParallelStyle SequenceParallel PrepareModuleInput "
+        "PrepareModuleOutput parallelize_module loss_parallel",
+    ),
+    "torch.distributed.device_mesh": (PROCESSES, "DeviceMesh init_device_mesh"),
+    "torch.distributed.optim": (
+        PROCESSES,
+        "ZeroRedundancyOptimizer DistributedOptimizer PostLocalSGDOptimizer",
+    ),
+    "torch.distributed.fsdp": (
+        PROCESSES,
+        "FullyShardedDataParallel FSDPModule fully_shard CPUOffload MixedPrecision "
+        "BackwardPrefetch ShardingStrategy StateDictType FullStateDictConfig "
+        "FullOptimStateDictConfig ShardedStateDictConfig ShardedOptimStateDictConfig "
+        "OptimStateKeyType",
+    ),
+    "torch.distributed.fsdp.fully_sharded_data_parallel": (
+        PROCESSES,
+        "FullyShardedDataParallel CPUOffload MixedPrecision BackwardPrefetch ShardingStrategy",
+    ),
+    "torch.distributed.fsdp.wrap": (
+        PROCESSES,
+        "ModuleWrapPolicy enable_wrap wrap transformer_auto_wrap_policy size_based_auto_wrap_policy",
+    ),
+    "torch.distributed.fsdp.sharded_grad_scaler": (PROCESSES, "ShardedGradScaler"),
+    "torch.distributed.rpc": (PROCESSES, "RRef init_rpc rpc_sync rpc_async remote shutdown"),
+    "torch.distributed.checkpoint": (
+        PROCESSES,
+        "FileSystemReader FileSystemWriter save load save_state_dict load_state_dict",
+    ),
+    "torch.distributed.nn": (PROCESSES, ""),
+    "torch.distributed.nn.functional": (PROCESSES, "all_gather all_reduce reduce_scatter"),
+    "torch.nn.attention.flex_attention": (
+        "attention with a function of one's own for scores; scaled_dot_product_attention takes a mask",
+        "BlockMask flex_attention create_block_mask create_mask AuxRequest",
+    ),
+    "torch.fx": (
+        GRAPHS,
+        "Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace replace_pattern",
+    ),
+    "torch.fx.node": (GRAPHS, "Node Argument Target map_arg"),
+    "torch.fx.graph": (GRAPHS, "Graph CodeGen"),
+    "torch.fx.graph_module": (GRAPHS, "GraphModule"),
+    "torch.fx.proxy": (GRAPHS, "Proxy"),
+    "torch.fx._symbolic_trace": (GRAPHS, "Tracer symbolic_trace"),
+    "torch.fx.experimental": (GRAPHS, ""),
+}
+
+
+class Absent(type):
+    """The class of a name with nothing behind it."""
+
+    needs: str
+
+    def __call__(cls, *args: object, **kwargs: object) -> NoReturn:
+        raise NotImplementedError(f"{cls.__module__}.{cls.__name__}: toytorch has no {cls.needs}")
+
+
+def wrap(function: Any) -> Any:
+    """What `torch.fx.wrap` gives: the function or name itself, as no program is rewritten."""
+    return function
+
+
+def attribute(module: str, name: str) -> Any:
+    """A name of the table, as a class; raises AttributeError for others."""
+    needs, names = ABSENT[module]
+    if name not in names.split():
+        raise AttributeError(f"module '{module}' has no attribute '{name}': toytorch has no {needs}")
+    return Absent(name, (), {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."})
+
+
+def module_of(name: str) -> ModuleType:
+    """The module of a name of the table, made at the first call."""
+    if name not in sys.modules:
+        made = ModuleType(name, f"Names of PyTorch's that need {ABSENT[name][0]}.")
+        made.__path__ = []  # further modules of the table may stand below it
+        for each in ABSENT[name][1].split():
+            setattr(made, each, attribute(name, each))
+        if name == "torch.fx":
+            vars(made).update(wrap=wrap)
+        if name == "torch.distributed.rpc":
+            vars(made).update(is_available=lambda: False)
+        sys.modules[name] = made
+    return sys.modules[name]
