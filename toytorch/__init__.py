@@ -23,7 +23,11 @@ from toytorch.facts.device import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 from toytorch.facts.dtype import (
@@ -234,11 +238,11 @@ LATER_PACKAGES = (
     "jit library linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
     "special storage testing trainer types utils vision viz xpu"
 ).split()
+ABSENT = ("fx", "onnx", "PyTorchFileReader", "PyTorchFileWriter")  # names alone: compat/_absent.py
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
     "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",
-    "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights",
 }
 
 
@@ -255,9 +259,10 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"toytorch.{LATER[name]}"), name)
         globals()[name] = found
         return found
-    if name in ("fx", "PyTorchFileReader", "PyTorchFileWriter"):
+    if name in ABSENT:
         absent = importlib.import_module("toytorch.compat._absent")
-        return absent.module_of("torch.fx") if name == "fx" else absent.attribute("torch", name)
+        is_module = name in ("fx", "onnx")
+        return absent.module_of(f"torch.{name}") if is_module else absent.attribute("torch", name)
     if name in LACKING:
         raise AttributeError(
             f"module 'torch' has no attribute '{name}': toytorch {version.own} "

@@ -66,6 +66,10 @@ ABSENT: dict[str, tuple[str, str]] = {
         "attention with a function of one's own for scores; scaled_dot_product_attention takes a mask",
         "BlockMask flex_attention create_block_mask create_mask AuxRequest",
     ),
+    "torch.onnx": (
+        "export to ONNX: torch.jit.save keeps a compiled module with its weights",
+        "export ONNXProgram OnnxExporterError",
+    ),
     "torch.fx": (
         GRAPHS,
         "Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace replace_pattern",
@@ -93,6 +97,14 @@ def wrap(function: Any) -> Any:
     return function
 
 
+ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
+    "torch.fx": {"wrap": wrap},
+    "torch.distributed.rpc": {"is_available": lambda: False},
+    "torch.nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+    "torch.onnx": {"is_in_onnx_export": lambda: False},
+}
+
+
 def attribute(module: str, name: str) -> Any:
     """A name of the table, as a class; raises AttributeError for others."""
     needs, names = ABSENT[module]
@@ -108,9 +120,6 @@ def module_of(name: str) -> ModuleType:
         made.__path__ = []  # further modules of the table may stand below it
         for each in ABSENT[name][1].split():
             setattr(made, each, attribute(name, each))
-        if name == "torch.fx":
-            vars(made).update(wrap=wrap)
-        if name == "torch.distributed.rpc":
-            vars(made).update(is_available=lambda: False)
+        vars(made).update(ANSWERS.get(name, {}))
         sys.modules[name] = made
     return sys.modules[name]

@@ -112,6 +112,9 @@ class memory_format:
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
+# Layouts of which programs ask whether a tensor has them; none has.
+sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
