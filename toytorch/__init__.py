@@ -228,7 +228,7 @@ LATER = {
         "nn.c_forms",
     ),
     "Future": "futures",
-    "compile": "jit",
+    **dict.fromkeys(("ScriptFunction", "ScriptModule", "compile"), "jit"),
     "get_device_module": "accelerator",
     "vmap": "func",
 }

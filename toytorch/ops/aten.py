@@ -50,6 +50,9 @@ class Packet:
         setattr(self, name, found)  # the same object at every call: programs have tables of them
         return found
 
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
+
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
 
