@@ -52,7 +52,9 @@ class Future(Generic[T]):
 
     def set_exception(self, result: BaseException) -> None:
         """Sets an error, which `wait` and `value` raise."""
-        assert isinstance(result, Exception), f"{result} is of type {type(result)}, not an Exception."
+        assert isinstance(result, Exception), (
+            f"{result} is of type {type(result)}, not an Exception."
+        )
         self._once()
         self._future.set_exception(result)
 

@@ -20,7 +20,6 @@ from toytorch.core.subclasses import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
 )
-from toytorch.core.subclasses import disabled_torch_function_impl as _disabled_torch_function_impl
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.device import device, layout, memory_format

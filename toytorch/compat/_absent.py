@@ -28,7 +28,10 @@ ABSENT: dict[str, tuple[str, str]] = {
         PROCESSES,
         "DTensor DeviceMesh Shard Replicate Partial Placement distribute_tensor distribute_module",
     ),
-    "torch.distributed._tensor": (PROCESSES, "DTensor DeviceMesh Shard Replicate distribute_tensor"),
+    "torch.distributed._tensor": (
+        PROCESSES,
+        "DTensor DeviceMesh Shard Replicate distribute_tensor",
+    ),
     "torch.distributed.tensor.parallel": (
         PROCESSES,
         "ColwiseParallel RowwiseParallel ParallelStyle SequenceParallel PrepareModuleInput "
@@ -109,7 +112,9 @@ def attribute(module: str, name: str) -> Any:
     """A name of the table, as a class; raises AttributeError for others."""
     needs, names = ABSENT[module]
     if name not in names.split():
-        raise AttributeError(f"module '{module}' has no attribute '{name}': toytorch has no {needs}")
+        raise AttributeError(
+            f"module '{module}' has no attribute '{name}': toytorch has no {needs}"
+        )
     return Absent(name, (), {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."})
 
 

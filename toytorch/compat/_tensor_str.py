@@ -30,9 +30,7 @@ def _tensor_str(self: Tensor, indent: int) -> str:
     return printing.body(self.detach().cpu()._array, indent) if self.numel() else "[]"
 
 
-def _add_suffixes(
-    tensor_str: str, suffixes: list[str], indent: int, force_newline: bool
-) -> str:
+def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
     """The text with its properties behind it."""
     return printing.with_suffixes(tensor_str, suffixes, indent, force_newline)
 

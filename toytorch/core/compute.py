@@ -41,11 +41,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
         a = args[i]
         if a is None and op.schema.args[i].is_optional:
             continue
-        if (
-            not isinstance(a, Tensor)
-            or a._array.__class__ is not ndarray
-            or a.dtype.reduced
-        ):
+        if not isinstance(a, Tensor) or a._array.__class__ is not ndarray or a.dtype.reduced:
             break
         arrays[i] = a._array
     else:

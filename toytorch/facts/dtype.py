@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # the four categories of promotion
-OWN = frozenset(  # NumPy's types, of the same names
-    "float16 float32 float64 complex64 complex128 bool uint8 uint16 uint32 uint64 int8 int16 int32 "
-    "int64".split()
+OWN = (  # NumPy's types, of the same names
+    *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
 )
 
 
@@ -44,7 +44,12 @@ class dtype:
     )
 
     def __init__(
-        self, name: str, kind: str, itemsize: builtins.int, legacy: str, storage_only: bool = False
+        self,
+        name: str,
+        kind: str,
+        itemsize: builtins.int,
+        legacy: str,
+        storage_only: builtins.bool = False,
     ) -> None:
         self.name, self.kind, self.itemsize, self.bits = name, kind, itemsize, 8 * itemsize
         self.storage_only = storage_only  # converted to other types and back, not computed with
@@ -144,9 +149,7 @@ NAMES_ONLY = (complex32, quint8, qint8, qint32, quint4x2, quint2x4)
 
 REAL = {complex64: float32, complex128: float64, complex32: float16}
 COMPLEX = {float32: complex64, float64: complex128}
-FROM_NUMPY: dict[Any, dtype] = {
-    d._numpy: d for d in (*ALL, *WIDE_UNSIGNED) if d._numpy is not None
-}
+FROM_NUMPY: dict[Any, dtype] = {d._numpy: d for d in (*ALL, *WIDE_UNSIGNED) if d._numpy is not None}
 
 _default = float32
 

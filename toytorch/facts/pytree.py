@@ -85,7 +85,9 @@ class TreeSpec:
 
 
 LEAF = TreeSpec(None, None, ())
-BUILT_IN: dict[Any, NodeDef] = {  # Python's own containers; `namedtuple` stands for all named tuples
+BUILT_IN: dict[
+    Any, NodeDef
+] = {  # Python's own containers; `namedtuple` stands for all named tuples
     list: NodeDef(list, lambda t: (t, None), lambda values, _: list(values)),
     tuple: NodeDef(tuple, lambda t: (list(t), None), lambda values, _: tuple(values)),
     dict: NodeDef(dict, lambda t: (list(t.values()), list(t)), lambda v, k: dict(zip(k, v))),
@@ -100,9 +102,7 @@ BUILT_IN: dict[Any, NodeDef] = {  # Python's own containers; `namedtuple` stands
     deque: NodeDef(
         deque, lambda t: (list(t), t.maxlen), lambda values, maxlen: deque(values, maxlen=maxlen)
     ),
-    namedtuple: NodeDef(
-        tuple, lambda t: (list(t), type(t)), lambda values, kind: kind(*values)
-    ),
+    namedtuple: NodeDef(tuple, lambda t: (list(t), type(t)), lambda values, kind: kind(*values)),
 }
 SUPPORTED_NODES = dict(BUILT_IN)  # and classes that programs registered
 

@@ -36,7 +36,6 @@ from toytorch.jit.trace import TracingCheckError, trace, trace_module
 from toytorch.jit.tracer import GraphBreak, TracerWarning
 
 
-
 def __getattr__(name: str) -> Any:
     if name in ("_overload", "_overload_method"):  # what libraries ask for
         return getattr(importlib.import_module("toytorch._jit_internal"), name)

@@ -133,9 +133,9 @@ def __getattr__(name: str) -> Op:
         return registry[name]
     if name == "reference":  # seldom wanted, and imports much
         return importlib.import_module("toytorch.ops.reference")  # type: ignore[return-value]  # a module, which is no function
-    library = sys.modules.get("toytorch.library")
+    library = sys.modules.get("toytorch.autograd.custom_op")
     if library is not None and name in library.NAMESPACES:
-        return library.namespace(name)  # type: ignore[no-any-return]  # operators of one's own
+        return library.namespace(name)  # operators of one's own
     raise AttributeError(
         f"there is no op record {name!r}; toytorch.ops.registry lists all {len(registry)}"
     )

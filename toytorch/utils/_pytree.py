@@ -33,13 +33,13 @@ Kinds: TypeAlias = type | tuple[type, ...] | UnionType
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
 
 __all__ = [
+    "SUPPORTED_NODES",
     "GetAttrKey",
     "LeafSpec",
     "MappingKey",
     "NodeDef",
     "PyTree",
     "PyTreeSpec",
-    "SUPPORTED_NODES",
     "SequenceKey",
     "TreeSpec",
     "arg_tree_leaves",
@@ -73,6 +73,7 @@ def LeafSpec() -> TreeSpec:
 
 
 # -- classes that are containers -------------------------------------------------------------------
+
 
 def register_pytree_node(
     cls: type,

@@ -128,7 +128,9 @@ class _Reentrant(autograd.Function):
     """The older way: a node whose backward runs forward and backward of the function."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, function: Callable[..., Any], keep_rng: bool, *args: Tensor) -> Any:
+    def forward(
+        ctx: FunctionCtx, function: Callable[..., Any], keep_rng: bool, *args: Tensor
+    ) -> Any:
         ctx.function, ctx.args = function, args
         ctx.rng = random.get_rng_state() if keep_rng else None
         ctx.casting = casting_now()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.autograd.function import FunctionCtx, Function
+from toytorch.autograd.function import Function, FunctionCtx
 from toytorch.core.tensor import Tensor
 from toytorch.cuda import comm
 from toytorch.facts.device import device as device_class
@@ -31,7 +31,11 @@ class Scatter(Function):
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx, devices: Sequence[Any], sizes: Sequence[int] | None, dim: int, input: Tensor
+        ctx: FunctionCtx,
+        devices: Sequence[Any],
+        sizes: Sequence[int] | None,
+        dim: int,
+        input: Tensor,
     ) -> Any:
         ctx.dim, ctx.device = dim, input.device
         return comm.scatter(input, devices, sizes, dim)

@@ -92,7 +92,7 @@ class FlopCounterMode:
     def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """Counts a call, and its backward pass when it comes."""
         result = dispatch.call(op, args, out)
-        if self._quiet or op.flops not in PRODUCTS:
+        if self._quiet or op.flops is None or op.flops not in PRODUCTS:
             return result
         operands, names = PRODUCTS[op.flops]
         forward, backward = names(op, args)

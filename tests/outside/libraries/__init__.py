@@ -1,0 +1,1 @@
+"""Programs over other people's libraries; `python -m tests.outside.installed` runs them on both."""
