@@ -81,6 +81,7 @@ from toytorch.core.random import (
     seed,
     set_rng_state,
 )
+from toytorch.facts.package import NAMES as _NAMES
 from toytorch.facts.size import Size
 from toytorch.core import subclasses as _subclasses
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
@@ -242,7 +243,9 @@ ABSENT = ("fx", "onnx", "PyTorchFileReader", "PyTorchFileWriter")  # names alone
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
+    "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
     "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",
+    "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights",
 }
 
 
@@ -259,7 +262,7 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"toytorch.{LATER[name]}"), name)
         globals()[name] = found
         return found
-    if name in ABSENT:
+    if name in ABSENT and "torch" in _NAMES:  # programs that say `import torch`
         absent = importlib.import_module("toytorch.compat._absent")
         is_module = name in ("fx", "onnx")
         return absent.module_of(f"torch.{name}") if is_module else absent.attribute("torch", name)

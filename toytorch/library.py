@@ -66,7 +66,7 @@ LISTED = ("Tensor", "SymInt", "float", "bool")
 NUMBER = frozenset((int, float, bool))
 
 
-def _word(annotation: Any) -> str | None:
+def _word(annotation: object) -> str | None:
     """The word of a signature for a Python annotation."""
     if annotation in WORDS:
         return WORDS[annotation]
@@ -145,7 +145,7 @@ def infer_schema(
     return f"{op_name or ''}({', '.join(parts)}) -> {_returned(hints.get('return', ...), wrong)}"
 
 
-def _returned(annotation: Any, wrong: Callable[[str], ValueError]) -> str:
+def _returned(annotation: object, wrong: Callable[[str], ValueError]) -> str:
     if annotation is ...:
         raise wrong("No return type annotation was provided. Please add one.")
     if annotation in (None, type(None)):
@@ -175,7 +175,7 @@ class CustomOpDef:
         )
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._definition(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -215,7 +215,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Any = None,
+    tags: object = None,
 ) -> Any:
     """Makes an operator of a function; as a decorator or called with the function.
 
@@ -236,12 +236,12 @@ def custom_op(
 
 
 def register_kernel(
-    op: Any,
+    op: object,
     device_types: str | Sequence[str] | None,
     func: Callable[..., Any] | None = None,
     /,
     *,
-    lib: Any = None,
+    lib: object = None,
 ) -> Any:
     """Sets the function for some kinds of devices (None: all); as a decorator or called with it."""
     if device_types is None:
@@ -257,7 +257,7 @@ def register_kernel(
 
 
 def register_fake(
-    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, **_: Any
+    op: object, func: Callable[..., Any] | None = None, /, *, lib: object = None, **_: object
 ) -> Any:
     """Sets the function that says which shape and type the result has."""
 
@@ -269,12 +269,12 @@ def register_fake(
 
 
 def register_autograd(
-    op: Any,
+    op: object,
     backward: Callable[..., Any],
     /,
     *,
     setup_context: Callable[..., Any] | None = None,
-    lib: Any = None,
+    lib: object = None,
 ) -> None:
     """Sets an operator's derivative.
 
@@ -287,13 +287,17 @@ def register_autograd(
         raise RuntimeError(f"{definition.qualified} has no function yet: register one first")
 
 
-def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+def register_vmap(
+    op: object, func: Callable[..., Any] | None = None, /, *, lib: object = None
+) -> Any:
     """Takes a rule for `vmap`, which does operators of one's own example by example here."""
     found(op)
     return (lambda function: function) if func is None else func
 
 
-def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: Any = None) -> None:
+def register_autocast(
+    op: object, device_type: str, cast_inputs: dtype, /, *, lib: object = None
+) -> None:
     """Sets the type that floating arguments get under autocast."""
     definition = found(op)
     definition.autocast = cast_inputs
@@ -320,7 +324,9 @@ class Library:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._names: list[str] = []
 
-    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = (), **_: Any) -> str:
+    def define(
+        self, schema: str, alias_analysis: str = "", *, tags: object = (), **_: object
+    ) -> str:
         """Adds an operator by its signature, `"twice(Tensor x) -> Tensor"`; returns its name."""
         name = schema[: schema.index("(")].strip()
         Definition(f"{self.ns}::{name.split('.')[0]}", schema[schema.index("(") :])
@@ -329,7 +335,7 @@ class Library:
 
     def impl(
         self,
-        op_name: Any,
+        op_name: object,
         fn: Callable[..., Any],
         dispatch_key: str = "",
         *,
@@ -342,7 +348,7 @@ class Library:
                 f"Input function is required to be a callable but found type {type(fn)}"
             )
         key = dispatch_key or self.dispatch_key
-        name = op_name if isinstance(op_name, str) else op_name.__name__.split(".")[0]
+        name = str(op_name).split(".")[-1] if not isinstance(op_name, str) else op_name
         definition = found(name if "::" in name else f"{self.ns}::{name}")
         if key in ("Meta", "Fake"):
             definition.fake = fn
@@ -357,7 +363,7 @@ class Library:
 
 
 def define(
-    qualname: str, schema: str | Sequence[Any], *, lib: Library | None = None, tags: Any = ()
+    qualname: str, schema: str | Sequence[Any], *, lib: Library | None = None, tags: object = ()
 ) -> Any:
     """Adds an operator by name and signature: `define("my::f", "(Tensor x) -> Tensor")`."""
     split(qualname)
@@ -369,8 +375,8 @@ def define(
 
 
 def impl(
-    qualname: Any,
-    types: Any = None,
+    qualname: object,
+    types: str | Sequence[str] | None = None,
     func: Callable[..., Any] | None = None,
     *,
     lib: Library | None = None,
@@ -384,7 +390,7 @@ def impl(
             return function
 
         return older
-    kinds = [types] if isinstance(types, str) else list(types)
+    kinds = [types] if isinstance(types, str) else list(types or ("",))
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         for kind in kinds:

@@ -76,15 +76,21 @@ def test_without_a_program_the_use_is_told() -> None:
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("import torch.onnx", "No module named 'torch.onnx' (toytorch has no export to ONNX"),
-        ("from torch.fx import symbolic_trace", "(toytorch has no rewriting of Python programs"),
+        (
+            "import torch.export",
+            "No module named 'torch.export' (toytorch has no export of programs",
+        ),
+        (
+            "import torch.fx\ntorch.fx.symbolic_trace(len)",
+            "toytorch has no rewriting of Python programs",
+        ),
         (
             "import torch.nowhere",
             "No module named 'torch.nowhere' (toytorch has no part of this name)",
         ),
         (
-            "import torch.onnx.symbolic_helper",
-            "No module named 'torch.onnx' (toytorch has no export",
+            "import torch.export.unflatten",
+            "No module named 'torch.export' (toytorch has no export",
         ),
         ("from torch.nn import Nothing", "cannot import name 'Nothing' from 'torch.nn'"),
     ],
@@ -111,18 +117,40 @@ def test_the_name_is_taken_once_and_not_from_pytorch() -> None:
 
 
 def test_a_module_below_one_that_somebody_else_made(tmp_path: Path) -> None:
-    """`import torch.onnx.x` asks the parent that is there, whoever put it there."""
+    """`import torch.export.x` asks the parent that is there, whoever put it there."""
     (tmp_path / "x.py").write_text("value = 3\n")
     program = (
         "from toytorch.alias import install; install()\nimport sys, types\n"
-        "made = types.ModuleType('torch.onnx'); made.__path__ = [sys.argv[1]]\n"
-        "sys.modules['torch.onnx'] = made\nimport torch.onnx.x as x\n"
+        "made = types.ModuleType('torch.export'); made.__path__ = [sys.argv[1]]\n"
+        "sys.modules['torch.export'] = made\nimport torch.export.x as x\n"
         "assert x.value == 3 and made.x is x\n"
-        "try: import torch.onnx.nowhere\n"
+        "try: import torch.export.nowhere\n"
         "except ModuleNotFoundError as e: print(e)"
     )
     done = run("-c", program, str(tmp_path))
-    assert done.stdout == "No module named 'torch.onnx.nowhere'\n", done.stderr
+    assert done.stdout == "No module named 'torch.export.nowhere'\n", done.stderr
+
+
+def test_names_with_nothing_behind_them() -> None:
+    """Libraries import them to ask `isinstance(x, DTensor)`; what is made of one says what is missing."""
+    program = (
+        "from toytorch.alias import install; install()\n"
+        "import torch, torch.fx\nfrom torch.distributed.tensor import DTensor\n"
+        "from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n"
+        "from torch.nn.attention.flex_attention import BlockMask\n"
+        "assert not isinstance(torch.ones(1), (DTensor, FSDP, BlockMask, torch.fx.GraphModule))\n"
+        "assert torch.fx.wrap(len) is len and not torch.onnx.is_in_onnx_export()\n"
+        "for make in (DTensor, FSDP, torch.fx.Graph, torch.PyTorchFileReader):\n"
+        "    try: make(1)\n"
+        "    except NotImplementedError as e: print(e)\n"
+        "try: from torch.distributed.tensor import Nothing\n"
+        "except ImportError as e: print(e.name)"
+    )
+    done = run("-c", program)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("torch.distributed.tensor.DTensor: toytorch has no process groups")
+    assert len(lines) == 5 and lines[-1] == "torch.distributed.tensor"
 
 
 # -- every (package, submodule) pair ---------------------------------------------------------------

@@ -214,7 +214,9 @@ def test_where_downloads_would_be_kept(tmp_path: Any) -> None:
 def test_what_is_lacking_is_named(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}': toytorch .* has no "):
         getattr(SUBJECT.root, name)
-    with pytest.raises(AttributeError, match="process groups are not available"):
-        SUBJECT.root.distributed.DeviceMesh  # noqa: B018
+    with pytest.raises(AttributeError, match="toytorch has no process groups"):
+        SUBJECT.root.distributed.Nothing  # noqa: B018
+    with pytest.raises(NotImplementedError, match="toytorch has no process groups"):
+        SUBJECT.root.distributed.ProcessGroup()
     with pytest.raises(RuntimeError, match="process groups are not available"):
         SUBJECT.root.distributed.init_process_group("gloo")

@@ -11,7 +11,7 @@ from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
-from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_unflatten
+from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 from toytorch.facts.schema import REQUIRED, Schema, parse
 
 EVERYWHERE = "default"
@@ -44,7 +44,7 @@ class Definition:
         NAMESPACES.setdefault(self.namespace, {})[self.name] = self
 
     def bound(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[list[Any], dict[str, Any]]:
         """(values of positional arguments, those by name only), checked against the signature.
 
@@ -82,7 +82,7 @@ class Definition:
             a.name: values[a.name] for a in wanted if a.keyword_only
         }
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """The operator's result; recorded as one step if an argument wants a gradient."""
         values, named = self.bound(args, kwargs)
         if not self.kernels or COMPOSITE[0] in self.kernels:  # made of steps that are recorded
@@ -127,7 +127,7 @@ class Definition:
         """The step of the graph: its inputs are the leaves of all arguments."""
         operator = self
 
-        def forward(ctx: Any, spec: Any, *leaves: Any) -> Any:
+        def forward(ctx: Any, spec: TreeSpec, *leaves: object) -> Any:
             values, named = tree_unflatten(leaves, spec)
             output = operator.run(values, named)
             ctx._spec, wants = spec, ctx.needs_input_grad
@@ -138,7 +138,7 @@ class Definition:
                 ctx.needs_input_grad = wants
             return output
 
-        def backward(ctx: Any, *grads: Any) -> Any:
+        def backward(ctx: Any, *grads: Tensor) -> Any:
             if operator.backward is None:
                 raise RuntimeError(
                     f"Trying to backward through {operator.namespace}.{operator.name}.default but no "
@@ -176,7 +176,7 @@ def split(qualified: str) -> tuple[str, str]:
     return names[0], names[1].split(".")[0]
 
 
-def _fits(word: str, value: Any) -> bool:
+def _fits(word: str, value: object) -> bool:
     """Whether a value may stand for an argument of a type."""
     if word.endswith("?"):
         return value is None or _fits(word[:-1], value)
@@ -191,11 +191,12 @@ def _fits(word: str, value: Any) -> bool:
     return not isinstance(value, Tensor)
 
 
-def found(op: Any) -> Definition:
+def found(op: object) -> Definition:
     """The definition of an operator that is given by name or as an object."""
     if hasattr(op, "_definition"):
-        return op._definition
-    qualified = op if isinstance(op, str) else f"{op._namespace}::{op.__name__}"
+        known: Definition = op._definition
+        return known
+    qualified = str(op)
     namespace, name = split(qualified)
     found = NAMESPACES.get(namespace, {}).get(name)
     if found is None:
@@ -210,7 +211,7 @@ class Overload:
         self._definition, self.__name__ = definition, f"{definition.name}.default"
         self._schema, self._namespace = definition.text, definition.namespace
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._definition(*args, **kwargs)
 
     def name(self) -> str:
@@ -232,7 +233,7 @@ class Packet:
         self._namespace, self._qualified_op_name = definition.namespace, definition.qualified
         self.default = Overload(definition)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._definition(*args, **kwargs)
 
     def overloads(self) -> list[str]:

@@ -6,7 +6,6 @@ library runs as far as it does not need the part. The modules below are found un
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -100,6 +99,7 @@ def wrap(function: Any) -> Any:
     return function
 
 
+MADE: dict[str, ModuleType] = {}
 ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
     "torch.fx": {"wrap": wrap},
     "torch.distributed.rpc": {"is_available": lambda: False},
@@ -120,11 +120,11 @@ def attribute(module: str, name: str) -> Any:
 
 def module_of(name: str) -> ModuleType:
     """The module of a name of the table, made at the first call."""
-    if name not in sys.modules:
+    if name not in MADE:
         made = ModuleType(name, f"Names of PyTorch's that need {ABSENT[name][0]}.")
         made.__path__ = []  # further modules of the table may stand below it
         for each in ABSENT[name][1].split():
             setattr(made, each, attribute(name, each))
         vars(made).update(ANSWERS.get(name, {}))
-        sys.modules[name] = made
-    return sys.modules[name]
+        MADE[name] = made
+    return MADE[name]

@@ -277,7 +277,7 @@ def _keys(tree: Any, count: int) -> list[Any]:
 
 def _with_keys(tree: Any) -> Keyed:
     """A container of Python's own as ([(key, child)], context)."""
-    children, context = parts(tree)  # type: ignore[misc]  # a container has parts
+    children, context = SUPPORTED_NODES[_get_node_type(tree)].flatten_fn(tree)
     return list(zip(_keys(tree, len(children)), children)), context
 
 

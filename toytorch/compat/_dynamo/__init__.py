@@ -55,17 +55,17 @@ def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-def mark_dynamic(t: Tensor, index: Any, **limits: Any) -> None:
+def mark_dynamic(t: Tensor, index: object, **limits: object) -> None:
     """Says that a size changes from call to call: a graph is made for each shape anyway."""
 
 
-def maybe_mark_dynamic(t: Tensor, index: Any) -> None:
+def maybe_mark_dynamic(t: Tensor, index: object) -> None:
     """The same, as a wish."""
 
 
-def mark_static(t: Any, index: Any = None) -> None:
+def mark_static(t: object, index: object = None) -> None:
     """Says that a size stays as it is: a graph is made for each shape anyway."""
 
 
-def mark_static_address(t: Any, guard: bool = True) -> None:
+def mark_static_address(t: object, guard: bool = True) -> None:
     """Says that a tensor's memory stays where it is: graphs read it where it is."""

@@ -52,7 +52,7 @@ class FlopCounterMode:
         mods: Module | list[Module] | None = None,
         depth: int = 2,
         display: bool = True,
-        custom_mapping: dict[Any, Any] | None = None,
+        custom_mapping: object = None,
     ) -> None:
         self.depth, self.display = depth, display
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
@@ -78,14 +78,14 @@ class FlopCounterMode:
         if self.display:
             print(self.get_table(self.depth))
 
-    def _enters(self, module: Module, args: Any) -> None:
+    def _enters(self, module: Module, args: object) -> None:
         if module not in self._names:
             root = type(module).__name__
             for path, child in module.named_modules():
                 self._names.setdefault(child, f"{root}.{path}" if path else root)
         self._inside.append(self._names[module])
 
-    def _leaves(self, module: Module, args: Any, output: Any) -> None:
+    def _leaves(self, module: Module, args: object, output: object) -> None:
         if self._inside:
             self._inside.pop()
 
@@ -101,11 +101,11 @@ class FlopCounterMode:
         wanted = sum(isinstance(args[i], Tensor) and args[i].requires_grad for i in operands)
         if wanted and isinstance(result, Tensor) and result.grad_fn is not None:
 
-            def begins(grads: Any) -> None:
+            def begins(grads: object) -> None:
                 self._add(where, backward, wanted * count)
                 self._quiet += 1  # the calls that compute the gradients have just been counted
 
-            def ends(inputs: Any, outputs: Any) -> None:
+            def ends(inputs: object, outputs: object) -> None:
                 self._quiet -= 1
 
             result.grad_fn.register_prehook(begins)
