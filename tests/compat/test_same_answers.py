@@ -47,6 +47,22 @@ torch.linspace(0, 1, 7, out=torch.zeros(7, dtype=torch.float64))
 torch.randint(3, 4, (torch.tensor(2), 3)).shape
 torch.promote_types(torch.complex32, torch.float32)
 """
+CHECKS = """
+torch._check(True)
+torch._check(False)
+torch._check(False, lambda: "why")
+torch._check_index(False)
+torch._check_value(False, lambda: "m")
+torch._check_type(False)
+torch._check_not_implemented(False)
+torch._check_with(ValueError, False, lambda: "x")
+torch._check(1)
+torch._check(False, "text")
+torch._check_tensor_all(torch.tensor([True, False]))
+torch._check_tensor_all(torch.tensor([True, True]))
+torch.is_storage(torch.ones(1).untyped_storage())
+torch.is_storage(3)
+"""
 STORAGES = """
 torch.UntypedStorage([1, 2, 3, 1000])
 torch.UntypedStorage(1.5)
@@ -151,7 +167,7 @@ torch.autograd.is_multithreading_enabled() if hasattr(torch.autograd, "is_multit
 """
 LINES = {
     f"{name} {n}": line
-    for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES),
+    for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES), ("checks", CHECKS),
                        ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS), ("layouts", LAYOUTS),
                        ("asarray", ASARRAY), ("graphs", GRAPHS))
     for n, line in enumerate(text.strip().splitlines())
