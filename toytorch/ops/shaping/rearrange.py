@@ -11,7 +11,6 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.memory_order import kept
-from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
