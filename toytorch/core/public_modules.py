@@ -18,7 +18,6 @@ core.random            torch                          Generator
 core.storages           torch.storage                  TypedStorage UntypedStorage
 facts.node              torch.autograd.graph           Node
 facts.node              torch.utils.hooks              RemovableHandle
-nn.modules.state        torch.nn.modules.module        _IncompatibleKeys
 facts.pytree            torch.utils._pytree            TreeSpec
 autograd.anomaly       torch.autograd.anomaly_mode    detect_anomaly set_detect_anomaly
 autograd.modes         torch.autograd.grad_mode       enable_grad inference_mode no_grad

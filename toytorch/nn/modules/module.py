@@ -27,7 +27,8 @@ from toytorch.nn.modules.hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from toytorch.nn.modules.state import Stateful, _IncompatibleKeys  # noqa: F401 - libraries ask for it here
+from toytorch.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 - libraries ask for it here
+from toytorch.nn.modules.state import Stateful
 from toytorch.nn.parameter import is_lazy
 
 T = TypeVar("T", bound="Module")

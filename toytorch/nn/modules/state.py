@@ -15,7 +15,7 @@ from toytorch.nn.parameter import Parameter, is_lazy
 EXTRA = "_extra_state"
 
 
-class _IncompatibleKeys(NamedTuple):
+class IncompatibleKeys(NamedTuple):
     """What `load_state_dict` could not match."""
 
     missing_keys: list[str]
@@ -135,7 +135,7 @@ class Stateful(Tree):
     @replaceable
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> _IncompatibleKeys:
+    ) -> IncompatibleKeys:
         """Copies values by name; with strict, every name must match.
 
         assign: the tensors themselves become the parameters, with their types.
@@ -165,7 +165,7 @@ class Stateful(Tree):
                         OrderedDict((k, v) for k, v in part.items() if k.startswith(inner)),
                         inner,
                     )
-            found = _IncompatibleKeys(missing, unexpected)
+            found = IncompatibleKeys(missing, unexpected)
             for hook in list(module._load_state_dict_post_hooks.values()):
                 if hook(module, found) is not None:
                     raise AssertionError(
@@ -190,7 +190,7 @@ class Stateful(Tree):
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(errors)
             )
-        return _IncompatibleKeys(missing, unexpected)
+        return IncompatibleKeys(missing, unexpected)
 
     def _load_from_state_dict(
         self,
