@@ -128,7 +128,7 @@ def on_queue(
 
     def kernel(*arrays: Any) -> Any:
         if plain:  # nothing to promote: as the fast path of the CPU
-            return op.on_cpu(*arrays)
+            return in_order(op, op.on_cpu(*arrays), [arrays[i] for i in op.tensor_at])
         host = tuple(dressed(new, old) for new, old in zip(arrays, args))
         if op.kind == "pointwise":
             out = arrays[op.tensor_at[0]] if target is not None and target.ndim else None
@@ -224,6 +224,13 @@ def fits(argument: Argument, value: object) -> bool:
     if value is None:
         return bool(argument.is_optional)
     return bool(argument.takes_number) and isinstance(value, NUMBERS)
+
+
+def in_order(op: Op, result: Any, operands: list[Any]) -> Any:
+    """A pointwise result in the order of memory that PyTorch gives it, for these operands."""
+    if op.memory not in ("", "second"):
+        return result
+    return placed(result, *(operands[::-1] if op.memory else operands))
 
 
 def refuse_storage_only(op: Op, common: dtype | None) -> None:
@@ -340,8 +347,8 @@ def compute_pointwise(
             else:
                 return op.into(xp)(*ready, out=target)
         result = op.kernel_on(xp)(*arrays)
-        if xp is np and op.memory in ("", "second"):
-            result = placed(result, *(lying[::-1] if op.memory else lying))
+        if xp is np:
+            result = in_order(op, result, lying)
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
             raise NotImplementedError(

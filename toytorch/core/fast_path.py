@@ -277,7 +277,7 @@ def {name}({params}):
         try:
 {arrays}
             if {tests}:
-                made = kernel({passed})
+                made = {made}
                 return {result}
         except (AttributeError, TypeError, ValueError, OverflowError):
             pass  # the general path says what is wrong
@@ -346,6 +346,10 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
             tests.append(f"checked({first}.dtype, ({', '.join(passed)},))")
     else:
         return None
+    made = f"kernel({', '.join(values)})"
+    if op.kind == "pointwise" and op.memory in ("", "second"):
+        laid = [f"a{i}" for i in op.tensor_at]
+        made = f"placed({made}, {', '.join(laid[::-1] if op.memory else laid)})"
     return SEVERAL.format(
         name=python_name(op),
         params=", ".join(params),
@@ -355,7 +359,7 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
         no_out="out is None and " if op.has_out else "",
         arrays="\n".join(lines),
         tests=" and ".join(tests),
-        passed=", ".join(values),
+        made=made,
         result="[wrap_result(c) for c in made]" if op.many else "wrap_result(made)",
     )
 

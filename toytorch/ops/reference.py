@@ -25,7 +25,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.ops.creation.from_data import tensor
-from toytorch.ops.define import PUBLIC
+from toytorch.ops.define import PUBLIC, underived
 
 SHAPES = {
     "pointwise": "Operands broadcast against each other; the result has their common shape.",
@@ -135,6 +135,8 @@ def formula_of(op: Op, name: str) -> str:
     if name in op.formulas:
         return str(op.formulas[name])
     rule = op.derivatives[name]
+    if isinstance(rule, underived):
+        return "not implemented"
     found = lambdas(inspect.getsourcefile(rule) or "").get(
         (rule.__code__.co_firstlineno, rule.__code__.co_varnames[: rule.__code__.co_argcount])
     )
