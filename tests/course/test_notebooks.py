@@ -138,7 +138,7 @@ def test_untouched_notebook_runs_to_its_end_with_open_panels(chapter: Chapter) -
 
 @every
 def test_learners_notebook_holds_stubs_and_no_answers(chapter: Chapter) -> None:
-    cells = {cell.id: cell for cell in read(chapter) if cell.slide != "notes"}
+    cells = {cell.id: cell for cell in read(chapter) if cell.in_notebook}
     untouched = nbformat.read(ROOT / "notebooks" / f"{chapter.stem}.ipynb", as_version=4)
     solved = nbformat.read(ROOT / "solutions" / f"{chapter.stem}.ipynb", as_version=4)
     assert [c.id for c in untouched.cells] == [c.id for c in solved.cells] == list(cells)
@@ -154,6 +154,16 @@ def test_learners_notebook_holds_stubs_and_no_answers(chapter: Chapter) -> None:
             assert mine.execution_count is not None  # nbval compares nothing without one
         elif cell.is_code and not cell.keep:
             assert mine.outputs == []
+
+
+@every
+def test_titles_of_slides_are_in_no_notebook(chapter: Chapter) -> None:
+    """A heading with nothing below it is a slide's; those of sections have text."""
+    for folder in ("notebooks", "solutions"):
+        notebook = nbformat.read(ROOT / folder / f"{chapter.stem}.ipynb", as_version=4)
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                assert not re.fullmatch(r"\s*#+ [^\n]*\s*", cell.source), cell.source
 
 
 @every
