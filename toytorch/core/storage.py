@@ -32,7 +32,7 @@ class Storage:
             return self.memory
         return base.of_array(self.array).flat(self.array)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Storage:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Storage:
         flat = self.flat()
         key: Any = ("memory", base.of_array(flat).data_ptr(flat))  # which several objects may count
         made = memo.get(key) if flat.size else None

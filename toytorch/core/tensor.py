@@ -640,7 +640,7 @@ class Tensor:
 
     # -- copies -------------------------------------------------------------------------------
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         if self._grad_edge is not None:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "

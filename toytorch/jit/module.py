@@ -192,7 +192,7 @@ class ScriptModule(Module, metaclass=Scripting):
         self.save(file, _extra_files)
         return file.getvalue()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> ScriptModule:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> ScriptModule:
         made: ScriptModule = type(self).__new__(type(self))
         memo[id(self)] = made
         for name, value in self.__dict__.items():

@@ -40,7 +40,7 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         if id(self) not in memo:
             copy = like_class(type(self), self.detach().clone())
             copy._requires_grad = self._requires_grad
@@ -128,7 +128,7 @@ class UninitializedParameter(Uninitialized, Parameter):
     ) -> None:
         """Nothing is left to do after __new__."""
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self._requires_grad, self.device, self.dtype)
         return memo[id(self)]

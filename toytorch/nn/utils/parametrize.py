@@ -169,7 +169,7 @@ class ParametrizationList(ModuleList):
         return x
 
 
-def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Any:
+def _deepcopy(self: Tensor, memo: dict[Any, Any]) -> Any:
     """Like an ordinary copy; the class made for the module is shared."""
     made = memo.get(id(self))
     if made is None:
