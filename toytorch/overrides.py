@@ -252,7 +252,7 @@ class TorchFunctionMode:
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # what a mode does is its subclass's part
 
     def __enter__(self) -> TorchFunctionMode:
         arm()

@@ -72,7 +72,7 @@ class Constraint:
 
     def check(self, value: Tensor) -> Tensor:
         """Whether each value lies in the region."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def __repr__(self) -> str:
         return type(self).__name__[1:] + "()"

@@ -109,7 +109,7 @@ class Distribution:
         """
         home: Any = next((c for c in type(self).__mro__ if "_batched" in vars(c)), None)
         if home is None:
-            raise NotImplementedError
+            raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
         new = self._get_checked_instance(home, _instance)
         batch_shape = torch.Size(batch_shape)
         for name in home._same:
@@ -145,17 +145,17 @@ class Distribution:
     @property
     def arg_constraints(self) -> dict[str, Constraint]:
         """The region of each parameter."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     @property
     def support(self) -> Constraint:
         """The region of its samples."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     @property
     def mean(self) -> Tensor:
         """E[x], of `batch_shape + event_shape`."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     @property
     def mode(self) -> Tensor:
@@ -165,7 +165,7 @@ class Distribution:
     @property
     def variance(self) -> Tensor:
         """E[(x - E[x])²], of each element."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     @property
     def stddev(self) -> Tensor:
@@ -182,7 +182,7 @@ class Distribution:
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Draws that are functions of the parameters, so that gradients flow to these."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def sample_n(self, n: int) -> Tensor:
         """`sample((n,))`, by its older name."""
@@ -197,26 +197,26 @@ class Distribution:
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The log of the density (or the chance, where samples are discrete) at values."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def cdf(self, value: Tensor) -> Tensor:
         """The chance of a sample up to a value."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def icdf(self, value: Tensor) -> Tensor:
         """The value up to which a sample comes with a chance: the inverse of `cdf`."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values of a discrete distribution along a new first dimension.
 
         Without `expand` the batch has sizes of 1.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def entropy(self) -> Tensor:
         """-E[log p(x)], of `batch_shape`."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def perplexity(self) -> Tensor:
         """e to the power of the entropy."""

@@ -22,18 +22,18 @@ class ExponentialFamily(Distribution):
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     if TYPE_CHECKING:  # of as many arguments as there are parameters
         _log_normalizer: Callable[..., Tensor]
     else:
 
         def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-            raise NotImplementedError
+            raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     @property
     def _mean_carrier_measure(self) -> float:
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def entropy(self) -> Tensor:
         """The entropy by derivatives of the normaliser."""

@@ -282,12 +282,12 @@ def _kl_lowrankmultivariatenormal_multivariatenormal(p: Any, q: Any) -> Tensor:
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _kl_transformed_transformed(p: Any, q: Any) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError
+        raise NotImplementedError  # no closed form is known
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
 def _kl_independent_independent(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError
+        raise NotImplementedError  # no closed form is known
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

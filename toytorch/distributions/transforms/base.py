@@ -63,7 +63,7 @@ class Transform:
     @property
     def sign(self) -> Any:
         """1 where it rises, -1 where it falls: of functions of one number."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def _options(self) -> dict[str, Any]:
         """What another one like it is made with, less the size of the cache."""
@@ -100,14 +100,14 @@ class Transform:
         return x
 
     def _call(self, x: Tensor) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def _inverse(self, y: Tensor) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """log |det dy/dx|, one number for each value."""
-        raise NotImplementedError
+        raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
     def __repr__(self) -> str:
         return type(self).__name__ + "()"
