@@ -61,7 +61,11 @@ class FormulaKernel:
             for a in schema.args
         ]
         named = name.replace(".", "_") + "_of_arrays"
-        arrays = formula.function(named, params, first=typed_numbers(schema))
+        first, more = typed_numbers(schema), dict[str, Any]()
+        if OnePass.serves(formula) and schema.returns == ("Tensor",):
+            more["one_pass"] = loop = OnePass(formula, [a.name for a in schema.args])
+            first = [*many(loop.smallest, [a.name for a in schema.args]), *first]
+        arrays = formula.function(named, params, first=first, more=more)
         if formula.untyped:  # numbers in all branches: they take the type of the operands
             function = arrays
 
@@ -69,19 +73,6 @@ class FormulaKernel:
                 return function(a, *rest).astype(a.dtype, copy=False)
 
         self.of_arrays = arrays
-        if OnePass.serves(formula) and schema.returns == ("Tensor",):
-            loop = OnePass(formula, [a.name for a in schema.args])
-            smallest = loop.smallest
-            defaults = tuple(a.default for a in schema.args[1:])
-
-            def chosen(a: Array, *rest: object) -> Any:
-                if a.size >= smallest:
-                    made = loop(a, *rest, *defaults[len(rest) :])
-                    if made is not None:
-                        return made
-                return arrays(a, *rest)
-
-            self.of_arrays = chosen
 
     def on(self, xp: ArrayModule) -> Any:
         """The function for arrays of a module: NumPy's, or one that tries the backend's kernel."""
@@ -111,6 +102,16 @@ def one_kernel(
         return otherwise(*args) if out is None else otherwise(*args, out=out)
 
     return chosen
+
+
+def many(smallest: int, params: list[str]) -> list[str]:
+    """Lines that leave many elements to the loop which does them in one pass, where it can."""
+    return [
+        f"if {params[0]}.size >= {smallest}:",
+        f"    made = one_pass({', '.join(params)})",
+        "    if made is not None:",
+        "        return made",
+    ]
 
 
 def typed_numbers(schema: Schema) -> list[str]:

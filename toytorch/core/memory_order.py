@@ -221,6 +221,8 @@ def kept(made: Any, source: Array) -> Any:
     if made.strides == source.strides and made.itemsize == source.itemsize:
         return made
     shape, step = made.shape, made.itemsize
+    if min(shape, default=2) > 1 and source.flags.c_contiguous and made.flags.c_contiguous:
+        return made  # only sizes of 0 and 1 leave a stride open
     if not source.size:
         source = with_strides(source)
     wanted = tuple(s // source.itemsize * step for s in source.strides)

@@ -39,6 +39,9 @@ from toytorch.loops import processor
 from toytorch.loops.runtime import jit, threads
 
 ACROSS = 8  # images, from which a tile of the pixels in a corner is made
+PARTS = 4  # of the images, for threads to share where there are too few tiles; for any number of
+# threads, so that it does not change the result
+ENOUGH_PIXELS = 64  # a tile's sums over so many take ten times what reading and writing them does
 SMALLEST = 1 << 18  # multiplications; below, a call of NumPy's is as fast
 
 
@@ -255,7 +258,7 @@ class Calls:
     images    for each line, which of its words is the number of images
     """
 
-    N0, N3, C1, SPLIT = (WORDS.index(w) for w in ("n0", "n3", "c1", "split"))
+    N0, N3, C0, C1, SPLIT = (WORDS.index(w) for w in ("n0", "n3", "c0", "c1", "split"))
     SIZES = tuple(k for k, w in enumerate(WORDS) if w[0] == "n" or w in ("sum0", "sum1", "sum2"))
 
     def __init__(
@@ -276,12 +279,13 @@ class Calls:
         self.by_images = (np.zeros(len(words), int) + images == self.N0).tolist()
 
     def run(self, images: int, a: Any, b: Any, c: Any, start: Any) -> None:
-        """Runs them; large ones are divided by images, or by tiles where there is one image."""
+        """Runs them; large ones are divided by images, or by tiles where there is one image or
+        all add to the same sums."""
         words = self.words
         words[self.images] = images
         np.add(self.places, [m.ctypes.data for m in (a, b, c, start)], out=self.addresses)
         if threads.thread_count() > 1:
-            some = words[:, self.N0] > 1
+            some = (words[:, self.N0] > 1) & (words[:, self.C0] != 0)
             words[:, self.SPLIT] = np.where(some, 0, 3)
             totals = np.where(some, words[:, self.N0], -(-words[:, self.N3] // self.rows))
             work = words[:, self.SIZES].prod(1) * words[:, self.C1]
@@ -488,38 +492,51 @@ def weight_gradient(
     wide = -(-g.shape[1] // lanes) * lanes
     left, right = padding[1], max(0, along.at(along.count - 1, kw - 1) + 1 - x.shape[3])
     line = x.shape[3] + left + right
-    step = min(chunk_of(max(x[0].size, g[0].size), x.itemsize), len(x))
+    step = min(chunk_of(x[0].size + g[0].size, x.itemsize), len(x))
     direct = wide == g.shape[1] and lines_of(g) is not None
-    made = np.zeros((groups, kh, runs, length, -(-outer // lanes) * lanes), x.dtype)
+    columns = -(-outer // lanes) * lanes
+    tiles = length // tall * columns // (vectors * lanes)
+    parts = PARTS if tiles < 2 * PARTS and len(x) % PARTS == 0 else 1
+    step = max(step // parts, 1) * parts
+    made = np.zeros((parts, groups, kh, runs, length, columns), x.dtype)
     buffer = np.zeros(step * x.shape[2] * line * x.shape[1] + tall, x.dtype)
     inside = buffer[:-tall].reshape(step, x.shape[2], line, x.shape[1])
     outside = None if direct else np.zeros((step, *g.shape[2:], wide), x.dtype)
-    job = Calls(
-        *pixel_calls(
-            x.dtype.char,
-            (down, along),
-            (x.shape[2], line, x.shape[1]),
-            (*g.shape[2:], wide),
-            outer,
-            made.shape,
-            tall,
-            vectors,
-        ),
-        WORDS.index("sum0"),
-        x.itemsize,
+    calls, words, of_images = pixel_calls(
+        x.dtype.char,
+        (down, along),
+        (x.shape[2], line, x.shape[1]),
+        (*g.shape[2:], wide),
+        outer,
+        made.shape,
+        tall,
+        vectors,
     )
+    job = Calls(calls, words, WORDS.index(of_images), x.itemsize)
     for i in range(0, len(x), step):
         images, share = x[i : i + step], g[i : i + step]
         pack(images, inside, left)
         if not direct:
             pack(share, outside, 0)
         seen = lines_of(share) if direct else outside
-        job.run(len(images), inside, seen, made, made)
+        job.run(len(images) // parts, inside, seen, made, made)
+    made = made.sum(0) if parts > 1 else made[0]
     made = made[:, :, :, : kw * inner // runs, :outer].reshape(groups, kh, kw, inner, outer)
     w = made.transpose(0, 4, 3, 1, 2).reshape(g.shape[1], inner, kh, kw)
     if last:
         return np.ascontiguousarray(w.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
     return np.ascontiguousarray(w)
+
+
+def lines_at_a_time(kind: str, count: int, pixels: int, size: int) -> int:
+    """How many of `count` lines, with so many pixels and elements each, a tile sums at a time.
+
+    The lines stay in the first-level cache for all tiles, but a tile sums enough pixels that
+    reading and writing its sums counts for little.
+    """
+    held = processor.this().l1 // 2 // (size * np.dtype(kind).itemsize)
+    most = min(count, max(held, -(-ENOUGH_PIXELS // pixels)))
+    return -(-count // -(-count // most))  # as many turns, the last of them little shorter
 
 
 @functools.lru_cache(1024)
@@ -532,16 +549,20 @@ def pixel_calls(
     made: tuple[int, ...],
     tall: int,
     vectors: int,
-) -> tuple[Any, Any]:
-    """One call for each group, line of the window, and run of memory in it; and their words.
+) -> tuple[Any, Any, str]:
+    """Calls for each group, line of the window, and run of memory in it; their words; and which
+    of those is the number of images.
 
     images  lines, length of a line with its zeros, channels: of x
     pixels  lines, length of a line, channels (in whole vectors): of g; outer: those of a group
     """
     (down, along), (height, line, channels), (h, w, wide) = grids, images, pixels
-    groups, kh, runs, length, columns = made
+    parts, groups, kh, runs, length, columns = made
     vector = vectors * processor.this().lanes(kind)
     kernel = tile(kind, tall, vectors, 1, True)
+    per = lines_at_a_time(kind, down.count, along.count, line * channels + w * vector)
+    image = (height * line * channels, h * w * wide)
+    lines_in = (down.stride * line * channels, w * wide)
     words = {
         "n1": columns // vector,
         "b1": vector,
@@ -550,24 +571,35 @@ def pixel_calls(
         "a3": 1,
         "c3": columns,
         "row": columns,
-        "sa0": height * line * channels,
-        "sb0": h * w * wide,
-        "sa1": down.stride * line * channels,
-        "sb1": w * wide,
+        "sa1": lines_in[0],
+        "sb1": lines_in[1],
         "sum2": along.count,
         "sa2": along.stride * channels,
         "sb2": wide,
+        "a2": per * lines_in[0],
+        "b2": per * lines_in[1],
     }
-    calls, lines = [], []
+    of_images = "n0"
+    if parts > 1:  # each has images of its own, and its own sums
+        of_images, per = "sum0", down.count
+        words |= {"n0": parts, "c0": math.prod(made[1:])}
+        words |= {"a0": image[0], "b0": image[1], "sa0": parts * image[0], "sb0": parts * image[1]}
+    elif per == down.count:  # small images are summed together; of large ones, some lines
+        of_images = "sum0"
+        words |= {"sa0": image[0], "sb0": image[1]}
+    else:
+        words |= {"a0": image[0], "b0": image[1]}
+    calls, told = [], []
     for group, m, q in itertools.product(range(groups), range(kh), range(runs)):
         inside = [i for i in range(down.count) if 0 <= down.at(i, m) < height]
-        if not inside:
-            continue
-        a = (down.at(inside[0], m) * line + q * along.dilation) * channels + group * (
-            channels // groups
-        )
-        b = inside[0] * w * wide + group * outer
         c = ((group * kh + m) * runs + q) * length * columns
-        calls.append((kernel, tall, a, b, c, c))
-        lines.append(table({**words, "sum1": len(inside)}))
-    return packed(calls), np.array(lines, np.int64).reshape(-1, len(WORDS))
+        whole, rest = divmod(len(inside), per)
+        for first, blocks, each in ((0, whole, per), (whole * per, 1, rest)):
+            if not blocks or not each:
+                continue
+            i = inside[first]
+            a = (down.at(i, m) * line + q * along.dilation) * channels
+            b = i * w * wide + group * outer
+            calls.append((kernel, tall, a + group * (channels // groups), b, c, c))
+            told.append(table({**words, "n2": blocks, "sum1": each}))
+    return packed(calls), np.array(told, np.int64).reshape(-1, len(WORDS)), of_images

@@ -82,7 +82,7 @@ def by_halves(a: Array) -> Any:
         if i:
             np.matmul(a[i:end], transposed[:, :i], out=made[i:end, :i])
             places = start + i * each, start + i * line
-            transpose(a.dtype.char, True, (*places, 1, 0, 0, 1, 0, 0, end - i, i, line, line))
+            transpose(a.dtype.char, False, (*places, 1, 0, 0, 1, 0, 0, end - i, i, line, line))
     return made
 
 

@@ -165,12 +165,15 @@ class Formula:
         params: Sequence[str],
         words: Mapping[str, Any] = FUNCTIONS,
         first: Sequence[str] = (),
+        more: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The function that `source` shows, with the meaning that `words` give its functions."""
+        """The function that `source` shows, with the meaning that `words` give its functions, and
+        `more` what its first lines call."""
         source = self.source(name, params, first) + "\n"
         filename = f"<toytorch formula {name}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        space: dict[str, Any] = {**CONSTANTS, "__name__": __name__}  # NumPy is silent for ours
+        # By its __name__ it is ours, for which NumPy is silent.
+        space: dict[str, Any] = {**CONSTANTS, **(more or {}), "__name__": __name__}
         for word in ("where", "logical_not", *self.words):
             space[word] = words[word]
             space[f"number_{word}"] = getattr(math, word, None) or getattr(builtins, word, None)

@@ -340,7 +340,10 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
             raise RuntimeError(f"required rank {rank} tensor to use {form} format")
         return xp.moveaxis(xp.array(xp.moveaxis(a, 1, -1), order="C", copy=True), -1, 1)
     made = base.attempt(xp, "copy", a)
-    return kept(xp.array(a, order=copy_order(a), copy=True), a) if made is None else made
+    if made is not None:
+        return made
+    made = xp.array(a, copy=True)
+    return made if made.strides == a.strides else kept(made, a)
 
 
 clone = general(
@@ -360,7 +363,14 @@ clone = general(
 MANY = 4096  # elements, from which it is worth asking for a kernel
 
 
+# Types to which NumPy converts as PyTorch does, from all but complex numbers.
+ALIKE = frozenset(f"{kind}{bits}" for kind in ("int", "float") for bits in (32, 64)) | {"bool"}
+
+
 def _cast(xp: Any, a: Any, dtype: Any) -> Any:
+    if dtype.name in ALIKE and a.size < MANY and a.dtype.kind != "c" and a.flags.c_contiguous:
+        made = a.astype(dtype.numpy)
+        return made if min(a.shape, default=2) > 1 else kept(made, a)
     return kept(_cast_elements(xp, a, dtype), a)
 
 
