@@ -26,8 +26,8 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
     (16, 8)
     """
 
-    def in_rows(*args: object) -> Any:
-        made = kernel(*args)
+    def in_rows(*args: object, **named: object) -> Any:
+        made = kernel(*args, **named)
         if made.__class__ is ndarray:
             return made if made.flags.c_contiguous else made.copy("C")
         if made.__class__ is tuple:
@@ -47,8 +47,8 @@ def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
     (8, 24)
     """
 
-    def as_first(*args: object) -> Any:
-        made, first = kernel(*args), args[0]
+    def as_first(*args: object, **named: object) -> Any:
+        made, first = kernel(*args, **named), args[0]
         if first.__class__ is not ndarray:
             return made
         if made.__class__ is tuple:
@@ -61,8 +61,8 @@ def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel over images, or a list of them: results have channels last if these have, else rows."""
 
-    def formatted(*args: Any) -> Any:
-        made = kernel(*args)
+    def formatted(*args: Any, **named: Any) -> Any:
+        made = kernel(*args, **named)
         images = args[0] if args[0].__class__ in (list, tuple) else [args[0]]
         if (
             made.__class__ is ndarray

@@ -62,7 +62,7 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
             UserWarning,
             stacklevel=3,
         )
-    single = input.ndim == n + 1 and n != 2
+    single = n != 2 and input.ndim != n + 2  # of images alone, PyTorch takes rows for channels
     if inplace:
         drop(input.unsqueeze(0) if single else input, p, training, True, channels=True)
         return input

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core import write
 from toytorch.core.op import Op
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor
@@ -364,6 +365,19 @@ def rrelu(
     """A leaky relu with random slopes in training; Xu et al. 2015."""
     noise = random_slopes(input, lower, upper, training, generator)
     return rrelu_with_noise.function(input, noise)
+
+
+@public("rrelu_")
+def rrelu_(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """In-place form of `rrelu`."""
+    noise = random_slopes(input, lower, upper, training, generator)
+    return write.inplace(rrelu_with_noise, (input, noise))
 
 
 def _halves(xp: ArrayModule, a: Array, dim: int) -> tuple[Any, Any]:
