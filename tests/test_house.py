@@ -66,7 +66,6 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "core/op.py": ("kinds", "view random"),
     "jit/fuser/lower.py": ("steps of a loop program", "add mul pow prod sum where"),
     "kernels/table.py": ("kernels that a backend has, by their own names", ""),
-    "kernels/conv_tile.py": ("parts of a layout", "split"),
     "kernels/pool.py": ("what a pool makes of a window", "max mean"),
     "jit/builtins.py": ("Python's operators and functions of its own values", ""),
     "jit/interpreter.py": ("attributes of a tensor", "imag real"),

@@ -43,9 +43,12 @@ def test_a_matrix_by_its_transpose(shape: tuple[int, int], type: str) -> None:
 
 @pytest.mark.parametrize("n", [512, 519, 640, 641, 647])
 def test_by_halves(n: int) -> None:
-    """Whatever is left of the last block of rows."""
-    a = np.arange(2.0 * n).reshape(n, 2)
-    np.testing.assert_array_equal(by_halves(a), a @ a.T)
+    """Whatever is left of the last band, with few columns and many, in rows that lie apart."""
+    for k in (2, 16, 33):
+        a = (np.arange(float(k * n)) % 97).reshape(n, k)  # whole numbers: sums are exact
+        np.testing.assert_array_equal(by_halves(a), a @ a.T)
+        part = np.pad(a, ((0, 0), (3, 5)), constant_values=np.nan)[:, 3:-5]
+        np.testing.assert_array_equal(by_halves(part), a @ a.T)
 
 
 @pytest.mark.parametrize("n", [16, 24, 64, 520])

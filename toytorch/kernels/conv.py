@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
-from toytorch.kernels.conv_tile import WORDS, most_rows, rows, tile
+from toytorch.kernels.conv_tile import WORDS, most_rows, rows, table, tile
 from toytorch.kernels.memory_format import (
     channels_last,
     chunk_of,
@@ -258,7 +258,7 @@ class Calls:
     images    for each line, which of its words is the number of images
     """
 
-    N0, N3, C0, C1, SPLIT = (WORDS.index(w) for w in ("n0", "n3", "c0", "c1", "split"))
+    N0, N3, C0, C1, SHARED = (WORDS.index(w) for w in ("n0", "n3", "c0", "c1", "shared"))
     SIZES = tuple(k for k, w in enumerate(WORDS) if w[0] == "n" or w in ("sum0", "sum1", "sum2"))
 
     def __init__(
@@ -286,22 +286,17 @@ class Calls:
         np.add(self.places, [m.ctypes.data for m in (a, b, c, start)], out=self.addresses)
         if threads.thread_count() > 1:
             some = (words[:, self.N0] > 1) & (words[:, self.C0] != 0)
-            words[:, self.SPLIT] = np.where(some, 0, 3)
+            words[:, self.SHARED] = np.where(some, 0, 3)
             totals = np.where(some, words[:, self.N0], -(-words[:, self.N3] // self.rows))
             work = words[:, self.SIZES].prod(1) * words[:, self.C1]
             for (kernel, at), total, cost in zip(self.kernels, totals.tolist(), work.tolist()):
                 kernel.on(at, total, cost)
         else:
-            words[:, self.SPLIT] = 0
+            words[:, self.SHARED] = 0
             for (kernel, at), several in zip(self.kernels, self.by_images):
                 kernel.run(at, 0, images if several else 1)
         for grid, part in self.fills:
             c[(slice(images), *grid)][(slice(None), *part)] = start
-
-
-def table(words: dict[str, int]) -> list[int]:
-    """The words of a call as the kernel reads them; sizes that are not given are 1."""
-    return [words.get(w, int(w[0] == "n" or w in ("sum0", "sum1", "sum2"))) for w in WORDS]
 
 
 def plan(

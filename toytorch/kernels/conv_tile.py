@@ -35,7 +35,7 @@ TILES, SUMS = 4, 3  # the loops over tiles, the last of them along the rows; and
 # More sums than this wait for nothing: a processor starts two multiply-adds at a time, and each
 # takes four or five of its cycles.
 ENOUGH = 14
-# What a call is told: sizes of the loops, and strides in elements; `split` is the loop over tiles
+# What a call is told: sizes of the loops, and strides in elements; `shared` is the loop over tiles
 # whose turns are the range (0, or 3 in tiles); then the addresses.
 WORDS = (
     *(f"n{k}" for k in range(TILES)),
@@ -44,12 +44,17 @@ WORDS = (
     *(f"{x}{k}" for k in range(SUMS) for x in ("sa", "sb")),
     "row",
     "step",
-    "split",
+    "shared",
     "A",
     "B",
     "C",
     "start",
 )
+
+
+def table(words: dict[str, int]) -> list[int]:
+    """The words of a call as the kernel reads them; sizes that are not given are 1."""
+    return [words.get(w, int(w[0] == "n" or w in ("sum0", "sum1", "sum2"))) for w in WORDS]
 
 
 def most_rows(kind: str, vectors: int = 2) -> int:
@@ -88,13 +93,13 @@ class Tile(Native):
         return self.b.gep(place, [self.b.mul(i, self.word_of[stride])])
 
     def part(self, depth: int) -> tuple[Any, Any]:
-        """Where a loop over tiles begins and ends; that of `split` does the part lo..hi."""
+        """Where a loop over tiles begins and ends; that of `shared` does the part lo..hi."""
         b, count, each = self.b, self.word_of[f"n{depth}"], self.word(1)
         if depth not in (0, TILES - 1):
             return self.word(0), count
         if depth:
             each = self.word(self.rows)
-        mine = b.icmp_signed("==", self.word_of["split"], self.word(depth))
+        mine = b.icmp_signed("==", self.word_of["shared"], self.word(depth))
         start = b.select(mine, b.mul(self.lo, each), self.word(0))
         return start, b.select(mine, self.smaller(b.mul(self.hi, each), count), count)
 
