@@ -224,10 +224,11 @@ LATER = {
     **dict.fromkeys(
         "adaptive_max_pool1d addmv_ binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss "
         "frobenius_norm hinge_embedding_loss is_distributed is_vulkan_available kl_div "
-        "margin_ranking_loss max_pool1d_with_indices norm_except_dim nuclear_norm poisson_nll_loss "
+        "margin_ranking_loss max_pool1d_with_indices nuclear_norm poisson_nll_loss "
         "triplet_margin_loss".split(),
         "nn.c_forms",
     ),
+    "norm_except_dim": "nn.utils.weight_norm",
     **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_type"), "compat._checks"),
     **dict.fromkeys(("_check_not_implemented", "_check_value", "_check_with"), "compat._checks"),
     **dict.fromkeys(("_check_tensor_all", "_check_tensor_all_with"), "compat._checks"),

@@ -179,3 +179,27 @@ def test_tiles_fit_the_registers() -> None:
             most = conv_tile.most_rows(kind, blocks)
             assert most >= 1
             assert all(conv_tile.rows(n, kind, blocks) <= min(n, most) for n in range(1, 70))
+
+
+@pytest.mark.parametrize(
+    "shape", [(8, 1, 24, 9, 32), (7, 3, 20, 5, 16), (4, 64, 40, 32, 64), (5, 16, 3, 3, 96)]
+)
+def test_weight_gradients_for_any_number_of_threads(shape: tuple[int, ...]) -> None:
+    """Few tiles and many, lines that are summed a few at a time: bit for bit the same."""
+    n, c, h, w, outputs = shape
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((n, c, h, w)).astype("float32")
+    g = rng.standard_normal((n, outputs, h, w)).astype("float32")
+    wanted = torch.nn.grad.conv2d_weight(
+        torch.from_numpy(x).double(), (outputs, c, 3, 3), torch.from_numpy(g).double(), padding=1
+    ).numpy()
+    before, made = toytorch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 4):
+            toytorch.set_num_threads(threads)
+            made.append(conv.weight_gradient(x, g, (3, 3), (1, 1), (1, 1), (1, 1), 1))
+    finally:
+        toytorch.set_num_threads(before)
+    np.testing.assert_allclose(made[0], wanted, rtol=1e-3, atol=1e-3)
+    for other in made[1:]:
+        np.testing.assert_array_equal(made[0], other)

@@ -134,6 +134,13 @@ def protect(view: Tensor, why: str) -> None:
     guarded_views.append(weakref.ref(view))
 
 
+def of_the_base(why: str) -> str:
+    """What is said of a view that was not written to itself."""
+    why = why.replace("Backward0 is a view", " is a view")
+    another = "its base or another view of its base has been modified inplace"
+    return why.replace("is being modified inplace", another, 1)
+
+
 def retire(storage: Storage) -> None:
     """Takes the histories of protected views after a write to their memory."""
     left = []
@@ -141,7 +148,7 @@ def retire(storage: Storage) -> None:
         view = ref()
         if view is not None and view._base is not None and view._base._requires_grad:
             view._grad_edge, view._requires_grad, view._ignores_grad = (
-                Refusal(view._no_grad_view),
+                Refusal(of_the_base(view._no_grad_view)),
                 True,
                 False,
             )

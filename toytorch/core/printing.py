@@ -247,9 +247,10 @@ def tensor_repr(tensor: Tensor) -> str:
             suffixes.append(f"dtype={tensor.dtype}")
         text = body(array, len(prefix))
     if tensor._grad_edge is not None:
-        node = tensor.grad_fn
-        assert node is not None
-        suffixes.append(f"grad_fn=<{type(node).__name__}>")
+        try:
+            suffixes.append(f"grad_fn=<{type(tensor.grad_fn).__name__}>")
+        except RuntimeError:  # a view whose base has changed since in a way it cannot follow
+            suffixes.append("grad_fn=<Invalid>")
     elif tensor._requires_grad:
         suffixes.append("requires_grad=True")
     if tensor._names is not None:

@@ -627,15 +627,24 @@ class Tensor:
     def data(self) -> Tensor:
         """A tensor over the same memory that no graph knows of; writes to it are not counted."""
         tensor = wrap(self._array, self.dtype)
-        tensor._storage = self._memory().counted_anew(0)
+        memory = self._memory()
+        # What was made in inference mode stays so: its writes are never counted.
+        tensor._storage = memory if self.is_inference() else memory.counted_anew(0)
         return tensor
 
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        count = 0 if self._storage is None or self.is_inference() else self._storage.version
-        self._storage = value._memory().counted_anew(count)
+        if self._requires_grad and value.dtype.rank < 2:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex dtype"
+            )
+        if value.is_inference():
+            self._storage = value._memory()
+        else:
+            count = 0 if self._storage is None or self.is_inference() else self._storage.version
+            self._storage = value._memory().counted_anew(count)
         self._array, self.dtype = value._array, value.dtype
 
     # -- copies -------------------------------------------------------------------------------

@@ -219,12 +219,13 @@ def from_numpy_dtype(numpy_dtype: np.dtype[Any]) -> dtype:
 
 
 @cache
-def promote_types(a: dtype, b: dtype) -> dtype:
+def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that holds both, like `torch.promote_types`.
 
     >>> promote_types(uint8, int8), promote_types(int64, float16), promote_types(float64, complex64)
     (torch.int16, torch.float16, torch.complex128)
     """
+    a, b = type1, type2
     if a is b:
         return a
     if a in FLOAT8 or b in FLOAT8:

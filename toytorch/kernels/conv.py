@@ -276,7 +276,6 @@ class Calls:
         kernels, self.rows, places = calls
         self.kernels = [(kernel, first + k * line) for k, kernel in enumerate(kernels)]
         self.places, self.addresses = places * item, self.words[:, -4:]
-        self.by_images = (np.zeros(len(words), int) + images == self.N0).tolist()
 
     def run(self, images: int, a: Any, b: Any, c: Any, start: Any) -> None:
         """Runs them; large ones are divided by images, or by tiles where there is one image or
@@ -293,8 +292,8 @@ class Calls:
                 kernel.on(at, total, cost)
         else:
             words[:, self.SHARED] = 0
-            for (kernel, at), several in zip(self.kernels, self.by_images):
-                kernel.run(at, 0, images if several else 1)
+            for (kernel, at), total in zip(self.kernels, words[:, self.N0].tolist()):
+                kernel.run(at, 0, total)
         for grid, part in self.fills:
             c[(slice(images), *grid)][(slice(None), *part)] = start
 
@@ -487,7 +486,8 @@ def weight_gradient(
     wide = -(-g.shape[1] // lanes) * lanes
     left, right = padding[1], max(0, along.at(along.count - 1, kw - 1) + 1 - x.shape[3])
     line = x.shape[3] + left + right
-    step = min(chunk_of(x[0].size + g[0].size, x.itemsize), len(x))
+    # For any number of threads as many images at a time: the order of a sum's parts is the same.
+    step = min(chunk_of(x[0].size + g[0].size, x.itemsize, 1), len(x))
     direct = wide == g.shape[1] and lines_of(g) is not None
     columns = -(-outer // lanes) * lanes
     tiles = length // tall * columns // (vectors * lanes)

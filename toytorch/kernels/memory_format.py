@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from llvmlite.ir import Value
 
 
-def chunk_of(size: int, itemsize: int) -> int:
+def chunk_of(size: int, itemsize: int, cores: int = 0) -> int:
     """How many images of a size are copied at a time: what the second-level caches hold of the
-    cores that work on them."""
-    room = processor.this().l2 * threads.thread_count()
+    cores that work on them (all threads, if nothing is said)."""
+    room = processor.this().l2 * (cores or threads.thread_count())
     return max(1, room // max(size * itemsize, 1))
 
 

@@ -103,20 +103,6 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
     return input.norm("nuc", (-2, -1) if dim is None else tuple(dim), keepdim)
 
 
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
-    """The norm over all dimensions but one, which are kept; of weight normalization.
-
-    >>> import toytorch as torch
-    >>> torch.norm_except_dim(torch.ones(2, 4))
-    tensor([[2.],
-            [2.]])
-    """
-    if dim == -1:
-        return v.norm(pow)
-    rest = [d for d in range(v.ndim) if d != dim % v.ndim]
-    return v.norm(pow, rest, True) if rest else v.abs()
-
-
 def is_distributed(input: Tensor) -> bool:
     """Whether a tensor is spread over processes, which none is."""
     return False

@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, beside
 from toytorch.facts.composed import cast_to
+from toytorch.facts.dtype import promote_types
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops.define import tensor_first
@@ -120,6 +121,8 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced((input - target).abs(), reduction)
+    common = promote_types(input.dtype, target.dtype)
+    input, target = input.to(common), target.to(common)
     return pairs.smooth_l1.function(input, target, beta, reduction)
 
 
@@ -192,6 +195,8 @@ def kl_div(
     log_target: bool = False,
 ) -> Tensor:
     """t·(log t - x) for log-probabilities x; "batchmean" divides the sum by the batch."""
+    if input.is_complex() or target.is_complex():
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the "
@@ -281,6 +286,8 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1."""
+    if not (input.is_floating_point() or input.is_complex()):
+        margin = int(margin)  # whole numbers stay what they are
     near = (margin - input).clamp_min(0).masked_fill(target.eq(1), 0)
     loss = near + input.masked_fill(target.eq(-1), 0)
     return reduced(loss, legacy_reduction(reduction, size_average, reduce))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.size import wrap_dim
 from toytorch.nn.parameter import Parameter, is_lazy
 from toytorch.nn.utils.recomputed import Recomputed, refuse_second, take_away
 
@@ -15,16 +15,22 @@ if TYPE_CHECKING:
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norms over all dimensions but one; over all where it is -1."""
-    norm = registry["linalg_vector_norm"].function
+    """The norms over all dimensions but one, which is kept; over all where it is -1.
+
+    >>> import toytorch as torch
+    >>> torch.norm_except_dim(torch.ones(2, 4))
+    tensor([[2.],
+            [2.]])
+    """
     if dim == -1:
-        return norm(v, float(pow))
-    return norm(
-        v,
-        float(pow),
-        [d for d in range(v.ndim) if d != dim],
-        True,
-    )
+        return v.norm(pow)
+    wrap_dim(dim, v.ndim)  # refuses one that is not there
+    shape = [n if d == dim else 1 for d, n in enumerate(v.shape)]
+    if dim == 0:
+        return v.contiguous().view(v.shape[0], -1).norm(pow, 1).view(shape)
+    if dim == v.ndim - 1:
+        return v.contiguous().view(-1, v.shape[-1]).norm(pow, 0).view(shape)
+    return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
 
 
 def weight_of(v: Tensor, g: Tensor, dim: int) -> Tensor:

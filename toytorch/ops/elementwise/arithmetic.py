@@ -125,6 +125,7 @@ div = pointwise(
 div_floor = pointwise(
     "div.floor(Operand self, Operand other) -> Tensor",
     formula="floordiv(self, other)",
+    checks=no_bool("div_floor_cpu"),
     method=False,
     inplace=False,
     d_self="0",
@@ -135,6 +136,7 @@ div_floor = pointwise(
 div_trunc = pointwise(
     "div.trunc(Operand self, Operand other) -> Tensor",
     formula="truncdiv(self, other)",
+    checks=no_bool("div_trunc_cpu"),
     method=False,
     inplace=False,
     d_self="0",
@@ -145,6 +147,7 @@ div_trunc = pointwise(
 floor_divide = pointwise(
     "floor_divide(Operand self, Operand other) -> Tensor",
     formula="floordiv(self, other)",
+    checks=no_bool("div_floor_cpu"),
     node="NotImplemented",
     d_self=underived("aten::floor_divide"),
     d_other=underived("aten::floor_divide"),

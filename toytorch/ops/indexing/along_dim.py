@@ -33,12 +33,14 @@ class Refusals:
 
     no_vector   of an index with several dimensions
     no_index    of one of another type
+    smaller     whether int32 will do
     outside     of a place outside the dimension; asked with the array, the dimension and the place
     """
 
     no_vector: Callable[[Any], Exception]
-    no_index: Callable[[], Exception]
+    no_index: Callable[[Any], Exception]
     outside: Callable[[Any, int, int], Exception]
+    smaller: bool = True
 
 
 def _outside(a: Array, d: int, bad: int) -> str:
@@ -50,8 +52,8 @@ def _vector_index(words: Refusals, a: Array, dim: int, i: Array) -> int:
     d = wrap_dim(dim, a.ndim)
     if i.ndim > 1:
         raise words.no_vector(i)
-    if i.dtype.kind not in "iu" or i.dtype.itemsize < 4:
-        raise words.no_index()
+    if i.dtype.kind != "i" or i.dtype.itemsize < (4 if words.smaller else 8):
+        raise words.no_index(i)
     n = a.shape[d] if a.ndim else 1
     if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
         raise words.outside(a, d, int(i.max()) if int(i.max()) >= n else int(i.min()))
@@ -79,7 +81,7 @@ def _outside_selected(a: Array, d: int, bad: int) -> Exception:
 
 SELECTED = Refusals(
     lambda i: IndexError("index_select(): Index is supposed to be a vector"),
-    lambda: RuntimeError("index_select(): Expected dtype int32 or int64 for index"),
+    lambda i: RuntimeError("index_select(): Expected dtype int32 or int64 for index"),
     _outside_selected,
 )
 
@@ -121,7 +123,9 @@ ADDED = Refusals(
         f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} "
         f"with type: {type_name(i)} and size: {list(i.shape)}"
     ),
-    lambda: IndexError("index_add(): Expected dtype int32/int64 for index"),
+    lambda i: RuntimeError(
+        f"index_add_(): Expected dtype int32/int64 for index but got: {type_name(i)}"
+    ),
     lambda a, d, bad: (
         RuntimeError(_outside(a, d, bad))
         if a.ndim > 1
@@ -175,8 +179,9 @@ index_add = define(
 
 FILLED = Refusals(
     lambda i: RuntimeError("Index has to be a vector/scalar"),
-    lambda: IndexError("index_fill_(): Expected dtype int32/int64 for index"),
+    lambda i: IndexError("index_fill_(): Expected dtype int64 for index."),
     lambda a, d, bad: IndexError(_outside(a, d, bad)),
+    smaller=False,
 )
 
 
@@ -213,8 +218,11 @@ index_fill = define(
 
 COPIED = Refusals(
     lambda i: IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})"),
-    lambda: IndexError("index_copy_(): Expected dtype int32/int64 for index"),
+    lambda i: RuntimeError(
+        f"index_copy_(): Expected a long tensor for index, but got {type_name(i)}"
+    ),
     lambda a, d, bad: IndexError(f"index_copy_(): {_outside(a, d, bad)}"),
+    smaller=False,
 )
 
 

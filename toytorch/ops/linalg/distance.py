@@ -18,12 +18,11 @@ from toytorch.ops.queries import result_type
 @public("cosine_similarity")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along a dimension."""
-    if not (x1.is_floating_point() or x2.is_floating_point()):
-        raise RuntimeError(
-            "expected common dtype to be floating point, yet common dtype is "
-            f"{x1.dtype.name.capitalize()}"
-        )
     common = result_type(x1, x2)
+    if not common.is_floating_point:
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {common.legacy}"
+        )
     x1, x2 = x1.to(common), x2.to(common)
     shape = broadcast_pair(tuple(x1.shape), tuple(x2.shape))
     units = [

@@ -193,6 +193,8 @@ def _dot(xp: ArrayModule, a: Array, b: Array) -> Any:
             f"[{a.shape[0]}] and src [{b.shape[0]}] to have the same number of "
             f"elements, but got {a.shape[0]} and {b.shape[0]} elements respectively"
         )
+    if a.dtype.kind == "b":
+        raise NotImplementedError("\"dot\" not implemented for 'Bool'")
     return _product(xp, a, b)
 
 

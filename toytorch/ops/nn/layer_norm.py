@@ -362,6 +362,6 @@ def rms_norm(
         eps = types.finfo(kind).eps
     x = input.to(types.float32) if input.dtype.itemsize == 2 else input
     scale = (x.pow(2).mean(_last(shape), True) + eps).rsqrt()
-    made = (x * scale).to(input.dtype)
+    made = x * scale
     made = made if weight is None else made * weight
-    return made.contiguous()
+    return made.to(input.dtype).contiguous()

@@ -99,6 +99,9 @@ def _running_extreme(name: str) -> Any:
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
             return a.copy(), xp.zeros((), np.int64)
+        if a.dtype.kind == "c" and a.size:
+            kernel_name = f"cum{name[:3]}_cpu"
+            raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{type_name(a)}'")
         values = accumulate(xp, name, a, d)
         places = xp.arange(a.shape[d]).reshape([-1 if i == d else 1 for i in range(a.ndim)])
         new = (a == values) | (xp.isnan(a) if a.dtype.kind == "f" else False)
