@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import pytest
@@ -219,3 +220,19 @@ def test_large_parameters_follow_the_same_rule() -> None:
             schedule.step()
         runs.append(p)
     assert not differences(*runs)
+
+
+def test_a_step_that_was_overridden() -> None:
+    def said(T: Any) -> list[str]:
+        p = T.ones(2, requires_grad=True)
+        opt = T.optim.SGD([p], lr=0.1)
+        schedule, step = T.optim.lr_scheduler.StepLR(opt, 2), opt.step
+        opt.step = lambda: step()
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            opt.step()
+            schedule.step()
+            schedule.step(3)
+        return [str(w.message) for w in seen]
+
+    assert said(tt) == said(torch)

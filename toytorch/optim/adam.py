@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +9,15 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, check_betas, check_positive, count, raw
+from toytorch.optim.optimizer import (
+    Optimizer,
+    check_betas,
+    check_positive,
+    count,
+    number,
+    raw,
+    slope,
+)
 from toytorch.optim.rule import Rule
 
 MEANS = "m = m + (g - m) * share\nv = beta2 * v + g * g * share2\n"
@@ -87,20 +94,14 @@ class Adam(Optimizer):
             state["exp_avg"], state["exp_avg_sq"] = zeros_like(param), zeros_like(param)
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(param)
-        t, (beta1, beta2), lr = count(state), map(float, group["betas"]), float(group["lr"])
-        p, g = raw(param), raw(grad)
-        m, v = raw(state["exp_avg"]), raw(state["exp_avg_sq"])
-        if group["maximize"]:
-            g = -g
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                p *= 1 - lr * group["weight_decay"]
-            else:
-                g = g + group["weight_decay"] * p
-        step, scale = lr / (1 - beta1**t), 1 / math.sqrt(1 - beta2**t)
+        t, lr = count(state), number(group["lr"], group)
+        beta1, beta2 = (number(beta, group) for beta in group["betas"])
+        p, g = raw(param, group), slope(param, grad, group)
+        m, v = raw(state["exp_avg"], group), raw(state["exp_avg_sq"], group)
+        step, scale = lr / (1 - beta1**t), (1 - beta2**t) ** -0.5
         numbers = 1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]
         if group["amsgrad"]:
-            AMSGRAD(p, g, m, v, raw(state["max_exp_avg_sq"]), *numbers)
+            AMSGRAD(p, g, m, v, raw(state["max_exp_avg_sq"], group), *numbers)
         else:
             ADAM(p, g, m, v, *numbers)
         bump(param)

@@ -11,7 +11,16 @@ from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import ones, zeros_like
 from toytorch.ops.creation.from_data import tensor
 from toytorch.optim.adam import MEANS
-from toytorch.optim.optimizer import Optimizer, check_betas, check_positive, count, raw, slope
+from toytorch.optim.optimizer import (
+    Optimizer,
+    check_betas,
+    check_positive,
+    count,
+    noted,
+    number,
+    raw,
+    slope,
+)
 from toytorch.optim.rule import Rule
 
 ADAMAX = Rule(
@@ -72,14 +81,14 @@ class Adamax(Optimizer):
             state.update(step=tensor(0.0), exp_avg=zeros_like(param), exp_inf=zeros_like(param))
         t, (beta1, beta2) = count(state), group["betas"]
         ADAMAX(
-            raw(param),
+            raw(param, group),
             slope(param, grad, group),
-            raw(state["exp_avg"]),
-            raw(state["exp_inf"]),
+            raw(state["exp_avg"], group),
+            raw(state["exp_inf"], group),
             1 - beta1,
             beta2,
             group["eps"],
-            float(group["lr"]) / (1 - beta1**t),
+            number(group["lr"], group) / (1 - beta1**t),
         )
         bump(param)
 
@@ -138,22 +147,26 @@ class NAdam(Optimizer):
                 exp_avg=zeros_like(param),
                 exp_avg_sq=zeros_like(param),
             )
-        t, (beta1, beta2), lr = count(state), group["betas"], float(group["lr"])
+        t, (beta1, beta2), lr = count(state), group["betas"], number(group["lr"], group)
         now, following = (
             beta1 * (1 - 0.5 * 0.96 ** (s * group["momentum_decay"])) for s in (t, t + 1)
         )
-        product = state["mu_product"]._array
-        product *= now
+        product = noted(state, "mu_product")
+        if group["differentiable"]:
+            product *= now
+        else:
+            product._array[...] *= now
+        product = number(product, group)
         NADAM(
-            raw(param),
+            raw(param, group),
             slope(param, grad, group),
-            raw(state["exp_avg"]),
-            raw(state["exp_avg_sq"]),
+            raw(state["exp_avg"], group),
+            raw(state["exp_avg_sq"], group),
             1 - beta1,
             beta2,
             1 - beta2,
-            lr * (1 - now) / (1 - float(product)),
-            lr * following / (1 - float(product) * following),
+            lr * (1 - now) / (1 - product),
+            lr * following / (1 - product * following),
             1 / math.sqrt(1 - beta2**t),
             group["eps"],
         )
@@ -206,14 +219,15 @@ class RAdam(Optimizer):
     ) -> None:
         if not state:
             state.update(step=tensor(0.0), exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
-        t, (beta1, beta2) = count(state), group["betas"]
+        t = count(state)
+        beta1, beta2 = (number(beta, group) for beta in group["betas"])
         arrays = (
-            raw(param),
+            raw(param, group),
             slope(param, grad, group),
-            raw(state["exp_avg"]),
-            raw(state["exp_avg_sq"]),
+            raw(state["exp_avg"], group),
+            raw(state["exp_avg_sq"], group),
         )
-        step, rest = float(group["lr"]) / (1 - beta1**t), 1 - beta2**t
+        step, rest = number(group["lr"], group) / (1 - beta1**t), 1 - beta2**t
         most = 2 / (1 - beta2) - 1
         rho = most - 2 * t * beta2**t / rest
         if rho > 5:
@@ -287,6 +301,6 @@ class SparseAdam(Optimizer):
         mean += (g - mean) * (1 - beta1)
         square += (g * g - square) * (1 - beta2)
         m[where], v[where] = mean, square
-        step = float(group["lr"]) * math.sqrt(1 - beta2**t) / (1 - beta1**t)
+        step = number(group["lr"], group) * math.sqrt(1 - beta2**t) / (1 - beta1**t)
         param._array[where] -= step * mean / (square**0.5 + group["eps"])
         bump(param)

@@ -9,7 +9,7 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import full_like, zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, check_positive, count, raw, slope
+from toytorch.optim.optimizer import Optimizer, check_positive, count, number, raw, slope
 from toytorch.optim.rule import Rule
 
 ADAGRAD = Rule("s = s + g * g\np = p - lr * g / (sqrt(s) + eps)", "p g s", "lr eps")
@@ -107,7 +107,7 @@ class Adagrad(Optimizer):
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
-        lr = float(group["lr"]) / (1 + (count(state) - 1) * group["lr_decay"])
+        lr = number(group["lr"], group) / (1 + (count(state) - 1) * group["lr_decay"])
         if grad.is_sparse:
             if group["weight_decay"]:
                 raise RuntimeError("weight_decay option is not compatible with sparse gradients")
@@ -118,7 +118,13 @@ class Adagrad(Optimizer):
             step = lr * g / (sums[where] ** 0.5 + group["eps"])
             param._array[where] += step if group["maximize"] else -step
         else:
-            ADAGRAD(raw(param), slope(param, grad, group), raw(state["sum"]), lr, group["eps"])
+            ADAGRAD(
+                raw(param, group),
+                slope(param, grad, group),
+                raw(state["sum"], group),
+                lr,
+                group["eps"],
+            )
         bump(param)
 
 
@@ -170,11 +176,11 @@ class Adadelta(Optimizer):
         count(state)
         rho = group["rho"]
         ADADELTA(
-            raw(param),
+            raw(param, group),
             slope(param, grad, group),
-            raw(state["square_avg"]),
-            raw(state["acc_delta"]),
-            float(group["lr"]),
+            raw(state["square_avg"], group),
+            raw(state["acc_delta"], group),
+            number(group["lr"], group),
             rho,
             1 - rho,
             group["eps"],
@@ -235,14 +241,14 @@ class RMSprop(Optimizer):
             if centered:
                 state["grad_avg"] = zeros_like(param)
         count(state)
-        arrays = [raw(param), slope(param, grad, group), raw(state["square_avg"])]
+        arrays = [raw(param, group), slope(param, grad, group), raw(state["square_avg"], group)]
         if centered:
-            arrays.append(raw(state["grad_avg"]))
+            arrays.append(raw(state["grad_avg"], group))
         alpha = group["alpha"]
-        numbers = [float(group["lr"]), alpha, 1 - alpha, group["eps"]]
+        numbers = [number(group["lr"], group), alpha, 1 - alpha, group["eps"]]
         if momentum > 0:
             rule = CENTERED if centered else RMSPROP
-            rule(*arrays, raw(state["momentum_buffer"]), *numbers, momentum)
+            rule(*arrays, raw(state["momentum_buffer"], group), *numbers, momentum)
         else:
             (CENTERED_PLAIN if centered else RMSPROP_PLAIN)(*arrays, *numbers)
         bump(param)

@@ -9,7 +9,7 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import full_like, ones, zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, check_positive, count, raw, slope
+from toytorch.optim.optimizer import Optimizer, check_positive, count, noted, raw, slope
 from toytorch.optim.rule import Rule
 
 ASGD_STEP = Rule("p = p * keep - eta * g\na = a + (p - a) * mu", "p g a", "keep eta mu")
@@ -68,12 +68,12 @@ class ASGD(Optimizer):
         lr, lambd = float(group["lr"]), group["lambd"]
         if not state:
             state.update(step=tensor(0.0), eta=tensor(lr), mu=ones(()), ax=zeros_like(param))
-        t, eta, mu = count(state), state["eta"]._array, state["mu"]._array
+        t, eta, mu = count(state), noted(state, "eta")._array, noted(state, "mu")._array
         step = float(eta)
         ASGD_STEP(
-            raw(param),
+            raw(param, group),
             slope(param, grad, group),
-            raw(state["ax"]),
+            raw(state["ax"], group),
             1 - lambd * step,
             step,
             float(mu),
@@ -133,10 +133,10 @@ class Rprop(Optimizer):
         count(state)
         down, up = group["etas"]
         RPROP(
-            raw(param),
+            raw(param, group),
             slope(param, grad, group),
-            raw(state["prev"]),
-            raw(state["step_size"]),
+            raw(state["prev"], group),
+            raw(state["step_size"], group),
             up,
             down,
             *map(float, group["step_sizes"]),

@@ -96,7 +96,7 @@ class LBFGS(Optimizer):
             direction = self._direction(state, grad, group["history_size"])
             length = group["lr"]
             if state["n_iter"] == 1:
-                length = min(1.0, 1.0 / float(grad.abs().sum())) * group["lr"]
+                length = float((1.0 / grad.abs().sum()).clamp(max=1.0)) * group["lr"]
             state["d"], state["t"] = direction, length
             state["prev_flat_grad"], state["prev_loss"] = grad.clone(), loss
             slope = float(grad.dot(direction))

@@ -1,5 +1,6 @@
 """Schedules of learning rates, like `torch.optim.lr_scheduler`."""
 
+from toytorch.optim.schedules.base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from toytorch.optim.schedules.base import LRScheduler
 from toytorch.optim.schedules.compose import ChainedScheduler, SequentialLR
 from toytorch.optim.schedules.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts

@@ -10,7 +10,10 @@ from typing import Any
 from toytorch.autograd.modes import enable_grad, no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
+from toytorch.facts.dtype import float32
 from toytorch.facts.node import Handle
+from toytorch.ops.creation.from_data import as_tensor
+from toytorch.ops.elementwise.complex_pairs import view_as_real
 
 BEFORE: dict[int, Any] = {}  # hooks of every optimizer
 AFTER: dict[int, Any] = {}
@@ -24,15 +27,6 @@ def first_if(prepend: bool, handle: Handle) -> Handle:
         handle.hooks.clear()
         handle.hooks.update({handle.id: hook, **others})
     return handle
-
-
-def refuse_history(name: str, param: Tensor, state: dict[str, Any]) -> None:
-    """Refuses a step through which gradients should flow: rules write to arrays, not to graphs."""
-    tensors = [param, param._grad, *state.values()]
-    if not param.is_leaf or any(isinstance(t, Tensor) and t.requires_grad for t in tensors[1:]):
-        raise NotImplementedError(
-            f"{name}(differentiable=True): toytorch's optimizers cannot be differentiated"
-        )
 
 
 class Optimizer:
@@ -52,6 +46,7 @@ class Optimizer:
     tensor([0.8000], requires_grad=True)
     """
 
+    _scheduled_step: Any = None  # a `step` of the object's own, when a schedule was made for it
     sparse = ""  # what to do with sparse gradients instead, or "yes" where the rule takes them
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -174,7 +169,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
                 for p in group["params"]:
                     if p._grad is not None:
@@ -183,8 +178,6 @@ class Optimizer:
                                 f"{type(self).__name__} does not support sparse "
                                 f"gradients{self.sparse}"
                             )
-                        if group.get("differentiable"):
-                            refuse_history(type(self).__name__, p, self.state[p])
                         self.update(p, p._grad, self.state[p], group)
         for hook in (*self._post_hooks.values(), *AFTER.values()):
             hook(self, args, {})
@@ -313,32 +306,50 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
     return Handle(AFTER, hook)
 
 
-def raw(tensor: Tensor) -> Any:
-    """A tensor's array; that of a complex one as pairs of real numbers."""
+def raw(tensor: Tensor, group: dict[str, Any]) -> Any:
+    """What a rule writes to: a tensor's array, or the tensor where the step has a gradient.
+
+    Complex numbers are pairs of real ones.
+    """
+    if group.get("differentiable"):
+        return view_as_real(tensor) if tensor.is_complex() else tensor
     array = tensor._array
     return array if array.dtype.kind != "c" else array[..., None].view(array.real.dtype)
 
 
+def number(value: Tensor | float, group: dict[str, Any]) -> Any:
+    """A hyperparameter: a number, or the tensor that it is where the step has a gradient."""
+    return value if group.get("differentiable") else float(value)
+
+
 def slope(param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
     """The gradient to descend along, as an array: turned round for `maximize`, with the decay."""
-    g = raw(grad)
+    g = raw(grad, group)
     if group["maximize"]:
         g = -g
-    decay = float(group.get("weight_decay", 0))
-    if not decay:
+    decay = number(group.get("weight_decay", 0), group)
+    if not isinstance(decay, Tensor) and not decay:
         return g
     if group.get("decoupled_weight_decay"):
-        p = raw(param)
-        p *= 1 - float(group["lr"]) * decay
+        p = raw(param, group)
+        p *= 1 - number(group["lr"], group) * decay
         return g
-    return g + decay * raw(param)
+    return g + decay * raw(param, group)
 
 
 def count(state: dict[str, Any]) -> int:
     """The number of this step: one more than the last."""
-    step = state["step"]._array
+    step = noted(state, "step")._array
     step[...] += 1
     return int(step)
+
+
+def noted(state: dict[str, Any], name: str) -> Tensor:
+    """A number of the state as a tensor; files of older programs have plain ones."""
+    if not isinstance(state[name], Tensor):
+        state[name] = as_tensor(float(state[name]), dtype=float32)
+    found: Tensor = state[name]
+    return found
 
 
 def check_betas(betas: Sequence[float | Tensor]) -> None:

@@ -7,6 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from toytorch.backends import base
+from toytorch.core.formulas import of_tensors
+from toytorch.core.op import Late
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.formula import Formula, names_in
@@ -69,9 +72,31 @@ class Rule:
         exec(compile(self.source, f"<toytorch rule {self.text}>", "exec"), space)  # our own text
         return space["rule"]
 
-    def __call__(self, *args: Array | float) -> None:
-        """Runs the rule: arrays in the order of the call, then the numbers."""
-        if base.queued:
+    @cached_property
+    def on_tensors(self) -> Any:
+        """The same lines as a function of tensors, which gives the new values of what is written."""
+        formula = Formula(f"{self.text}\n0", self.arrays)
+        lines = [f"{name} = {formula.spelled(tree)}" for name, tree in formula.lines]
+        results = ", ".join(self.arrays[i] for i in self.written_at)
+        params = ", ".join([*self.arrays, *self.numbers])
+        source = "\n    ".join([f"def rule({params}):", *lines, f"return {results},"])
+        space = {word: of_tensors(word, Late) for word in ("where", "logical_not", *formula.words)}
+        exec(compile(source, f"<toytorch rule {self.text}>", "exec"), space)  # our own text
+        return space["rule"]
+
+    def with_history(self, *args: Any) -> None:
+        """Runs the rule on tensors and writes what comes out, so that the step has a gradient."""
+        n = len(self.arrays)
+        # Of copies, since what the gradient needs of the old values must not be written to.
+        old = [args[i].clone() if i in self.written_at else args[i] for i in range(n)]
+        for i, new in zip(self.written_at, self.on_tensors(*old, *args[n:])):
+            args[i].copy_(new)
+
+    def __call__(self, *args: Any) -> None:
+        """Runs the rule: arrays (or tensors) in the order of the call, then the numbers."""
+        if isinstance(args[0], Tensor):
+            self.with_history(*args)
+        elif base.queued:
             base.launched("rule", self.run, *args, writes=[args[i] for i in self.written_at])
         else:
             self.run(*args)

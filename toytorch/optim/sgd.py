@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from toytorch.autograd.modes import no_grad
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.optim.optimizer import Optimizer, check_positive
+from toytorch.optim.optimizer import Optimizer, check_positive, number, raw
 from toytorch.optim.rule import Rule
 
 STEP = Rule("p = p - lr * g", "p g", "lr")
@@ -64,10 +65,10 @@ class SGD(Optimizer):
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
-        p, g, lr = param._array, grad._array, float(group["lr"])
-        if g.__class__ is SparseArray:
+        if grad._array.__class__ is SparseArray:
             self.update_sparse(param, grad, state, group)
             return
+        p, g, lr = raw(param, group), raw(grad, group), number(group["lr"], group)
         decay, momentum = float(group["weight_decay"]), float(group["momentum"])
         g = -g if group["maximize"] else g
         if not momentum:
@@ -81,10 +82,16 @@ class SGD(Optimizer):
         buffer = state.get("momentum_buffer")
         if buffer is None:
             buffer = state["momentum_buffer"] = grad.detach().clone()
-            buffer._array[...] = g
-            STEP(p, g, lr * (1 + momentum) if group["nesterov"] else lr)
+            with no_grad():
+                raw(buffer, group)[...] = g
+            if group["differentiable"]:  # the first gradient is a constant, as PyTorch has it
+                v = raw(buffer, group)
+                g = g + momentum * v if group["nesterov"] else v
+                STEP(p, g, lr)
+            else:
+                STEP(p, g, lr * (1 + momentum) if group["nesterov"] else lr)
         else:
-            v, share = buffer._array, 1 - float(group["dampening"])
+            v, share = raw(buffer, group), 1 - float(group["dampening"])
             rule = NESTEROV if group["nesterov"] else MOMENTUM
             rule(p, g, v, lr, momentum, share)
         bump(param)

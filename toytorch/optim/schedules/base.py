@@ -11,11 +11,18 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.optim.optimizer import Optimizer
 
-OLD_EPOCH = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
     "where possible. Please use `scheduler.step()` to step the scheduler. During the "
     "deprecation, if epoch is different from None, the closed form is used instead of the "
-    "new chainable form, where available."
+    "new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
+OVERRIDDEN = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+    "initialization. Please, make sure to call `optimizer.step()` before "
+    "`lr_scheduler.step()`. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
 TOO_EARLY = (
     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 "
@@ -85,6 +92,7 @@ class LRScheduler:
                 )
         self.base_lrs = values_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
+        optimizer._scheduled_step = vars(optimizer).get("step")
         self._initial_step()
 
     def _initial_step(self) -> None:
@@ -106,11 +114,15 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Goes on by one epoch, and sets the rates."""
         ordinary = type(self.optimizer).step is Optimizer.step
-        if self._step_count == 1 and ordinary and not self.optimizer._opt_called:
+        if self._step_count == 1 and vars(self.optimizer).get("step") is not (
+            self.optimizer._scheduled_step
+        ):
+            warnings.warn(OVERRIDDEN, UserWarning, stacklevel=2)
+        elif self._step_count == 1 and ordinary and not self.optimizer._opt_called:
             warnings.warn(TOO_EARLY, UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(OLD_EPOCH, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     @contextmanager

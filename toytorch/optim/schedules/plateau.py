@@ -6,7 +6,13 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
-from toytorch.optim.schedules.base import OLD_EPOCH, LRScheduler, need_optimizer, put, values_of
+from toytorch.optim.schedules.base import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    need_optimizer,
+    put,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from toytorch.optim.optimizer import Optimizer
@@ -76,7 +82,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Takes a measurement into account."""
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(OLD_EPOCH, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0
