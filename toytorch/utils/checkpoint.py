@@ -11,6 +11,13 @@ from toytorch import amp, autograd
 from toytorch.core import random
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.utils.selective_checkpoint import CheckpointPolicy as CheckpointPolicy
+from toytorch.utils.selective_checkpoint import (
+    SelectiveCheckpointContext as SelectiveCheckpointContext,
+)
+from toytorch.utils.selective_checkpoint import (
+    create_selective_checkpoint_contexts as create_selective_checkpoint_contexts,
+)
 
 if TYPE_CHECKING:
     from toytorch.autograd.function import FunctionCtx
