@@ -10,6 +10,8 @@ from toytorch.autograd import engine as engines
 from toytorch.autograd.graph import GradientEdge
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
+from toytorch.facts.hints import DType
+from toytorch.facts.size import Size
 from toytorch.ops.creation.create import ones_like
 
 
@@ -34,7 +36,7 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
     for i, (tensor, grad) in enumerate(zip(tensors, grads)):
         if isinstance(tensor, GradientEdge):
-            roots.append(root_at(tensor, grad))
+            roots.append(root_at(i, tensor, grad))
             continue
         if not isinstance(tensor, Tensor):
             raise TypeError(f"element {i} of tensors must be a Tensor, not {type(tensor).__name__}")
@@ -45,18 +47,8 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
             raise TypeError(
                 f"gradients can be either Tensors or None, but got {type(grad).__name__}"
             )
-        elif grad._array.shape != tensor._array.shape:
-            raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} "
-                f"and output[{i}] has a shape of {tensor.shape}."
-            )
-        elif grad.dtype.is_complex != tensor.dtype.is_complex:
-            raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to "
-                f"have the same dtype. Mismatch in dtype: grad_output[{i}] has a "
-                f"dtype of {grad.dtype} and output[{i}] has a dtype of "
-                f"{tensor.dtype}."
-            )
+        else:
+            check_fits(i, grad, tensor._array.shape, tensor.dtype)
         if not tensor._requires_grad or tensor._ignores_grad:
             raise RuntimeError(
                 f"element {i} of tensors does not require grad and does not have a grad_fn"
@@ -77,14 +69,31 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
     return roots
 
 
-def root_at(place: GradientEdge, grad: Tensor | None) -> tuple[Any, Tensor]:
+def check_fits(i: int, grad: Tensor, shape: tuple[int, ...], dtype: DType) -> None:
+    """Refuses a gradient that is none of output number i."""
+    if grad._array.shape != shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} "
+            f"and output[{i}] has a shape of {Size(shape)}."
+        )
+    if grad.dtype.is_complex != dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to "
+            f"have the same dtype. Mismatch in dtype: grad_output[{i}] has a "
+            f"dtype of {grad.dtype} and output[{i}] has a dtype of {dtype}."
+        )
+
+
+def root_at(i: int, place: GradientEdge, grad: Tensor | None) -> tuple[Any, Tensor]:
     """The edge of a place in the graph, and the gradient to start from."""
-    target = place.tensor()
-    if grad is None:
-        shape, dtype = place.node.meta
+    shape, dtype = place.meta
+    if grad is not None:
+        check_fits(i, grad, tuple(shape), dtype)
+    else:
         if prod(shape) != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         grad = wrap(ones(shape, dtype.numpy), dtype)
+    target = place.tensor()
     return target._grad_edge or target, grad
 
 
@@ -151,7 +160,10 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads="
             "True, but got: allow_unused=False."
         )
-    inputs = _tensors(inputs)
+    places, inputs = _tuple(inputs), _tensors(inputs)
+    if is_grads_batched:
+        more = retain_graph, create_graph, materialize_grads
+        return batched(_tuple(outputs), inputs, _tuple(grad_outputs), allow_unused, *more)
     roots = make_roots(_tuple(outputs), grad_outputs, create_graph)
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
@@ -175,10 +187,57 @@ def grad(
                     "desired behavior."
                 )
             if materialize_grads:
+                if isinstance(places[i], GradientEdge):
+                    raise RuntimeError(
+                        "materialize_grads cannot be used when the given input is a GradientEdge"
+                    )
                 value = tensor.new_zeros(tensor.shape)
                 value._requires_grad = create_graph
         results.append(value)
     return tuple(results)
+
+
+def batched(
+    outputs: tuple[Any, ...],
+    inputs: list[Tensor],
+    grads: tuple[Any, ...],
+    allow_unused: bool,
+    retain_graph: bool | None,
+    create_graph: bool,
+    materialize: bool,
+) -> tuple[Any, ...]:
+    """`grad` of a batch of cotangents, in one pass: the first dimension of each is the batch."""
+    from toytorch.autograd.vmap import vmap  # seldom needed
+
+    for i, (output, g) in enumerate(zip(outputs, grads)):
+        if isinstance(output, Tensor) and isinstance(g, Tensor) and g.shape[1:] != output.shape:
+            raise RuntimeError(
+                f"If `is_grads_batched=True`, we interpret the first dimension of each "
+                "grad_output as the batch dimension. The sizes of the remaining dimensions are "
+                "expected to match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {Size(g.shape[1:])} and output[{i}] has a shape of "
+                f"{output.shape}. If you only want some tensors in `grad_output` to be considered "
+                "batched, consider using vmap."
+            )
+    if all(g is None for g in grads):
+        make_roots(outputs, None)  # says what is missing
+    reached: list[bool] = []
+
+    def pull(*cotangents: Any) -> tuple[Any, ...]:
+        found = grad(
+            outputs,
+            inputs,
+            cotangents,
+            retain_graph,
+            create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize,
+        )
+        reached[:] = [g is not None for g in found]
+        return tuple(g for g in found if g is not None)
+
+    made = iter(vmap(pull, in_dims=tuple(None if g is None else 0 for g in grads))(*grads))
+    return tuple(next(made) if there else None for there in reached)
 
 
 def _backward(

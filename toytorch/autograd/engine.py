@@ -205,7 +205,7 @@ class Engine:
         for target, given in roots:
             self._deliver(target, given, pending, sums)
         if watched or state.local.grad:
-            self._in_order(roots, keep_graph, inputs, pending, sums, captured)
+            self._in_order(roots, keep_graph, inputs, pending, sums, captured, capture)
         else:
             self._descend(keep_graph, pending, sums)
         leaves = {
@@ -288,6 +288,7 @@ class Engine:
         pending: dict[Any, Any],
         sums: set[Any],
         captured: dict[int, Tensor],
+        capture: bool,
     ) -> None:
         """A pass over nodes collected before it."""
         observer, deliver = self.observer, self._deliver
@@ -299,13 +300,16 @@ class Engine:
             if grad is None:
                 continue
             if node.hooks is not None:
-                grad = run_prehooks(node, grad)
+                grad = run_tensor_hooks(node, grad)
             for tensor, index in targets.get(node, ()):
                 found = grad[index] if node.many else grad
                 if found is not None:
                     captured[id(tensor)] = found
             if wanted is not None and node not in wanted:
-                continue
+                if capture or node.hooks is None or node not in targets:
+                    continue  # where gradients are accumulated, the node of an input runs, too
+            if node.hooks is not None:
+                grad = run_prehooks(node, grad)
             grads = execute(node, grad)
             if node.hooks is not None:
                 grads = run_hooks(node, grads, grad)
@@ -386,7 +390,9 @@ class Engine:
         if inputs is not None and not capture:
             for tensor in inputs:  # a non-leaf named in inputs= accumulates too
                 if tensor._grad_edge is not None and id(tensor) in captured:
-                    tensor._accumulate(captured[id(tensor)])
+                    holder = [captured.pop(id(tensor))]
+                    fresh = tensor._grad is None and not state.local.grad
+                    tensor._accumulate(owned(holder, given, tensor) if fresh else holder.pop())
 
 
 def copied(grad: Tensor, leaf: Tensor) -> Any:
@@ -512,7 +518,7 @@ def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
 
 def checked(hook: Any, value: Tensor, replaced: Any) -> Any:
     """What a tensor's hook returned, which must fit in the place of what it was given."""
-    if replaced is not None and replaced.shape != value.shape:
+    if replaced is not None and value is not None and replaced.shape != value.shape:
         name = getattr(hook, "__name__", hook)
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return replaced
@@ -522,7 +528,7 @@ def run(node: Node, grad: Tensor | Sequence[Tensor | None]) -> Any:
     """The gradients of a node's inputs, with the hooks around it."""
     if node.hooks is None:
         return execute(node, grad)
-    grad = run_prehooks(node, grad)
+    grad = run_prehooks(node, run_tensor_hooks(node, grad))
     return run_hooks(node, execute(node, grad), grad)
 
 
@@ -544,23 +550,29 @@ def execute_here(node: Node, grad: Any) -> Any:
     return watched(node, lambda: node.apply(filled(node, grad) if node.many else grad))
 
 
-def run_prehooks(node: Node, grad: Any) -> Any:
-    """Hooks on the results' gradients: of tensors, of the node, and of retain_grad."""
+def run_tensor_hooks(node: Node, grad: Any) -> Any:
+    """Hooks on the gradients of tensors, and those of retain_grad after them."""
     single = not node.many
     for index in sorted(k for k in node.hooks if isinstance(k, int)):
         for hook in list(node.hooks[index].values()):
             value = grad if single else grad[index]
-            replaced = None if value is None else checked(hook, value, hook(value))
+            replaced = checked(hook, value, hook(value))  # None where no gradient arrived
             if replaced is not None and single:
                 grad = replaced
             elif replaced is not None:
                 grad[index] = replaced
+    for hook in list(node.hooks.get("retain", {}).values()):
+        hook(grad)
+    return grad
+
+
+def run_prehooks(node: Node, grad: Any) -> Any:
+    """Hooks of the node on the gradients of all its results."""
+    single = not node.many
     for hook in list(node.hooks.get("before", {}).values()):
         replaced = hook((grad,) if single else tuple(grad))
         if replaced is not None:
             grad = replaced[0] if single else list(replaced)
-    for hook in list(node.hooks.get("retain", {}).values()):
-        hook(grad)
     return grad
 
 

@@ -11,6 +11,7 @@ from numpy import empty
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
+from toytorch.facts.hints import DType
 from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function
 
 __all__ = [
@@ -99,11 +100,18 @@ class GradientEdge(NamedTuple):
     output_nr: int
     ownership_token: Any = None
 
+    @property
+    def meta(self) -> tuple[Any, DType]:
+        """Shape and type of the gradients that arrive here."""
+        meta = self.node.meta[self.output_nr] if self.node.many else self.node.meta
+        return meta[0], meta[1]
+
     def tensor(self) -> Tensor:
-        """A tensor whose gradient arrives here: the leaf, or one without elements of its own."""
+        """A tensor whose gradient arrives here: the leaf, or one whose elements mean nothing."""
         if isinstance(self.node, AccumulateGrad):
             return self.node.variable
-        made = wrap(empty(0), self.node.meta[1])
+        shape, dtype = self.meta
+        made = wrap(empty(shape, dtype.numpy), dtype)
         made._requires_grad = True
         made._grad_edge = Output(self.node, self.output_nr) if self.node.many else self.node
         return made

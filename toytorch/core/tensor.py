@@ -489,6 +489,11 @@ class Tensor:
                         f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value"
                     )
                 grad = grad if replaced is None else replaced
+        end = None if self._accumulator_ref is None else self._accumulator_ref()
+        hooks = None if end is None else end.hooks
+        for hook in list(hooks.get("before", {}).values()) if hooks else ():
+            replaced = hook((grad,))
+            grad = grad if replaced is None else replaced[0]
         old = self._grad
         if old is None:
             self._grad = grad
@@ -499,7 +504,13 @@ class Tensor:
         else:
             old.add_(grad)
         for hook in list(self._post_hooks.values()) if self._post_hooks else ():
-            hook(self)
+            said = hook(self)
+            if isinstance(said, Tensor):
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+            if said is not None:
+                raise TypeError(f"expected Variable, but hook returned '{type(said).__name__}'")
+        for hook in list(hooks.get("after", {}).values()) if hooks else ():
+            hook((), (grad,))
 
     # -- values -------------------------------------------------------------------------------
 

@@ -26,6 +26,9 @@ class Overload:
     def __call__(self, *args: Tensor | int, **kwargs: int) -> Any:
         return self.overloadpacket(*args, **kwargs)
 
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
+
     def name(self) -> str:
         """`aten::add.Tensor`; of the default one, `aten::add`."""
         return f"aten::{self.__name__.removesuffix('.default')}"

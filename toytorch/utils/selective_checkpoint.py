@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core import dispatch, write
-from toytorch.core.op import Op
+from toytorch.core.op import Op, pascal
 from toytorch.core.record import record, wants_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
@@ -44,22 +44,34 @@ class SelectiveCheckpointContext:
         self.is_recompute, self.op_output = is_recompute, op_output
 
 
+WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")  # where a new one begins
+
+
 def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> aten.Overload:
     """The name below the public ones, `torch.ops.aten.mm.default`, of a record's call."""
-    name, _, kind = op.name.partition(".")
-    names = [op.node_name if op.variant is None else op.node_variant(op.variant(*args)).__name__]
-    if op.name == "linear":  # one record here, two ops there
-        name = re.sub(r"Backward\d*$", "", names[0]).lower()
-    operands = [a.name for a in op.schema.args if a.type == "Operand"]
-    if not kind and len(operands) > 1:
-        number = not isinstance(args[op.schema.index[operands[1]]], Tensor)
+    name, _, kind = op.schema.name.partition(".")
+    node = op.node_name if op.variant is None else op.node_variant(op.variant(*args)).__name__
+    node = re.sub(r"Backward\d*$", "", node)
+    below = WORDS.sub("_", node).lower()  # `linear` is AddmmBackward0, from `addmm`
+    if node != pascal(name) and hasattr(aten, below):
+        name = below
+    others = [i for i, a in enumerate(op.schema.args) if i and a.type == "Operand"]
+    if not kind and others:
+        number = not isinstance(args[others[0]], Tensor)
         compares = op.schema.returns[0] == "BoolTensor"
         kind = "Scalar" if number and compares else "Tensor"
-    elif op.kind == "reduction" and not kind and len(args) > 1 and "dim" in op.schema.index:
-        kind = "default" if args[op.schema.index["dim"]] is None else "dim_IntList"
+    elif op.kind == "reduction" and not kind and "dim" in op.schema.index:
+        dim = op.schema.index["dim"]
+        given = op.schema.args[dim].is_optional and args[dim] is not None
+        kind = "dim_IntList" if given else "default"
     packet: aten.Packet = getattr(aten, name + "_" * written)
     found: aten.Overload = getattr(packet, kind or "default")
     return found
+
+
+def hidden(op: Op) -> bool:
+    """Whether a policy is not asked: `detach` makes no history, and happens where nobody calls it."""
+    return op.kind == "view" and not op.derivatives
 
 
 class Kept:
@@ -109,7 +121,7 @@ class Caching(Watching):
     def on_call(self, op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
         """A call: its results may be kept. Views cost nothing and are made again."""
         made = dispatch.call(op, args, out)
-        if op.name == "detach":
+        if hidden(op):
             return made
         keep = self.saves(op, args, made) and out is None and op.kind != "view"
         results = made if op.many else [made]
@@ -135,7 +147,7 @@ class Cached(Watching):
 
     def on_call(self, op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
         """A call, or what came out of it the first time."""
-        if op.name == "detach":
+        if hidden(op):
             return dispatch.call(op, args, out)
         if self.next >= len(self.calls):
             raise RuntimeError(
