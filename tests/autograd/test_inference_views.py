@@ -75,3 +75,94 @@ def test_functions_of_programs_show_where_they_come_from(side: Side) -> None:
     shown = repr(Twice.apply(x).grad_fn)
     assert shown.startswith("<torch.autograd.function.TwiceBackward object at 0x")
     assert repr((x * 2).grad_fn).startswith("<MulBackward0 object at 0x")
+
+
+def written_views(torch: Any) -> dict[str, Any]:
+    """Programs that make a view in one mode and write to it, or to its base, in another."""
+
+    def base() -> Any:
+        return torch.ones(2, 2, requires_grad=True).clone()
+
+    def in_mode(mode: Any, write: str) -> Any:
+        x = base()
+        with mode():
+            v = x.view(-1)
+        if write == "view":
+            v.add_(1)
+        elif write == "view of the view":
+            v.view(2, 2).view(-1).add_(1)
+        else:
+            x.add_(1)
+        return v.grad_fn
+
+    def of_several(write: str) -> Any:
+        x = base()
+        v = x.unbind()[0]
+        (v.view(2, 1) if write == "view" else x).add_(1)
+        return v.grad_fn
+
+    def inference() -> Any:
+        with torch.inference_mode():
+            x = torch.ones(2, requires_grad=True)
+            inside = x.view(-1).requires_grad, (x * 2).requires_grad
+            x.resize_(1, 2)
+        return inside, x.view(-1).requires_grad, x.is_inference()
+
+    def into_inference() -> Any:
+        with torch.inference_mode():
+            x = torch.ones(2)
+        return torch.add(torch.ones(2), 1, out=x)
+
+    kinds = {"no_grad": torch.no_grad, "inference": torch.inference_mode}
+    made: dict[str, Any] = {
+        f"{kind}, {write}": lambda m=mode, w=write: in_mode(m, w)
+        for kind, mode in kinds.items()
+        for write in ("view", "view of the view", "base")
+    }
+    made |= {f"several, {w}": lambda w=w: of_several(w) for w in ("view", "base")}
+    return made | {"inference": inference, "out": into_inference}
+
+
+@pytest.mark.parametrize("name", written_views(SUBJECT.root))
+def test_words_of_refusals(name: str) -> None:
+    found = []
+    for side in (ORACLE, SUBJECT):
+        try:
+            found.append(written_views(side.root)[name]())
+        except RuntimeError as error:
+            found.append(str(error))
+    assert found[1] == found[0]
+
+
+def test_modes_around_generators() -> None:
+    """What is thrown into a decorated generator arrives in it, under the mode."""
+
+    def seen(torch: Any) -> list[Any]:
+        log: list[Any] = []
+
+        @torch.no_grad()
+        def stream() -> Any:
+            try:
+                for k in range(5):
+                    try:
+                        log.append((yield k, torch.is_grad_enabled()))
+                    except ValueError:
+                        log.append(("caught", torch.is_grad_enabled()))
+            finally:
+                log.append(("closed", torch.is_grad_enabled()))
+
+        s = stream()
+        log.append(next(s))
+        log.append(s.send("first"))
+        log.append(s.throw(ValueError))
+        log.append(torch.is_grad_enabled())
+        s.close()
+        try:
+            t = stream()
+            next(t)
+            t.throw(KeyError)
+        except KeyError:
+            log.append("out")
+        return log
+
+    assert seen(SUBJECT.root) == seen(ORACLE.root)

@@ -305,9 +305,10 @@ class Engine:
                 found = grad[index] if node.many else grad
                 if found is not None:
                     captured[id(tensor)] = found
-            if wanted is not None and node not in wanted:
-                if capture or node.hooks is None or node not in targets:
-                    continue  # where gradients are accumulated, the node of an input runs, too
+            # Where gradients are accumulated, the node of an input runs, too, with its hooks.
+            runs_beside = not capture and node.hooks is not None and node in targets
+            if wanted is not None and node not in wanted and not runs_beside:
+                continue
             if node.hooks is not None:
                 grad = run_prehooks(node, grad)
             grads = execute(node, grad)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from toytorch.core.inplace import bump, old_edge, protect, rebase, register_view
 from toytorch.core.node_class import fit, revive
 from toytorch.core.record import edge
 from toytorch.core.tensor import Tensor, alias
+from toytorch.core.views import CUSTOM_VIEW, MANY_VIEWS, NO_GRAD_VIEW, maker
 from toytorch.facts import state
 from toytorch.facts.node import (
     SAVED_TWICE,
@@ -215,9 +218,11 @@ class Function:
                 outputs = cls.forward(context, *inputs)
         finally:
             state.set_grad(recording)
+        for t in context._dirty:
+            bump(t)
         if any(context.needs_input_grad):
             return cls._record(context, inputs, outputs)
-        return outputs
+        return cls._guarded(context, inputs, outputs)
 
     @classmethod
     def _record(
@@ -242,18 +247,34 @@ class Function:
         node.seq, node.context, context._node = next(sequence), context, node
         node.__dict__.update(inputs=len(inputs), places=places)
         metas: list[Any] = []
+        written: Tensor | None = None  # a view, whose base gets the node in its history
         for i, r in enumerate(results):
             if not isinstance(r, Tensor):
                 metas.append(((), None))
                 continue
-            if any(r is x for x in inputs) and not any(r is d for d in context._dirty):
-                r = results[i] = alias(r)  # an input returned as it is becomes a view of itself
+            kept = any(r is t for t in context._non_differentiable)
+            dirty = is_input(r, context._dirty)
+            if dirty and is_input(r, inputs):
+                refuse_dirty(r, len(results))
+            elif dirty:
+                warnings.warn(NO_INPUT, UserWarning, stacklevel=4)
+            elif is_input(r, inputs):
+                r = results[i] = itself(r)
             metas.append((r._array.shape, r.dtype))
-            if r.dtype.rank > 1 and not any(r is t for t in context._non_differentiable):
-                r._requires_grad, r._grad_edge = (
-                    True,
-                    node if len(results) == 1 else Output(node, i),
-                )
+            if r.dtype.rank < 2 or kept:
+                continue
+            if dirty and r._base is not None:
+                written = r
+                continue
+            if not dirty and r._base is not None:
+                one = f"Output {i} of {maker(node_class.__name__)} is a view and is being modified"
+                words = CUSTOM_VIEW if len(results) == 1 else MANY_VIEWS.partition("inplace. ")[2]
+                protect(r, f"{one} inplace. {words}")
+            r._requires_grad, r._grad_edge = (
+                True,
+                node if len(results) == 1 else Output(node, i),
+            )
+            r._ignores_grad = False
         node.meta = metas if len(results) > 1 else metas[0]
         hooks = state.local.saved_hooks
         if state.anomaly is not None:
@@ -278,7 +299,75 @@ class Function:
             saved.append((index, Packed(value, hooks[-1]) if hooks else value))
         context._to_save = ()
         node.saved, node.versions = tuple(saved), tuple(versions)
+        if written is not None:
+            rebase_view(written, node, [inputs[i] for i in places])
         return tuple(results) if many else results[0]
+
+    @classmethod
+    def _guarded(
+        cls, context: FunctionCtx, inputs: tuple[Any, ...], outputs: Tensor | tuple[Tensor, ...]
+    ) -> Any:
+        """The outputs of a step that is not recorded: views among them must not be written to."""
+        many = isinstance(outputs, tuple)
+        results = list(outputs) if many else [outputs]
+        for i, r in enumerate(results):
+            if not isinstance(r, Tensor):
+                continue
+            if is_input(r, context._dirty):
+                continue
+            if is_input(r, inputs):
+                r = results[i] = itself(r)
+            if r._base is not None and r.dtype.rank > 1:
+                protect(r, NO_GRAD_VIEW.partition("enabled. ")[0] + "enabled. " + CUSTOM_VIEW)
+        return tuple(results) if many else results[0]
+
+
+NO_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
+    "mutated should be passed to ctx.mark_dirty()."
+)
+VIEW_AND_MORE = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function "
+    "cannot return more than one Tensor. This is not supported by the current autograd engine. You "
+    "should either make sure the input is not a view (using .clone() for example) or make your "
+    "Function only return one Tensor (potentially splitting it into two Functions: one doing the "
+    "inplace that returns a single Tensor and a second one that does the other operations). You "
+    "can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
+)
+
+
+def is_input(tensor: Tensor, tensors: tuple[Any, ...]) -> bool:
+    """Whether it is one of them, and not only equal to one."""
+    return any(tensor is t for t in tensors)
+
+
+def itself(tensor: Tensor) -> Tensor:
+    """An input that is returned as it is: a view of itself."""
+    view = alias(tensor)
+    if not tensor.is_sparse:
+        register_view(tensor, view)
+    return view
+
+
+def refuse_dirty(tensor: Tensor, outputs: int) -> None:
+    """Refuses an input that must not be written to."""
+    if tensor._base is not None and outputs > 1 and tensor._base._requires_grad:
+        raise RuntimeError(VIEW_AND_MORE)
+    if tensor._requires_grad and tensor._grad_edge is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad has been used in an in-place operation."
+        )
+
+
+def rebase_view(view: Tensor, node: Any, tensors: list[Tensor]) -> None:
+    """Puts a step that wrote to a view into the history of the view's base."""
+    place = next(i for i, t in enumerate(tensors) if t is view)
+    edges, places = list(node.edges), list(node.__dict__["places"])
+    edges.insert(0, edges.pop(place))  # the value that was written over comes first
+    places.insert(0, places.pop(place))
+    edges[0] = old_edge(view)
+    node.edges, node.__dict__["places"] = tuple(edges), places
+    rebase(view, node)
 
 
 class Error(Node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -27,20 +28,38 @@ class Mode:
 
     def __call__(self, function: Callable[..., Any]) -> Any:
         if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
             function.__init__ = self(function.__init__)  # type: ignore[method-assign]  # a class is decorated by its constructor
             return function
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def generator(*args: object, **kwargs: object) -> Any:
-                stream, sent = function(*args, **kwargs), None
-                while True:
-                    try:
-                        with self.clone():
-                            value = stream.send(sent)
-                    except StopIteration as end:
-                        return end.value
-                    sent = yield value
+                stream = function(*args, **kwargs)
+                try:
+                    with self.clone():
+                        value = stream.send(None)
+                    while True:
+                        try:
+                            sent = yield value
+                        except GeneratorExit:
+                            with self.clone():
+                                stream.close()
+                            raise
+                        except BaseException as error:  # whatever was thrown in is the stream's
+                            with self.clone():
+                                value = stream.throw(error)
+                        else:
+                            with self.clone():
+                                value = stream.send(sent)
+                except StopIteration as end:
+                    return end.value
 
             return generator
 
@@ -114,11 +133,13 @@ class set_grad_enabled(Mode):
 class inference_mode(Mode):
     """Like `no_grad`: nothing is recorded inside."""
 
+    mode: Any = True
+
     def __new__(cls, mode: bool = True) -> Any:
         return object.__new__(cls)(mode) if callable(mode) else object.__new__(cls)
 
     def __init__(self, mode: bool = True) -> None:
-        self.mode = mode
+        self.mode: Any = mode
         self.before: list[tuple[bool, bool]] = []
         self.watch: list[Any] = []
 

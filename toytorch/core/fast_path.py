@@ -224,7 +224,7 @@ def {name}({params}):
         if a.__class__ is ndarray and a.size and state.fast_path is None and (
                 {first}._no_grad_view is None):
             result = view_of({first}, kernel(a, *args[1:]), op.derivatives)
-            if {first}._requires_grad and op.derivatives and result.dtype.rank > 1:
+            if {first}._requires_grad and result._base is not None and result.dtype.rank > 1:
                 record(op, args, result)
             return result
     except AttributeError:

@@ -22,14 +22,19 @@ from toytorch.facts.dtype import dtype
 from toytorch.facts.node import Node, Refusal, sequence
 
 
-def check(target: Tensor, needs_grad: bool) -> None:
-    """Refuses to write into leaves, whose value is not the result of anything."""
+def refuse_inference(target: Tensor) -> None:
+    """Refuses to write to what was made in inference mode, outside of it."""
     if target._storage.__class__ is InferenceStorage and not state.local.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
             "a clone to get a normal tensor before doing inplace update.See "
             "https://github.com/pytorch/rfcs/pull/17 for more details."
         )
+
+
+def check(target: Tensor, needs_grad: bool) -> None:
+    """Refuses to write into leaves, whose value is not the result of anything."""
+    refuse_inference(target)
     if not (needs_grad or target._requires_grad) or not state.local.grad:
         return
     owner = target._base

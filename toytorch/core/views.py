@@ -37,20 +37,20 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         views: Any = [view_of(source, a, op.derivatives) for a in layouts]
     else:
         views = view_of(source, layouts, op.derivatives)
-    if not op.derivatives or source.dtype.rank < 2:
+    if not op.derivatives or source.dtype.rank < 2 or source._storage.__class__ is InferenceStorage:
         return views
     if source._requires_grad and state.local.grad:
         record(op, args, views)
     why = source._no_grad_view
     if not state.local.grad:
-        why = NO_GRAD_VIEW
-    elif why is not None and why is not NO_GRAD_VIEW:
-        why = MANY_VIEWS % (0, op.node_name)
+        why = INFERENCE_VIEW if state.local.inference else NO_GRAD_VIEW
+    elif why is not None:
+        why = of_a_view(why, maker(op.node_name))
     many = views.__class__ is list
     if why is not None or many:
         for i, v in enumerate(views if many else [views]):
             one_of_many = many and state.local.grad
-            writing.protect(v, MANY_VIEWS % (i, op.node_name) if one_of_many else why)
+            writing.protect(v, MANY_VIEWS % (i, maker(op.node_name)) if one_of_many else why)
             owner = source if source._base is None else source._base
             if owner._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
                 v._requires_grad = v._ignores_grad = True  # as its base, though nothing is recorded
@@ -64,11 +64,38 @@ NO_GRAD_VIEW = (
     "don't want "
     "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
+INFERENCE_VIEW = (
+    NO_GRAD_VIEW.replace("no_grad mode", "inference mode")
+    .replace("with grad mode enabled", "in normal mode")
+    .replace("no_grad block", "inference_mode block")
+)
 MANY_VIEWS = (
     "Output %d of %s is a view and is being modified inplace. This view is the output of a "
     "function that returns multiple views. Such functions do not allow the output views to be "
     "modified inplace. You should replace the inplace operation by an out-of-place one."
 )
+
+
+CUSTOM_VIEW = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and "
+    "the autograd logic to handle view+inplace would override the custom backward associated with "
+    "the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+    "this by cloning the output of the custom Function."
+)
+
+
+def maker(node: str) -> str:
+    """Who made a view, as refusals name it: UnbindBackward0 is Unbind."""
+    return node.rstrip("0123456789").removesuffix("Backward")
+
+
+def of_a_view(why: str, name: str) -> str:
+    """What to say of a write to a view of a view of which one would have to say `why`."""
+    start = f"Output 0 of {name} is a view "
+    if why.startswith("A view "):
+        return f"{start}of a view which {why.removeprefix('A view ')}"
+    kept = "of a view which" if "of a view which" in why else "and is being"
+    return start + why[why.index(kept) :]
 
 
 def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
@@ -122,7 +149,7 @@ def several_views(op: Op, source: Tensor, arrays: list[Array]) -> list[Tensor]:
         views[:] = [v for v in views if v() is not None]
     whys, guarded = None, storage.guarded_views
     if kind.rank > 1:
-        whys = one_of_many(op.node_name, count)
+        whys = one_of_many(maker(op.node_name), count)
         if guarded is None:
             guarded = storage.guarded_views = []
         elif len(guarded) > 16:

@@ -201,6 +201,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             writing.refuse_arguments(o, args, array.shape)
         if not isinstance(o, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
+        writing.refuse_inference(o)
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
         if op.out_type and made is not o.dtype and not truth:

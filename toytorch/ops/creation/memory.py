@@ -114,7 +114,7 @@ def resize_(
 ) -> Tensor:
     """Another shape over the same memory, which grows where it is too small."""
     wanted = spread(sizes if size is None else (size,))
-    if self._requires_grad:
+    if self._requires_grad and not state.local.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory formatPreserve")
