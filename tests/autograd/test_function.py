@@ -147,3 +147,129 @@ def test_a_function_writes_to_a_view_beside_its_first_argument() -> None:
 
     a, b = (tt.randn(n, n, dtype=tt.float64, requires_grad=True) for n in (4, 2))
     assert tt.autograd.gradcheck(program, (a, b))
+
+
+def forward_programs(T: Any) -> dict[str, Any]:
+    """Functions and their `jvp`, called with a dual number: (tangents, whether views of t)."""
+    fwd = T.autograd.forward_ad
+
+    def run(forward: Any, jvp: Any, through: Any = None, more: int = 0) -> Any:
+        parts = {"forward": staticmethod(forward), "jvp": staticmethod(jvp)}
+        F = type("F", (T.autograd.Function,), parts)
+        with fwd.dual_level():
+            t = T.tensor([1.0, 1.0, 2.0])
+            x = fwd.make_dual(T.tensor([1.0, 2.0, 3.0]), t)
+            x = x if through is None else through(x)
+            made = F.apply(x, *(T.ones(3) for _ in range(more)))
+            found = []
+            for o in made if isinstance(made, tuple) else (made,):
+                u = fwd.unpack_dual(o).tangent
+                found.append(None if u is None else (u.tolist(), u._base is t, o is x))
+        return found
+
+    def fixed(ctx: Any, x: Any) -> Any:
+        made = x.clone()
+        ctx.mark_non_differentiable(made)
+        return made
+
+    def dirty(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    def bare(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x + y
+
+    def saving(ctx: Any, x: Any) -> Any:
+        ctx.save_for_forward(x)
+        return x * 2
+
+    def saving_for_backward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * 2
+
+    def part(ctx: Any, x: Any) -> Any:
+        return x.narrow(0, 0, 2)
+
+    def same(ctx: Any, x: Any) -> Any:
+        return x
+
+    def elsewhere(ctx: Any, t: Any) -> Any:
+        made = t.narrow(0, 0, 2).clone()
+        return made.view_as(made)
+
+    return {
+        "too few": lambda: run(lambda ctx, x: (x * 2, x * 3), lambda ctx, t: t),
+        "too many": lambda: run(lambda ctx, x: x * 2, lambda ctx, t: (t, t)),
+        "shape": lambda: run(lambda ctx, x: x * 2, lambda ctx, t: t[:2]),
+        "no tensor": lambda: run(lambda ctx, x: x * 2, lambda ctx, t: 3),
+        "fixed": lambda: run(fixed, lambda ctx, t: t),
+        "fixed, None": lambda: run(fixed, lambda ctx, t: None),
+        "integers": lambda: run(lambda ctx, x: x.long(), lambda ctx, t: t),
+        "dirty": lambda: run(dirty, lambda ctx, t: t.mul_(2)),
+        "dirty, another": lambda: run(dirty, lambda ctx, t: t * 2),
+        "dirty, None": lambda: run(dirty, lambda ctx, t: None),
+        "same": lambda: run(same, lambda ctx, t: t),
+        "same, a view": lambda: run(same, lambda ctx, t: t.view_as(t)),
+        "view": lambda: run(part, lambda ctx, t: t.narrow(0, 0, 2)),
+        "view, a copy": lambda: run(part, lambda ctx, t: t[:2].clone()),
+        "view, of another": lambda: run(part, elsewhere),
+        "view of a view": lambda: run(part, elsewhere, lambda x: x.view_as(x)),
+        "zeros": lambda: run(lambda ctx, x, y: x + y, lambda ctx, t, u: t + u, more=1),
+        "no zeros": lambda: run(bare, lambda ctx, t, u: t * 9 if u is None else t, more=1),
+        "saved": lambda: run(saving, lambda ctx, t: t * ctx.saved_tensors[0]),
+        "not saved": lambda: run(
+            saving_for_backward, lambda ctx, t: t * (1 + len(ctx.saved_tensors))
+        ),
+        "without": lambda: run(lambda ctx, x: x * 2, T.autograd.Function.jvp),
+    }
+
+
+@pytest.mark.parametrize("name", forward_programs(tt))
+def test_tangents_through_functions(name: str) -> None:
+    found = []
+    for T in (torch, tt):
+        try:
+            found.append(forward_programs(T)[name]())
+        except (RuntimeError, NotImplementedError) as error:
+            found.append(str(error))
+    assert found[1] == found[0]
+
+
+def test_vjp_is_backward_by_another_name() -> None:
+    def answer(T: Any) -> list[Any]:
+        class Twice(T.autograd.Function):  # type: ignore[name-defined]  # either package's
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.note = "left"
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def vjp(ctx: Any, g: Any) -> Any:
+                return 2 * g
+
+        class Both(Twice):
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g
+
+        x = T.ones(2, requires_grad=True)
+        y = Twice.apply(x)
+        found = [y.grad_fn.note, [t.tolist() for t in y.grad_fn.saved_tensors]]
+        y.sum().backward()
+        found += [x.grad.tolist(), Twice.generate_vmap_rule]
+        try:
+            Both.apply(x).sum().backward()
+        except RuntimeError as error:
+            found.append(str(error))
+        return found
+
+    assert answer(tt) == answer(torch)
+
+
+def test_a_result_given_twice_has_its_tangent_twice() -> None:
+    for T in (torch, tt):
+        x, t = T.tensor([1.0, 2.0]), T.tensor([3.0, 4.0])
+        moved = T.func.jvp(lambda x: (x, x * 2, x), (x,), (t,))[1]
+        assert [m.tolist() for m in moved] == [[3, 4], [6, 8], [3, 4]]

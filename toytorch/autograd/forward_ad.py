@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.autograd.api import grad
+from toytorch.autograd.function_tangents import push_function
 from toytorch.autograd.modes import Mode, enable_grad, no_grad
 from toytorch.core import dispatch, inplace, record, write
 from toytorch.core.op import Op
@@ -130,19 +131,7 @@ class Level:
         """A user's Function: its own `jvp` says what becomes of tangents."""
         if not self.has_dual(inputs):
             return function.apply(*inputs)
-        before, state.local.contexts = state.local.contexts, []
-        try:
-            result = function.apply(*inputs)
-            context = state.local.contexts[0]
-        finally:
-            state.local.contexts = before
-        many = isinstance(result, tuple)
-        tangents = [self.get(x) for x in inputs]
-        moved = function.jvp(context, *tangents)
-        for r, t in zip(result if many else (result,), moved if many else (moved,)):
-            if t is not None:
-                self.put(r, t)
-        return result
+        return push_function(function, inputs, self.get, self.put)
 
     def mark_saved(self, results: list[Tensor]) -> None:
         """Gives results that nodes saved their tangents too, for derivatives of derivatives."""

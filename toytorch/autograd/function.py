@@ -7,7 +7,15 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from toytorch.core.inplace import bump, old_edge, protect, rebase, register_view
+from toytorch.autograd.function_results import (
+    NO_INPUT,
+    NOT_RETURNED,
+    is_input,
+    itself,
+    rebase_view,
+    refuse_dirty,
+)
+from toytorch.core.inplace import bump, protect
 from toytorch.core.node_class import fit, revive
 from toytorch.core.record import edge
 from toytorch.core.tensor import Tensor, alias
@@ -34,6 +42,8 @@ class FunctionCtx:
         self._non_differentiable: tuple[Any, ...] = ()
         self._dirty: tuple[Any, ...] = ()
         self._node: Any = None
+        self._for_forward: tuple[Tensor, ...] = ()
+        self._pushing = False  # whether `jvp` runs
 
     if TYPE_CHECKING:  # forward leaves what it likes
 
@@ -49,6 +59,15 @@ class FunctionCtx:
                     f" {type(t).__name__}"
                 )
         self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor) -> None:
+        """Saves inputs or outputs for `jvp`, which reads them as `saved_tensors`."""
+        if not all(t is None or isinstance(t, Tensor) for t in tensors):
+            raise AssertionError(
+                "save_for_forward expects all arguments to be tensors; you should save "
+                "non-tensors as attributes on ctx."
+            )
+        self._for_forward = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Says which outputs get no gradient."""
@@ -66,6 +85,10 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Any, ...]:
         """The saved tensors; RuntimeError once they were freed or if one was written to."""
         node = self._node
+        if self._pushing:
+            return self._for_forward
+        if node is None:
+            return ()  # nothing is recorded
         if node.saved is None:
             raise RuntimeError(SAVED_TWICE)
         found: list[Any] = []
@@ -100,7 +123,7 @@ class FunctionNode(Node):
                     like.new_zeros(m[0], dtype=m[1]) if g is None else g
                     for g, m in zip(grads, metas)
                 ]
-        result = self.function.backward(context, *grads)
+        result = self.function._pull()(context, *grads)
         result = result if isinstance(result, tuple) else (result,)
         inputs = self.__dict__["inputs"]
         if (len(result) > inputs and any(r is not None for r in result[inputs:])) or len(
@@ -126,6 +149,12 @@ class FunctionNode(Node):
                 g = fit(g, shape, dtype)
             fitted.append(g)
         return tuple(fitted)
+
+    def __getattr__(self, name: str) -> Any:
+        """What forward left in its context: in PyTorch, context and node are one object."""
+        if name == "context" or (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return getattr(self.context, name)
 
     def saved_items(self) -> list[tuple[str, Any]]:
         return [("tensors", self.context.saved_tensors)]
@@ -164,6 +193,28 @@ class Function:
         """Saves for backward, where forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
+    generate_vmap_rule = False  # `vmap` shows forward and backward one example each, in any case
+
+    @classmethod
+    def _pull(cls) -> Callable[..., Any]:
+        """What computes the gradients: `backward`, or `vjp`, its other name."""
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        if cls.backward is not Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+                "should only implement one of them."
+            )
+        return cls.vjp
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Computes a whole batch; a Function that has none is run on one example, or on all."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
+        )
+
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """Computes the tangents of the outputs, for forward mode."""
@@ -179,6 +230,8 @@ class Function:
             "You must implement either the backward or vjp method for your "
             "custom autograd.Function to use it with backward mode AD."
         )
+
+    vjp = backward
 
     def __call__(self, *inputs: Tensor) -> Any:
         """Refuses: a Function is not made and called, its `apply` is called."""
@@ -220,6 +273,8 @@ class Function:
             state.set_grad(recording)
         for t in context._dirty:
             bump(t)
+            if not is_input(t, outputs if isinstance(outputs, tuple) else (outputs,)):
+                raise RuntimeError(NOT_RETURNED)
         if any(context.needs_input_grad):
             return cls._record(context, inputs, outputs)
         return cls._guarded(context, inputs, outputs)
@@ -320,54 +375,6 @@ class Function:
             if r._base is not None and r.dtype.rank > 1:
                 protect(r, NO_GRAD_VIEW.partition("enabled. ")[0] + "enabled. " + CUSTOM_VIEW)
         return tuple(results) if many else results[0]
-
-
-NO_INPUT = (
-    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
-    "mutated should be passed to ctx.mark_dirty()."
-)
-VIEW_AND_MORE = (
-    "If your Function modifies inplace an input that is a view of another Tensor, your Function "
-    "cannot return more than one Tensor. This is not supported by the current autograd engine. You "
-    "should either make sure the input is not a view (using .clone() for example) or make your "
-    "Function only return one Tensor (potentially splitting it into two Functions: one doing the "
-    "inplace that returns a single Tensor and a second one that does the other operations). You "
-    "can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
-)
-
-
-def is_input(tensor: Tensor, tensors: tuple[Any, ...]) -> bool:
-    """Whether it is one of them, and not only equal to one."""
-    return any(tensor is t for t in tensors)
-
-
-def itself(tensor: Tensor) -> Tensor:
-    """An input that is returned as it is: a view of itself."""
-    view = alias(tensor)
-    if not tensor.is_sparse:
-        register_view(tensor, view)
-    return view
-
-
-def refuse_dirty(tensor: Tensor, outputs: int) -> None:
-    """Refuses an input that must not be written to."""
-    if tensor._base is not None and outputs > 1 and tensor._base._requires_grad:
-        raise RuntimeError(VIEW_AND_MORE)
-    if tensor._requires_grad and tensor._grad_edge is None:
-        raise RuntimeError(
-            "a leaf Variable that requires grad has been used in an in-place operation."
-        )
-
-
-def rebase_view(view: Tensor, node: Any, tensors: list[Tensor]) -> None:
-    """Puts a step that wrote to a view into the history of the view's base."""
-    place = next(i for i, t in enumerate(tensors) if t is view)
-    edges, places = list(node.edges), list(node.__dict__["places"])
-    edges.insert(0, edges.pop(place))  # the value that was written over comes first
-    places.insert(0, places.pop(place))
-    edges[0] = old_edge(view)
-    node.edges, node.__dict__["places"] = tuple(edges), places
-    rebase(view, node)
 
 
 class Error(Node):

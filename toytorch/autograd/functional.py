@@ -54,6 +54,8 @@ def checked_direction(
             )
         return (zeros_like(like[0].detach()) + 1,)
     _, vs = as_tuple(v, "v", name)
+    if not many and len(vs) != 1:
+        raise RuntimeError("The given v should contain a single Tensor.")
     if len(vs) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(vs)}."
@@ -79,16 +81,14 @@ def gradients(
     us: Sequence[Tensor],
     create_graph: bool,
     strict: bool,
-    name: str,
+    what: str = "The output",
+    slopes: str = "",
 ) -> Any:
-    """Gradients with zeros where nothing depends on an input, or an error where that is strict."""
+    """Gradients with zeros where nothing depends on an input, or an error where that is strict.
+
+    The error names what does not depend on it; with `slopes` gradients must depend on inputs, too.
+    """
     live = [(o, u) for o, u in zip(outs, us) if o.requires_grad]
-    if strict and len(live) < len(tuple(outs)):
-        i = next(i for i, o in enumerate(outs) if not o.requires_grad)
-        raise RuntimeError(
-            f"Output {i} of the user-provided function is independent of the inputs"
-            f". This is not allowed in strict mode. ({name})"
-        )
     found = (
         grad(
             [o for o, _ in live],
@@ -101,13 +101,38 @@ def gradients(
         if live
         else [None] * len(xs)
     )
-    if strict and any(g is None for g in found):
-        i = next(i for i, g in enumerate(found) if g is None)
-        raise RuntimeError(
-            f"The output of the user-provided function is independent of input {i}."
-            " This is not allowed in strict mode."
-        )
+    for i, g in enumerate(found) if strict else ():
+        if g is None:
+            raise RuntimeError(
+                f"{what} of the user-provided function is independent of input {i}."
+                " This is not allowed in strict mode."
+            )
+        if slopes and not g.requires_grad:
+            raise RuntimeError(slopes.format(i))
     return [zeros_like(x) if g is None else g for g, x in zip(found, xs)]
+
+
+LINEAR = (
+    "While computing the hessian, found that the jacobian of the user-provided function with respect "
+    "to input {} is independent of the input. This is not allowed in strict mode. You should ensure "
+    "that your function is twice differentiable and that the jacobian depends on the inputs (this "
+    "would be violated by a linear function for example)."
+)
+NO_SLOPE = (
+    "The jacobian of the user-provided function is independent of input {}. This is not allowed in "
+    "strict mode when create_graph=True."
+)
+
+
+def connected(outs: Sequence[Tensor], strict: bool) -> None:
+    """Refuses outputs without a history, where that is strict."""
+    for i, o in enumerate(outs) if strict else ():
+        if not o.requires_grad:
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs "
+                "must be computed in a differentiable manner from the input when running in "
+                "strict mode."
+            )
 
 
 def vjp(
@@ -127,8 +152,9 @@ def vjp(
         many, given = as_tuple(inputs, "inputs", "vjp")
         xs = prepared(given, create_graph)
         out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "vjp")
+        connected(outs, strict)
         vs = checked_direction(v, outs, "vjp", out_many, "output")
-        found = gradients(outs, xs, vs, create_graph, strict, "vjp")
+        found = gradients(outs, xs, vs, create_graph, strict)
     return finished(outs, out_many, create_graph), finished(found, many, create_graph)
 
 
@@ -156,14 +182,12 @@ def jvp(
                 level.put(dual, t)
                 duals.append(dual)
             out_many, outs = as_tuple(func(*duals), "outputs of the user-provided function", "jvp")
+        connected(outs, strict)
+        if strict:
+            gradients(outs, xs, [zeros_like(o) for o in outs], False, strict)
         moved = []
-        for i, o in enumerate(outs):
+        for o in outs:
             moved_here = level.get(o)
-            if moved_here is None and strict:
-                raise RuntimeError(
-                    f"Output {i} of the user-provided function is independent of "
-                    "the inputs. This is not allowed in strict mode."
-                )
             moved.append(zeros_like(o) if moved_here is None else moved_here)
     return finished(outs, out_many, create_graph), finished(moved, out_many, create_graph)
 
@@ -206,8 +230,8 @@ def jacobian(
             'Please either set `create_graph=False` or `strategy="reverse-'
             'mode"`.'
             if create_graph
-            else 'torch.autograd.functional.jacobian: `strategy="forward-mode"` '
-            "needs `vectorize=True`."
+            else "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
+            "only implemented for `vectorize=True`."
         )
     many, given = as_tuple(inputs, "inputs", "jacobian")
     if vectorize:
@@ -216,7 +240,13 @@ def jacobian(
         transform = jacfwd if strategy == "forward-mode" else jacrev
         xs = prepared(given, create_graph) if create_graph else tuple(x.detach() for x in given)
         numbers = tuple(range(len(xs)))
-        found = transform(func, numbers)(*xs)
+
+        def checked(*args: Tensor) -> Any:
+            value = func(*args)
+            as_tuple(value, "outputs of the user-provided function", "jacobian")
+            return value
+
+        found = transform(checked, numbers)(*xs)
         value = func(*xs)
         out_many = isinstance(value, (tuple, list))
         rows = found if out_many else (found,)
@@ -224,9 +254,10 @@ def jacobian(
     with enable_grad():
         xs = prepared(given, create_graph)
         out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        connected(outs, strict)
         stack = registry["stack"].function
         table = []
-        for o in outs:
+        for i, o in enumerate(outs):
             flat = o.reshape(-1)
             rows_of: list[list[Tensor]] = [[] for _ in xs]
             for k in range(flat.numel()):
@@ -236,7 +267,8 @@ def jacobian(
                     [zeros_like(flat[k].detach()) + 1],
                     create_graph,
                     strict,
-                    "jacobian",
+                    f"Output {i}",
+                    NO_SLOPE if create_graph else "",
                 )
                 for rows_, g in zip(rows_of, found):
                     rows_.append(g)
@@ -257,7 +289,7 @@ def finished_rows(table: list[list[Tensor]], many: bool, out_many: bool, create_
     return rows if out_many else rows[0]
 
 
-def scalar(func: Callable[..., Any], name: str) -> Any:
+def scalar(func: Callable[..., Any], name: str, strict: bool = False) -> Any:
     """The function, which must give a tensor with a single element."""
 
     def checked(*xs: Tensor) -> Tensor:
@@ -269,6 +301,7 @@ def scalar(func: Callable[..., Any], name: str) -> Any:
                 "The Tensor returned by the function given to "
                 f"{name} should contain a single element"
             )
+        connected(outs, strict)
         return outs[0].squeeze()
 
     return checked
@@ -290,10 +323,14 @@ def hessian(
             [ 0., 12.]])
     """
     many, given = as_tuple(inputs, "inputs", "hessian")
-    checked = scalar(func, "hessian")
+    checked = scalar(func, "hessian", strict)
 
     def gradient(*xs: Tensor) -> Any:
-        return jacobian(checked, xs, create_graph=True, strict=strict)
+        found = jacobian(checked, xs, create_graph=True)
+        for i, g in enumerate(found) if strict else ():
+            if not g.requires_grad:
+                raise RuntimeError(LINEAR.format(i))
+        return found
 
     if outer_jacobian_strategy == "forward-mode" and vectorize:
         from toytorch.autograd.transforms import jacfwd, jacrev  # seldom needed
@@ -320,13 +357,27 @@ def vhp(
     strict: bool = False,
 ) -> Any:
     """(func(*inputs), vᵀH), by two backward passes. Like `torch.autograd.functional.vhp`."""
+    return product_with_hessian("vhp", func, inputs, v, create_graph, strict)
+
+
+def product_with_hessian(
+    name: str,
+    func: Callable[..., Any],
+    inputs: Tensor,
+    v: Tensor | None,
+    create_graph: bool,
+    strict: bool,
+) -> Any:
+    """(func(*inputs), vᵀH); `name` is what errors say."""
     with enable_grad():
-        many, given = as_tuple(inputs, "inputs", "vhp")
+        many, given = as_tuple(inputs, "inputs", name)
         xs = prepared(given, create_graph)
-        vs = checked_direction(v, xs, "vhp", many, "input")
-        value = scalar(func, "vhp")(*xs)
-        first = gradients([value], xs, [zeros_like(value.detach()) + 1], True, strict, "vhp")
-        found = gradients(first, xs, vs, create_graph, strict, "vhp")
+        vs = checked_direction(v, xs, name, many, "input")
+        value = scalar(func, name, strict)(*xs)
+        first = gradients(
+            [value], xs, [zeros_like(value.detach()) + 1], True, strict, slopes=LINEAR
+        )
+        found = gradients(first, xs, vs, create_graph, strict)
     return finished([value], False, create_graph), finished(found, many, create_graph)
 
 
@@ -344,7 +395,7 @@ def hvp(
     >>> hvp(lambda x: (x ** 4).sum(), torch.tensor([1., 2.]), torch.ones(2))[1]
     tensor([12., 48.])
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    return product_with_hessian("hvp", func, inputs, v, create_graph, strict)
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -278,6 +278,7 @@ def jvp(
                 "which is not allowed with strict=True"
             )
         moved.append(zeros_like(o) if t is None else t)
+    for o in outs:  # one of them may have been there twice
         if o._tangents:
             o._tangents = {k: v for k, v in o._tangents.items() if k is not level} or None
     pair = tree_unflatten(outs, form), tree_unflatten(moved, form)
@@ -324,7 +325,7 @@ def jacrev(
         blocks = []
         for rows_of_input, x in zip(tree_flatten(rows)[0], inputs):
             parts = rows_of_input.split([o.numel() for o in outs], 0)
-            blocks.append([p.view(*o.shape, *x.shape) for p, o in zip(parts, outs)])
+            blocks.append([p.view((*o.shape, *x.shape)) for p, o in zip(parts, outs)])
         per_output = [tree_unflatten([b[i] for b in blocks], in_spec) for i in range(len(outs))]
         jacobian = tree_unflatten(per_output, spec)
         return (jacobian, result[2]) if has_aux else jacobian
