@@ -584,6 +584,14 @@ def run_hooks(
     for hook in list(node.hooks.get("after", {}).values()):
         replaced = hook(tuple(grads), tuple(grad) if node.many else (grad,))
         if replaced is not None:
+            if not isinstance(replaced, tuple):
+                kind = type(replaced).__name__
+                raise TypeError(f"expected tuple, but hook returned '{kind}'")
+            if len(replaced) != len(grads):
+                raise RuntimeError(
+                    f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of "
+                    f"values (got {len(replaced)}, but expected {len(grads)})"
+                )
             grads = replaced
     return grads
 

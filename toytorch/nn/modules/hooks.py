@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toytorch.autograd.function import Function
-from toytorch.core.tensor import Tensor, alias
+from toytorch.core.tensor import Tensor
 from toytorch.facts.node import Handle
 from toytorch.nn.modules.registration import REGISTRATION
 
@@ -57,7 +59,8 @@ class BackwardHookFunction(Function):
     def forward(ctx: Any, seen: Any, *tensors: Tensor) -> Any:
         ctx.seen = seen
         ctx.set_materialize_grads(False)
-        return tuple(alias(t) for t in tensors)
+        ctx.mark_non_differentiable(*(t for t in tensors if not t.requires_grad))
+        return tensors
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
@@ -72,7 +75,8 @@ class BackwardHooks:
     """
 
     def __init__(self, module: Module) -> None:
-        self.module, self.grad_output, self.watched = module, (), False
+        self.module, self.watched = module, False
+        self.grad_output: Any = None  # known between the hooks of a pass
         self.before = hooks_of(module, "_backward_pre_hooks")
         self.after = hooks_of(module, "_backward_hooks")
 
@@ -84,6 +88,7 @@ class BackwardHooks:
             return args
         self.watched = True
         passed = BackwardHookFunction.apply(self._on_inputs, *(args[i] for i in self.places))
+        passed = passed if isinstance(passed, tuple) else (passed,)
         result = list(args)
         for i, t in zip(self.places, passed):
             result[i] = t
@@ -91,7 +96,13 @@ class BackwardHooks:
 
     def outputs(self, result: Tensor) -> Any:
         """The results, their tensors passed through that function."""
-        many = isinstance(result, (tuple, list))
+        many = isinstance(result, tuple)
+        if not many and not isinstance(result, Tensor):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                f"Tensors but received {type(result)}",
+                stacklevel=4,
+            )
         values = list(result) if many else [result]
         places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
         if not any(values[i].requires_grad for i in places):
@@ -100,7 +111,10 @@ class BackwardHooks:
             places, BackwardHookFunction.apply(self._on_outputs, *(values[i] for i in places))
         ):
             values[i] = t
-        return type(result)(values) if many else values[0]
+        if not many:
+            return values[0]
+        kind: Any = type(result)
+        return kind(*values) if hasattr(kind, "_fields") else kind(values)
 
     def _on_outputs(self, grads: Any) -> Any:
         for hook in self.before:
@@ -127,6 +141,8 @@ class BackwardHooks:
         return grads
 
     def _on_inputs(self, grads: Any) -> Any:
+        if self.grad_output is None:
+            return grads  # they come by another way than the outputs, as in a second backward
         full = [None] * self.size
         for i, g in zip(self.places, grads):
             full[i] = g
@@ -140,6 +156,7 @@ class BackwardHooks:
                         f"{len(changed)}, but expected {self.size}"
                     )
                 full = changed
+        self.grad_output = None
         return [full[i] for i in self.places]
 
 
@@ -197,15 +214,58 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
         for i, hook in enumerate(hooks or hooks_of(module, "_forward_hooks")):
             if hook.always and i not in called:
                 more = (kwargs,) if hook.with_kwargs else ()
-                hook.call(module, args, *more, result)
+                try:
+                    hook.call(module, args, *more, result)
+                except Exception as error:
+                    warnings.warn(
+                        "module forward hook with ``always_call=True`` raised an exception that "
+                        f"was silenced as another error was raised in forward: {error}",
+                        stacklevel=3,
+                    )
         raise
-    for legacy in hooks_of(module, "_node_hooks"):
-        found = first_tensor(result)
-        if found is not None and found.grad_fn is not None:
-            found.grad_fn.register_hook(
-                lambda grads_in, grads_out, hook=legacy: hook(module, grads_in, grads_out)
-            )
+    legacy = hooks_of(module, "_node_hooks")
+    found = first_tensor(result) if legacy else None
+    if found is not None and found.grad_fn is not None:
+        warn_of_node_hooks(args, result, found.grad_fn)
+        for hook in legacy:
+            call = functools.partial(hook, module)
+            functools.update_wrapper(call, hook)
+            found.grad_fn.register_hook(call)
     return result
+
+
+def warn_of_node_hooks(args: tuple[Any, ...], result: Any, node: Any) -> None:
+    """Says what the older kind of hook, which hears of the last node alone, will miss."""
+    results = result if isinstance(result, tuple) else (result,)
+    ends = {r.grad_fn for r in results if isinstance(r, Tensor)}
+    if not all(isinstance(r, Tensor) for r in results):
+        words = (
+            "Using non-full backward hooks on a Module that does not return a single Tensor or a "
+            "tuple of Tensors is deprecated and will be removed in future versions. This hook will "
+            "be missing some of the grad_output."
+        )
+    elif not all(isinstance(a, Tensor) for a in args):
+        words = (
+            "Using non-full backward hooks on a Module that does not take as input a single Tensor "
+            "or a tuple of Tensors is deprecated and will be removed in future versions. This hook "
+            "will be missing some of the grad_input."
+        )
+    elif len({e for e in ends if e is not None}) > 1:
+        words = (
+            "Using a non-full backward hook when outputs are generated by different autograd Nodes "
+            "is deprecated and will be removed in future versions. This hook will be missing some "
+            "grad_output."
+        )
+    elif {a.grad_fn for a in args} != {n for n, _ in node.next_functions}:
+        words = (
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is "
+            "deprecated and will be removed in future versions. This hook will be missing some "
+            "grad_input."
+        )
+    else:
+        return
+    more = "Please use register_full_backward_hook to get the documented behavior."
+    warnings.warn(f"{words} {more}", FutureWarning, stacklevel=4)
 
 
 # -- hooks of every module ------------------------------------------------------------------------

@@ -111,6 +111,16 @@ class Module(Stateful):
         """The forward hooks that are called even when `forward` raises, by their numbers."""
         return {key: True for key, hook in self._forward_hooks.items() if hook.always}
 
+    @property
+    def _forward_hooks_with_kwargs(self) -> dict[int, bool]:
+        """The forward hooks that get the keyword arguments."""
+        return {key: True for key, hook in self._forward_hooks.items() if hook.with_kwargs}
+
+    @property
+    def _forward_pre_hooks_with_kwargs(self) -> dict[int, bool]:
+        """Those before forward that get the keyword arguments."""
+        return {key: True for key, hook in self._forward_pre_hooks.items() if hook.with_kwargs}
+
     def compile(self, *args: object, **kwargs: object) -> None:
         """Compiles this module's call in place; `toytorch.compile` makes another module."""
         compiler = getattr(sys.modules["toytorch"], "compile", None)
