@@ -383,6 +383,25 @@ def lp_pool3d(
 # -- with chance, and back ------------------------------------------------------------------------
 
 
+def _one_or_all(name: str, what: str, value: Any, n: int) -> Any:
+    """A size for each dimension, given as one for all or as that many."""
+    if isinstance(value, (tuple, list)) and len(value) not in (1, n):
+        several = "tuple of Ints" if n == 2 else "tuple of three Ints"
+        raise RuntimeError(f"{name}: {what} must either be a single Int or {several}")
+    return pools.full(name, what, value, n)
+
+
+def check_samples(samples: Tensor, images: Tensor, n: int) -> None:
+    """Refuses random numbers that are not one for each channel of each image and dimension."""
+    shape = (*samples.shape, 0, 0, 0)
+    if shape[0] < images.shape[0]:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if shape[1] != images.shape[1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if shape[2] != n:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {shape[2]}.")
+
+
 def _fractional(
     n: int,
     input: Tensor,
@@ -397,19 +416,27 @@ def _fractional(
     if output_size is None:
         ratios = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
         output_size = [int(s * r) for s, r in zip(input.shape[-n:], ratios)]
-    kernel = pools.full(name, "kernel_size", kernel_size, n)
-    out = pools.full(name, "output_size", output_size, n)
+    kernel = _one_or_all(name, "kernel_size", kernel_size, n)
+    out = _one_or_all(name, "output_size", output_size, n)
     single = input.ndim == n + 1
     images = input.unsqueeze(0) if single else input
-    if images.ndim != n + 2 or 0 in images.shape[1:]:
+    if images.ndim != n + 2:
         raise RuntimeError(
             f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(input.shape)}"
+        )
+    if 0 in images.shape[1:]:
+        empty = images.shape[1:].index(0) + (not single)
+        raise RuntimeError(
+            f"{name if n == 2 else name + '_out'}(): Expected input to have non-zero size for "
+            f"non-batch dimensions, but got{sizes_text(input.shape)} with dimension {empty} being "
+            "empty."
         )
     if samples is None:
         samples = images.detach().new_empty([*images.shape[:2], n]).uniform_()
     elif samples.dtype is not input.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
-    elif samples.shape[0] > images.shape[0]:
+    else:
+        check_samples(samples, images, n)
         samples = samples[: images.shape[0]]
     values, places = pools.FRACTIONAL_MAX[n].function(images, kernel, out, samples)
     return (values.squeeze(0), places.squeeze(0)) if single else (values, places)

@@ -119,6 +119,14 @@ def _as(a: Array, made: Array) -> Any:
     return in_order(made, True) if channels_last(a) else made
 
 
+def _as_volume(a: Array, made: Array) -> Any:
+    """One volume (C, D, H, W) in the order of memory of another; the record sees to batches."""
+    last = (1, 2, 3, 0)
+    if a.ndim != 4 or a.flags.c_contiguous or not a.transpose(last).flags.c_contiguous:
+        return made
+    return np.ascontiguousarray(made.transpose(last)).transpose(3, 0, 1, 2)
+
+
 def _picked(g: Tensor, indices: Tensor, n: int) -> Any:
     """The elements of images (…, *sizes) at flat places."""
     return g.flatten(-n).gather(-1, indices.flatten(-n)).view(indices.shape)
@@ -143,7 +151,7 @@ def _max_pool(n: int) -> Op:
         if found is not None:
             return found
         made = max_arrays(xp, a, window, steps, pad, apart, out)
-        return tuple(_as(a, v) for v in made)
+        return tuple(_as_volume(a, v) if n == 3 else _as(a, v) for v in made)
 
     def backward(
         xp: ArrayModule,
@@ -403,11 +411,15 @@ def _fractional_max(n: int) -> Op:
         xp: ArrayModule, a: Array, kernel: Sequence[int], out: Sequence[int], samples: Array
     ) -> Any:
         _need(f"fractional_max_pool{n}d", a, "f")
-        for size, k, o in zip(a.shape[-n:], kernel, out):
+        names = ("time", "height", "width")[-n:]
+        for what, size, k, o in zip(names, a.shape[-n:], kernel, out):
+            if o < 0:
+                shown = [*a.shape[:-n], *out]
+                raise RuntimeError(f"Trying to create tensor with negative dimension {o}: {shown}")
             if o + k - 1 > size:
                 raise RuntimeError(
-                    f"fractional_max_pool{n}d(): pool size {k} too large relative to"
-                    f" input size {size}"
+                    f"{'fractional_max_pool2d' if n == 2 else 'fractional_max_pool3d_out'}(): pool "
+                    f"{what} {k} too large relative to input {what} {size}"
                 )
         return fractional_max_arrays(xp, a, kernel, out, samples)
 
@@ -453,7 +465,8 @@ def _max_unpool(n: int) -> Op:
                 f"Found an invalid max index: {bad} (output volumes are of size "
                 f"{'x'.join(map(str, out))}"
             )
-        return put_flat(xp, a, indices, tuple(out), True)
+        made = put_flat(xp, a, indices, tuple(out), True)
+        return _as(a, made) if n == 2 else made
 
     return general(
         f"max_unpool{n}d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
@@ -463,7 +476,6 @@ def _max_unpool(n: int) -> Op:
         out=False,
         node=f"MaxUnpool{n}DBackward0",
         d_self=lambda g, indices: _picked(g, indices, n),
-        memory="rows",
         amp="float32",
         doc="Elements put at flat places of zero images.",
     )

@@ -206,10 +206,10 @@ def fractional_starts(xp: ArrayModule, samples: Array, size: int, out: int, kern
     if out == 1:
         return xp.full((*samples.shape, 1), size - kernel, np.int64)
     kind = samples.dtype.type
-    alpha = kind(size - kernel) / kind(out - 1)
+    alpha = kind(size - kernel) / kind(max(out - 1, 1))
     i = xp.arange(out, dtype=samples.dtype)
     starts = xp.trunc((i + samples[..., None]) * alpha) - xp.trunc(samples[..., None] * alpha)
-    starts[..., -1] = size - kernel
+    starts[..., -1:] = size - kernel  # there may be none
     return starts.astype(np.int64)
 
 
