@@ -555,3 +555,73 @@ def test_an_engine_of_ones_own_runs_where_nodes_have_one_result() -> None:
         x.unbind()[1].backward()
     assert seen == ["MulBackward0"]
     assert x.grad.tolist() == [3 + 2, 3 + 1 + 1]
+
+
+def test_hooks_on_several_tensors() -> None:
+    """Once in each pass, with what the pass comes to."""
+
+    def seen(T: Any) -> list[Any]:
+        log: list[Any] = []
+        a, b, c = (T.ones(2, requires_grad=True) for _ in range(3))
+        d = b * 3
+        note = T.autograd.graph.register_multi_grad_hook
+        note((a, b, c, d), lambda gs: log.append([g is not None for g in gs]))
+        note((b, c), lambda g: log.append(g.tolist()), mode="any")
+        (a * d).sum().backward(retain_graph=True)
+        (a * 2).sum().backward()
+        T.autograd.grad((a * d).sum(), (d,), retain_graph=True)
+        (a * d).sum().backward(inputs=(a, b), retain_graph=True)
+        (c * 2).sum().backward()
+        (a.clone().unbind()[0] * 2).backward()
+        return log
+
+    assert seen(tt) == seen(torch)
+
+
+def test_hooks_of_nodes_and_ends() -> None:
+    """Tensors' hooks first, then retained gradients, then those of nodes; ends have both kinds."""
+
+    def seen(T: Any) -> list[Any]:
+        log: list[Any] = []
+        a = T.ones(2, requires_grad=True)
+        b = a.clone()
+        end = b.grad_fn.next_functions[0][0]
+        b.grad_fn.register_prehook(lambda gs: (log.append("node"), tuple(g * 2 for g in gs))[1])
+        b.register_hook(lambda g: (log.append("tensor"), g * 3)[1])
+        b.retain_grad()
+        end.register_prehook(lambda gs: (log.append("end"), (gs[0] * 5,))[1])
+        a.register_post_accumulate_grad_hook(lambda t: log.append(t.grad.tolist()))
+        end.register_hook(lambda gi, go: log.append([list(gi), go[0].tolist()]))
+        b.sum().backward(retain_graph=True)
+        log.append((a.grad.tolist(), b.grad.tolist()))
+        T.autograd.grad(b.sum(), (a,), retain_graph=True)
+        b.grad = None
+        b.sum().backward(inputs=(b,), retain_graph=True)
+        b.sum().backward(inputs=(b,))
+        log.append(b.grad.tolist())
+        c, d = T.ones(2, requires_grad=True).unbind()
+        c.register_hook(lambda g: log.append(g))
+        d.backward()
+        return log
+
+    assert seen(tt) == seen(torch)
+
+
+def test_gradients_of_a_batch() -> None:
+    def answer(T: Any) -> list[Any]:
+        x, other = T.tensor([1.0, 2.0, 3.0], requires_grad=True), T.ones(2, requires_grad=True)
+        y = x.exp()
+        given = {"is_grads_batched": True, "retain_graph": True, "allow_unused": True}
+        both = T.autograd.grad((y, y.sum()), (x, other), (T.eye(3), T.ones(3)), **given)
+        found: list[Any] = [both[0].tolist(), both[1]]
+        for grads in (T.ones(3), None):
+            try:
+                found.append(T.autograd.grad(y, x, grads, **given))
+            except RuntimeError as error:
+                found.append(str(error))
+        return found
+
+    theirs, ours = answer(torch), answer(tt)
+    assert ours[1:] == theirs[1:]
+    for a, b in zip(ours[0], theirs[0], strict=True):
+        assert a == pytest.approx(b)

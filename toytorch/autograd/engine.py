@@ -71,13 +71,32 @@ def _one_result_each(roots: list[tuple[Any, Tensor]]) -> bool:
 class Pass:
     """A backward pass that runs: its number, and what is called when it is done."""
 
-    __slots__ = ("callbacks", "chosen", "keep_graph", "number")
+    __slots__ = ("callbacks", "chosen", "inputs", "keep_graph", "notes", "number", "roots")
     counter = itertools.count()
 
-    def __init__(self, keep_graph: bool, chosen: bool) -> None:
+    def __init__(
+        self, keep_graph: bool, roots: list[tuple[Any, Tensor]], inputs: list[Tensor] | None
+    ) -> None:
         self.number, self.keep_graph = next(self.counter), keep_graph
-        self.chosen = chosen  # whether only some inputs get gradients
+        self.roots, self.inputs = [target for target, _ in roots], inputs
+        self.chosen = inputs is not None  # whether only some inputs get gradients
         self.callbacks: list[Callable[[], None]] = []
+        self.notes: dict[Any, Any] = {}  # what hooks keep as long as the pass runs
+
+    def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
+        """Whether a gradient will come to each of the tensors."""
+        starts = [node_of(t) for t in self.roots]
+        order = by_sequence(reachable([n for n in starts if n.is_node]))
+        run: set[Any] = set(order)
+        leaves = {id(n) for n in starts if not n.is_node}
+        leaves.update(id(t) for n in order for t in n.edges if t is not None and not t.is_node)
+        if self.inputs is not None:
+            run = wanted_nodes(order, self.inputs) | set(targets_of(self.inputs))
+            leaves &= {id(t) for t in self.inputs}
+        return [
+            id(t) in leaves if t._grad_edge is None else node_of(t._grad_edge) in run
+            for t in tensors
+        ]
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
@@ -169,7 +188,7 @@ class Engine:
         state.local.backward += 1
         outer, state.local.backward_pass = (
             state.local.backward_pass,
-            Pass(keep_graph, inputs is not None),
+            Pass(keep_graph, roots, inputs),
         )
         hooks = state.local.saved_hooks
         try:
@@ -390,7 +409,12 @@ class Engine:
                 self.observer(leaf._accumulator(), (grad,), ())
         if inputs is not None and not capture:
             for tensor in inputs:  # a non-leaf named in inputs= accumulates too
-                if tensor._grad_edge is not None and id(tensor) in captured:
+                # What retains its gradient has got it by a hook.
+                if (
+                    tensor._grad_edge is not None
+                    and id(tensor) in captured
+                    and not tensor._retained
+                ):
                     holder = [captured.pop(id(tensor))]
                     fresh = tensor._grad is None and not state.local.grad
                     tensor._accumulate(owned(holder, given, tensor) if fresh else holder.pop())

@@ -136,26 +136,28 @@ def increment_version(tensor: Any) -> None:
 def register_multi_grad_hook(tensors: Any, fn: Callable[..., Any], *, mode: str = "all") -> Any:
     """Calls fn when the gradients of all tensors (fn(list)) or of the first (fn(grad)) are there.
 
-    Like `torch.autograd.graph.register_multi_grad_hook`; with "all", nothing is called as long as
-    one of the tensors has not been reached.
+    Like `torch.autograd.graph.register_multi_grad_hook`: once in every backward pass; "all" waits
+    for the tensors that the pass will come to, and gives None for the others.
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    tensors = list(tensors)
-    arrived: dict[int, Any] = {}
+    tensors, key = list(tensors), object()
 
     def hook(index: int) -> Any:
         def note(grad: Any) -> None:
-            if mode == "any":
-                if not arrived:
-                    arrived[index] = True
-                    fn(grad)
-                return
+            current = state.local.backward_pass
+            if current is None:
+                raise AssertionError("expected this hook to be called inside a backward call")
+            arrived = current.notes.get(key)
+            if arrived is None:
+                expected = sum(current.reaches(tensors)) if mode == "all" else 1
+                arrived = current.notes[key] = {"expected": expected}
             arrived[index] = grad
-            if len(arrived) == len(tensors):
-                grads = [arrived.get(i) for i in range(len(tensors))]
-                arrived.clear()
-                fn(grads)
+            count = len(arrived) - 1
+            if mode == "any" and count == 1:
+                fn(grad)
+            elif mode == "all" and count == arrived["expected"]:
+                fn([arrived.get(i) for i in range(len(tensors))])
 
         return note
 

@@ -119,14 +119,6 @@ def _as(a: Array, made: Array) -> Any:
     return in_order(made, True) if channels_last(a) else made
 
 
-def _as_volume(a: Array, made: Array) -> Any:
-    """One volume (C, D, H, W) in the order of memory of another; the record sees to batches."""
-    last = (1, 2, 3, 0)
-    if a.ndim != 4 or a.flags.c_contiguous or not a.transpose(last).flags.c_contiguous:
-        return made
-    return np.ascontiguousarray(made.transpose(last)).transpose(3, 0, 1, 2)
-
-
 def _picked(g: Tensor, indices: Tensor, n: int) -> Any:
     """The elements of images (…, *sizes) at flat places."""
     return g.flatten(-n).gather(-1, indices.flatten(-n)).view(indices.shape)
@@ -151,7 +143,7 @@ def _max_pool(n: int) -> Op:
         if found is not None:
             return found
         made = max_arrays(xp, a, window, steps, pad, apart, out)
-        return tuple(_as_volume(a, v) if n == 3 else _as(a, v) for v in made)
+        return tuple(_as(a, v) for v in made)
 
     def backward(
         xp: ArrayModule,
