@@ -273,3 +273,29 @@ def test_a_result_given_twice_has_its_tangent_twice() -> None:
         x, t = T.tensor([1.0, 2.0]), T.tensor([3.0, 4.0])
         moved = T.func.jvp(lambda x: (x, x * 2, x), (x,), (t,))[1]
         assert [m.tolist() for m in moved] == [[3, 4], [6, 8], [3, 4]]
+
+
+def test_an_input_that_is_returned_is_saved_as_the_input() -> None:
+    """`saved_tensors` has what came in, which requires a gradient, not the view that went out."""
+
+    def answer(T: Any) -> list[Any]:
+        found: list[Any] = []
+
+        class Pass(T.autograd.Function):  # type: ignore[name-defined]  # either package's
+            @staticmethod
+            def forward(ctx: Any, x: Any, y: Any) -> Any:
+                ctx.save_for_backward(x, y)
+                return x, y * 2
+
+            @staticmethod
+            def backward(ctx: Any, g: Any, h: Any) -> Any:
+                found.extend(t.requires_grad for t in ctx.saved_tensors)
+                return g, 2 * h
+
+        x, y = T.ones(2, requires_grad=True), T.ones(2)
+        Pass.apply(x, y)[0].sum().backward()
+        again = T.utils.checkpoint.checkpoint(lambda x: (x, 3), x, use_reentrant=True)
+        again[0].sum().backward()
+        return [*found, x.grad.tolist()]
+
+    assert answer(tt) == answer(torch)

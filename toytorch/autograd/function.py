@@ -341,13 +341,10 @@ class Function:
                 saved.append(None)
                 versions.append(None)
                 continue
+            given = is_input(t, inputs) and not is_input(t, context._dirty)
+            outs = outputs if isinstance(outputs, tuple) else (outputs,)
             index = next(
-                (
-                    i
-                    for i, r in enumerate(results)
-                    if r is t or (isinstance(outputs, tuple) and outputs[i] is t) or outputs is t
-                ),
-                -1,
+                (i for i, r in enumerate(results) if not given and (r is t or outs[i] is t)), -1
             )
             value = t if index < 0 else alias(t)
             versions.append(value._version)
