@@ -12,6 +12,7 @@ from toytorch.jit import switch as _state
 from toytorch.jit.archive import load, save
 from toytorch.jit.compile import compile
 from toytorch.jit.explain import explain
+from toytorch.jit.failures import Error
 from toytorch.jit.freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.fuser_mode import fuser, optimized_execution, set_fusion_strategy
@@ -45,6 +46,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Attribute",
     "CompilationUnit",
+    "Error",
     "Final",
     "Graph",
     "GraphBreak",

@@ -66,7 +66,19 @@ BUILTINS: dict[str, Builtin] = {}
 FAMILIES: dict[str, list[Builtin]] = {}  # the overloads of a name, in the order they are tried
 SIMPLE = {
     t.name: t
-    for t in (INT, FLOAT, BOOL, COMPLEX, STR, NONE, NUMBER, types.ANY, types.DTYPE, types.DEVICE)
+    for t in (
+        INT,
+        FLOAT,
+        BOOL,
+        COMPLEX,
+        STR,
+        NONE,
+        NUMBER,
+        types.ANY,
+        types.DTYPE,
+        types.DEVICE,
+        types.LAYOUT,
+    )
 } | {"None": NONE, "Tensor": types.TENSOR}
 SIGNATURE = re.compile(r"([\w.]+)\((.*)\) -> (.+)$")
 
@@ -246,6 +258,7 @@ each("eq ne __and__ __or__ __xor__", "@.bool(bool a, bool b) -> bool", BINARY)
 each("eq ne", "@.complex(complex a, complex b) -> bool", BINARY)
 each("eq ne", "@.dtype(Dtype a, Dtype b) -> bool", BINARY)
 each("eq ne", "@.device(Device a, Device b) -> bool", BINARY)
+each("eq ne", "@.layout(Layout a, Layout b) -> bool", BINARY)
 builtin("__is__(Any a, Any b) -> bool", operator.is_)
 builtin("__isnot__(Any a, Any b) -> bool", operator.is_not)
 builtin("__not__(bool a) -> bool", operator.not_)
@@ -275,6 +288,10 @@ methods(math, "atan2 copysign fmod", "@.float(float a, float b) -> float")
 builtin("pow_math(float a, float b) -> float", math.pow)
 builtin("log.base(float a, float base) -> float", math.log)
 methods(math, "isnan isinf isfinite", "@.float(float a) -> bool")
+builtin("modf(float a) -> (float, float)", math.modf)
+builtin("frexp(float a) -> (float, int)", math.frexp)
+builtin("ldexp(float a, int i) -> float", math.ldexp)
+builtin("mathremainder(float a, float b) -> float", math.remainder)
 builtin("factorial.int(int a) -> int", math.factorial)
 builtin("gcd.int(int a, int b) -> int", math.gcd)
 
@@ -356,12 +373,15 @@ builtin("sorted.t(t[] l) -> t[]", sorted, pure=False)
 builtin("sorted.reverse(t[] l, bool reverse) -> t[]", lambda x, r: sorted(x, reverse=r), pure=False)
 builtin("reversed.t(t[] l) -> t[]", lambda x: x[::-1], pure=False)
 builtin("reversed.str(str s) -> str[]", lambda s: list(s[::-1]))
-for _kind in ("int", "float", "bool", "Scalar"):
+for _kind in ("int", "float", "bool", "Scalar", "str"):
     each("any all", f"@.{_kind}({_kind}[] self) -> bool", {"any": any, "all": all}, pure=False)
 each("min max", "@.self_int(int[] l) -> int", BINARY, pure=False)
 each("min max", "@.self_float(float[] l) -> float", BINARY, pure=False)
 each("min max", "@.self_str(str[] l) -> str", BINARY, pure=False)
+each("min max", "@.self_bool(bool[] l) -> bool", BINARY, pure=False)
 each("min max", "@.str(str a, str b) -> str", BINARY)
+for _kind in ("int", "float", "bool"):
+    each("min max", f"@.{_kind}_list({_kind}[] l, {_kind}[] r) -> {_kind}[]", BINARY, pure=False)
 builtin("sum.int(int[] l) -> int", sum, pure=False)
 builtin("sum.float(float[] l) -> float", sum, pure=False)
 builtin("sum.Tensor(Tensor[] l) -> Tensor", sum, pure=False)

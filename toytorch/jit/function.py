@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
+from toytorch.jit.failures import reraise
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.inline import inline
 
@@ -72,7 +74,23 @@ class ScriptFunction:
         save(self, f, _extra_files)
 
     def __call__(self, *args: object) -> Any:
-        return self.executor.run(args)
+        try:
+            return self.executor.run(args)
+        except Exception as error:
+            reraise(error)
+
+    def __copy__(self) -> Any:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = memo[id(self)] = object.__new__(type(self))
+        made.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})
+        return made
+
+    def __reduce__(self) -> Any:
+        raise pickle.PickleError("ScriptFunction cannot be pickled")
 
     def __repr__(self) -> str:
         return f"<toytorch.jit.ScriptFunction {self.name}>"

@@ -11,6 +11,7 @@ from toytorch.core.op import Op
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
+from toytorch.jit.failures import note
 from toytorch.jit.ir import Block, Graph, Node, Value
 
 if TYPE_CHECKING:
@@ -28,7 +29,12 @@ class Reader:
         """The outputs of a block; `known` holds the values of the blocks around it."""
         known.update(zip(block.inputs, inputs))
         for node in block.nodes:
-            known.update(zip(node.outputs, self.run_node(node, known)))
+            try:
+                results = self.run_node(node, known)
+            except Exception as error:
+                note(error, node)
+                raise
+            known.update(zip(node.outputs, results))
         return [known[v] for v in block.outputs]
 
     def run_node(self, node: Node, known: dict[Value, Any]) -> Sequence[Any]:
@@ -130,7 +136,21 @@ def _call_method(node: Node, owner: Any, *args: object) -> Sequence[Any]:
 
 
 def _call_function(node: Node, *args: object) -> Sequence[Any]:
-    return results_of(node, call_op(node, list(args)))
+    result = call_op(node, list(args))
+    kind = node.outputs[0].type if len(node.outputs) == 1 else None
+    if isinstance(kind, types.Tensor) and isinstance(result, (tuple, list, dict, str)):
+        raise RuntimeError(
+            f"expected value of type {kind} for return value but instead got value of type "
+            f"{type(result).__name__}.\nValue: {result!r}"
+        )
+    if isinstance(kind, types.Tuple) and (
+        not isinstance(result, tuple) or len(result) != len(kind.elements)
+    ):
+        raise RuntimeError(
+            f"expected value of type {kind} for return value but instead got value of type "
+            f"{type(result).__name__}.\nValue: {result!r}"
+        )
+    return results_of(node, result)
 
 
 def _set_attribute(node: Node, owner: Any, value: Any) -> Sequence[Any]:
@@ -189,6 +209,8 @@ ATTRIBUTES = (
     "requires_grad",
     "is_cuda",
     "is_sparse",
+    "is_sparse_csr",
+    "is_mkldnn",
     "is_leaf",
     "is_quantized",
     "is_meta",

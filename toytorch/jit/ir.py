@@ -17,6 +17,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from dataclasses import replace as replace_field
 from typing import Any
 
 from toytorch.core.op import Op, registry
@@ -46,16 +47,25 @@ class Source:
     column: int = 0
     text: str = ""
     end: int = 0  # the column behind it; 0: the end of the line
+    function: str = ""  # in which it stands
+    caller: Source | None = None  # where that function was called, once it is inlined
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
-    def pointing(self) -> str:
+    def called_from(self, call: Source | None) -> Source:
+        """The place, in a function whose call stood there."""
+        before = self.caller
+        return replace_field(self, caller=call if before is None else before.called_from(call))
+
+    def pointing(self, function: bool = False) -> str:
         """The line with a mark under the place, as in PyTorch's errors."""
         line = self.text.rstrip()
+        inside = f", in {self.function}" if function and self.function else ""
         marks = "~" * max(1, (self.end or len(line)) - self.column)
         return (
-            f'  File "{self.file}", line {self.line}\n{line}\n{" " * self.column}{marks} <--- HERE'
+            f'  File "{self.file}", line {self.line}{inside}\n{line}\n'
+            f"{' ' * self.column}{marks} <--- HERE"
         )
 
 

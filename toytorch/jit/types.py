@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toytorch.core.tensor import Tensor as TensorClass
-from toytorch.facts.device import device
+from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
 
 
@@ -43,6 +43,7 @@ class Simple(Type):
 INT, FLOAT, BOOL, COMPLEX = Simple("int"), Simple("float"), Simple("bool"), Simple("complex")
 STR, NONE, NUMBER, DTYPE = Simple("str"), Simple("NoneType"), Simple("Scalar"), Simple("Dtype")
 DEVICE, ANY, RANGE, SLICE = Simple("Device"), Simple("Any"), Simple("range"), Simple("Slice")
+LAYOUT = Simple("Layout")
 NEVER = Simple("Never")  # of what is never looked at: a result before it is known
 
 
@@ -188,6 +189,7 @@ def of(value: Any) -> Type:
         (str, STR),
         (dtype, DTYPE),
         (device, DEVICE),
+        (layout, LAYOUT),
     ):
         if isinstance(value, kind):
             return found

@@ -25,11 +25,20 @@ from toytorch.jit.script.values import Counted, Items, Known, Method, ModuleMeth
 from toytorch.jit.types import Type
 from toytorch.nn import Module
 
-BOOLS = ("requires_grad", "is_cuda", "is_sparse", "is_leaf", "is_quantized", "is_meta")
+BOOLS = (
+    "requires_grad",
+    "is_cuda",
+    "is_sparse",
+    "is_sparse_csr",
+    "is_mkldnn",
+    "is_leaf",
+    "is_quantized",
+    "is_meta",
+)
 TENSOR_ATTRIBUTES: dict[str, Type] = {
     "dtype": types.DTYPE,
     "device": types.DEVICE,
-    "layout": types.ANY,
+    "layout": types.LAYOUT,
     "itemsize": types.INT,
     "nbytes": types.INT,
     "grad": types.Optional(types.TENSOR),
@@ -54,6 +63,8 @@ class Attributes(Subscripts):
             item = self.as_value(item, at)
         if isinstance(item, Known):
             return self.known_attribute(item.object, name, at)
+        if isinstance(item, Method):
+            raise self.fail(f"attribute lookup is not defined on builtin: '{name}'", at)
         if not isinstance(item, Value):
             raise self.fail(f"object has no attribute {name}", at)
         kind = item.type

@@ -72,6 +72,7 @@ class Base:
         self.declared = False
         self.results: list[Value] = []  # what stands for the result on its way, typed in the end
         self.no_grad = 0
+        self.end: ast.Return | None = None  # the return behind the last statement
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -144,7 +145,12 @@ class Base:
                 else (source.end - source.column)
             )
             source = type(source)(
-                source.file, source.line, source.column, source.text, source.column + max(1, length)
+                source.file,
+                source.line,
+                source.column,
+                source.text,
+                source.column + max(1, length),
+                source.function,
             )
         return UnsupportedNodeError(source, f"{what} aren't supported")
 

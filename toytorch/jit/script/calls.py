@@ -24,8 +24,9 @@ from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.attributes import Attributes
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.classes import register
+from toytorch.jit.script.errors import FrontendError, NotSupportedError
 from toytorch.jit.script.pythons import Pythons
-from toytorch.jit.script.reading import names_of
+from toytorch.jit.script.reading import commented_result, names_of
 from toytorch.jit.script.values import (
     Known,
     Method,
@@ -42,6 +43,9 @@ PUBLIC_NAMES: dict[int, str] = {
     id(f): name.replace(".", "_")  # of several, the first
     for name, f in reversed(PUBLIC.items())
 }
+
+
+NUMBER_FROM = {types.INT: "Int", types.FLOAT: "Float", types.COMPLEX: "Complex"}
 
 
 class Calls(Pythons, Attributes):
@@ -62,7 +66,9 @@ class Calls(Pythons, Attributes):
         kwargs = {}
         for k in node.keywords:
             if k.arg is None:
-                raise self.unsupported("keyword-arg expansion", k.value)
+                raise NotSupportedError(
+                    self.program.source(k.value), "keyword-arg expansion is not supported"
+                )
             kwargs[k.arg] = self.expression(k.value)
         return self.call_item(callee, args, kwargs, node)
 
@@ -72,6 +78,8 @@ class Calls(Pythons, Attributes):
             self.need(node, 2, "annotate")
             kind = self.annotation(node.args[0])
             value = self.value(node.args[1], kind)
+            if isinstance(value.type, types.Tensor) and kind in NUMBER_FROM:
+                return self.call_builtin(NUMBER_FROM[kind], [value], node)
             if value.type != types.ANY and not fits(kind, value.type, {}):
                 raise self.fail(
                     f"expected an expression of type {spelled(kind)} but found "
@@ -130,7 +138,9 @@ class Calls(Pythons, Attributes):
         if isinstance(item, Known):
             return self.call_function(item.object, args, kwargs, at)
         if isinstance(item, Value):
-            raise self.fail(f"'{spelled(item.type)}' object is not callable", at)
+            raise self.fail(
+                f"cannot call a value: '{spelled(item.type)}' object is not callable", at
+            )
         raise self.fail(f"{describe(item)} is not callable", at)
 
     def call_spelled(
@@ -207,6 +217,11 @@ class Calls(Pythons, Attributes):
             return self.call_python(function, args, kwargs, at)
         modifier = getattr(function, markers.MODIFIER, "")
         if modifier in ("ignore", "unused"):
+            if isinstance(function, type):
+                raise FrontendError(
+                    self.program.source(at),
+                    f"Cannot instantiate class '{function.__name__}' in a script function",
+                )
             return self.call_outside(function, modifier, args, kwargs, at)
         if function is warnings.warn:
             return self.call_outside(function, "ignore", args[:1], {}, at)
@@ -271,9 +286,12 @@ class Calls(Pythons, Attributes):
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
         if module == "math":
-            name = "pow_math" if name == "pow" else name
+            name = {"pow": "pow_math", "remainder": "mathremainder"}.get(name, name)
             if name not in FAMILIES:
-                raise self.fail(f"math.{name} is not supported in compiled code", at)
+                raise self.fail(
+                    f"Python builtin {function!r} is currently not supported in Torchscript",
+                    getattr(at, "func", at),
+                )
             given = [
                 self.as_value(self.call_builtin("Float", [v], at), at)
                 if isinstance(v.type, types.Tensor)
@@ -291,6 +309,12 @@ class Calls(Pythons, Attributes):
             )
         if function is markers.unwrap_optional:
             kind = given[0].type
+            if kind == types.NONE:
+                raise self.fail(
+                    "Arguments for call are not valid: type t of the optional could not be "
+                    "inferred from actual type None",
+                    at,
+                )
             inner = kind.element if isinstance(kind, types.Optional) else kind
             return self.one("prim::unchecked_unwrap_optional", given, inner, at)
         return self.call_composed(function, name, given, named, at)
@@ -314,14 +338,17 @@ class Calls(Pythons, Attributes):
             parts = [self.as_value(given.get(f, Known(defaults.get(f))), at) for f in kind._fields]
             for field, part, wanted in zip(kind._fields, parts, made.elements):
                 if not fits(wanted, part.type, {}):
+                    known = field in getattr(kind, "__annotations__", ())
+                    shown = spelled(wanted) + ("" if known else " (inferred)")
                     raise self.fail(
-                        f"Expected a value of type '{spelled(wanted)}' for argument "
-                        f"'{field}' but instead found type '{spelled(part.type)}'",
+                        f"Expected a value of type '{shown}' for argument "
+                        f"'{field}' but instead found type '{spelled(part.type)}'.",
                         at,
                     )
             return self.one("prim::TupleConstruct", parts, made, at, {"_class": kind})
         if kind is device and all(isinstance(a, Known) for a in args):
-            return Known(device(*(a.object for a in args)))
+            given_names = {k: getattr(v, "object", v) for k, v in kwargs.items()}
+            return Known(device(*(a.object for a in args), **given_names))
         if kind is Size:
             return args[0]
         if issubclass(kind, BaseException):
@@ -381,7 +408,9 @@ class Calls(Pythons, Attributes):
         """The type that a Python function's annotation promises; a tensor without one."""
         if function is warnings.warn:
             return types.NONE
-        hint = getattr(function, "__annotations__", {}).get("return", Tensor)
+        hint = getattr(function, "__annotations__", {}).get("return")
+        if hint is None and "return" not in getattr(function, "__annotations__", {}):
+            hint = commented_result(function) or Tensor
         try:
             if isinstance(hint, str):
                 return read(parse_python(hint, mode="eval").body, names_of(function))

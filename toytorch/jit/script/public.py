@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import switch, types
-from toytorch.jit.builtins import fits
+from toytorch.jit.failures import reraise
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
@@ -21,6 +21,7 @@ from toytorch.jit.script.compiler import (
     compile_program,
 )
 from toytorch.jit.script.errors import CompileError, FrontendError
+from toytorch.jit.script.given import Refused, given
 from toytorch.jit.script.markers import MODIFIER, Attribute
 from toytorch.jit.script.modules import RESULTS, is_library
 from toytorch.jit.script.texts import text_programs
@@ -38,23 +39,27 @@ class CompiledFunction(ScriptFunction):
         self.compiled = compiled
 
     def __call__(self, *args: object, **kwargs: Any) -> Any:
-        return self.executor.run(self.flat(args, kwargs))
+        inputs = self.flat(args, kwargs)
+        try:
+            return self.executor.run(inputs)
+        except Exception as error:
+            reraise(error)
 
     def flat(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> list[Any]:
         params, name = self.compiled.params, self.name
-        given = dict(kwargs or {})
+        named = dict(kwargs or {})
         if len(args) > len(params):
             raise RuntimeError(
                 f"{name}() expected at most {len(params)} argument(s) but received "
-                f"{len(args) + len(given)} argument(s). Declaration: "
+                f"{len(args) + len(named)} argument(s). Declaration: "
                 f"{self.compiled.declaration()}"
             )
         values = []
         for i, p in enumerate(params):
             if i < len(args):
                 value = args[i]
-            elif p.name in given:
-                value = given.pop(p.name)
+            elif p.name in named:
+                value = named.pop(p.name)
             elif p.default is not REQUIRED:
                 value = p.default
             else:
@@ -62,47 +67,28 @@ class CompiledFunction(ScriptFunction):
                     f"{name}() is missing value for argument '{p.name}'. "
                     f"Declaration: {self.compiled.declaration()}"
                 )
-            if not is_a(value, p.type):
+            try:
+                value = given(value, p.type)
+            except Refused:
                 shown = spelled(p.type) + (" (inferred)" if p.inferred else "")
+                hint = (
+                    f"\nInferred '{p.name}' to be of type 'Tensor' because it was not annotated "
+                    "with an explicit type."
+                    if p.inferred
+                    else ""
+                )
                 raise RuntimeError(
                     f"{name}() Expected a value of type '{shown}' for argument '{p.name}' but "
-                    f"instead found type '{type(value).__name__}'.\nPosition: {i}\nValue: "
+                    f"instead found type '{type(value).__name__}'.{hint}\nPosition: {i}\nValue: "
                     f"{value!r}\nDeclaration: {self.compiled.declaration()}"
-                )
+                ) from None
             values.append(value)
-        if given:
+        if named:
             raise RuntimeError(
-                f"{name}() got unexpected keyword argument '{next(iter(given))}'. "
+                f"{name}() Unknown keyword argument '{next(iter(named))}' for operator '{name}'. "
                 f"Declaration: {self.compiled.declaration()}"
             )
         return values
-
-
-def is_a(value: Any, kind: types.Type) -> bool:
-    """Whether a Python value may be given where a type is wanted.
-
-    >>> is_a([1, 2], types.List(types.INT)), is_a([], types.List(types.INT)), is_a("a", types.INT)
-    (True, True, False)
-    """
-    if isinstance(kind, types.Tensor):
-        return isinstance(value, Tensor)
-    if isinstance(kind, types.Optional):
-        return value is None or is_a(value, kind.element)
-    if isinstance(kind, types.List):
-        return isinstance(value, list) and (not value or is_a(value[0], kind.element))
-    if isinstance(kind, types.Dict):
-        return isinstance(value, dict) and all(
-            is_a(k, kind.key) and is_a(v, kind.value) for k, v in list(value.items())[:1]
-        )
-    if isinstance(kind, types.Tuple):
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(kind.elements)
-            and all(map(is_a, value, kind.elements))
-        )
-    if isinstance(kind, types.Class) or kind == types.ANY:
-        return True
-    return fits(kind, types.of(value), {})
 
 
 def script(

@@ -178,10 +178,17 @@ class Pythons(Subscripts):
         return self.call_builtin("len", [value], at)
 
     def run_any(self, at: ast.AST, x: object) -> Any:
-        return self.one_of("any", [x], at)
+        return self.truth_of("any", x, at)
 
     def run_all(self, at: ast.AST, x: object) -> Any:
-        return self.one_of("all", [x], at)
+        return self.truth_of("all", x, at)
+
+    def truth_of(self, name: str, x: object, at: ast.AST) -> Any:
+        """any or all, of a list or of a tensor's elements."""
+        item = self.as_list(x, at)
+        if isinstance(item, Value) and isinstance(item.type, types.Tensor):
+            return self.as_condition(self.as_value(self.call_record(name, [item], at), at), at)
+        return self.call_builtin(name, [item], at)
 
     def run_sorted(self, at: ast.AST, x: object, reverse: object = None) -> Any:
         return self.one_of("sorted", [x] if reverse is None else [x, reverse], at)
@@ -221,7 +228,9 @@ class Pythons(Subscripts):
     def run_range(self, at: ast.AST, *args: object) -> Any:
         return self.counting([self.as_value(a, at) for a in args], at)
 
-    def run_enumerate(self, at: ast.AST, x: object, start: object = None) -> Any:
+    def run_enumerate(self, at: ast.AST, x: object = None, start: object = None) -> Any:
+        if x is None:
+            raise self.fail("enumerate expected at least 1 arguments, got 0", at)
         first = start.object if isinstance(start, Known) else start
         return self.enumerated(x, first, at)
 
@@ -230,7 +239,9 @@ class Pythons(Subscripts):
 
     # -- the rest ---------------------------------------------------------------------------------
 
-    def run_print(self, at: ast.AST, *args: object) -> Any:
+    def run_print(self, at: ast.AST, *args: object, **kwargs: object) -> Any:
+        if kwargs:
+            raise self.fail("print doesn't accept any keyword arguments", at)
         self.emit("prim::Print", [self.as_value(a, at) for a in args], [], at)
         return Known(None)
 

@@ -28,7 +28,7 @@ from toytorch.jit.script.branches import (
     RETURNS,
     Branches,
 )
-from toytorch.jit.script.values import Known
+from toytorch.jit.script.values import Known, ModuleValue
 from toytorch.jit.types import Type
 
 NAMES = {
@@ -135,6 +135,17 @@ class Statements(Branches):
     def assign(self, name: str, item: object, at: ast.AST) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
         outer = self.scope.outer.find(name) if self.scope.outer is not None else None
+        if isinstance(outer, ModuleValue) and name not in self.local_names():
+            raise self.fail(
+                f"Cannot re-assign '{name}' because it has type module which is not a first-class "
+                "value. Only reassignments to first-class values are allowed",
+                at,
+            )
+        if isinstance(outer, Value) and isinstance(item, ModuleValue):
+            raise self.fail(
+                f"Cannot re-assign '{name}' to a value of type module {type(item.module).__name__}",
+                at,
+            )
         if isinstance(outer, Value) and name not in self.local_names():
             value = self.as_value(item, at)
             if not outer.type.contains(value.type) and outer.type != types.NEVER:
@@ -179,6 +190,12 @@ class Statements(Branches):
 
     def on_Return(self, s: ast.Return) -> str:
         hint = self.returns if self.declared else None
+        if s is self.end and hint not in (None, types.NONE, types.ANY):
+            raise self.fail(
+                "Function was not annotated as having type None, but does not return along all "
+                "paths",
+                self.program.tree,
+            )
         value = self.constant(None, s) if s.value is None else self.value(s.value, hint)
         if self.declared:
             assert self.returns is not None
@@ -211,10 +228,14 @@ class Statements(Branches):
                 self.scope.set(f"#break{level}", self.constant(True, at))
 
     def on_Break(self, s: ast.Break) -> str:
+        if not self.level:
+            raise self.fail("SyntaxError: 'break' outside loop", s)
         self.raise_flags(s, self.level)
         return EXITS
 
     def on_Continue(self, s: ast.Continue) -> str:
+        if not self.level:
+            raise self.fail("SyntaxError: 'continue' not properly in loop", s)
         self.scope.set(f"#skip{self.level}", self.constant(True, s))
         return EXITS
 
@@ -237,10 +258,10 @@ class Statements(Branches):
             return value
         return self.as_value(self.call_builtin("str", [value], at), at)
 
-    def on_Assert(self, s: ast.Assert) -> None:
+    def on_Assert(self, s: ast.Assert) -> str:
         known = self.static(s.test)
         if known:
-            return
+            return FALLS
 
         def fail() -> str:
             message = self.constant("", s) if s.msg is None else self.text_of(self.value(s.msg), s)
@@ -253,8 +274,11 @@ class Statements(Branches):
             )
             return RAISES
 
+        if known is False:
+            return fail()
         self.branch(self.condition(s.test), lambda: FALLS, fail, s)
         self.refine(s.test, True)
+        return FALLS
 
     # -- the rest --------------------------------------------------------------------------------
 
