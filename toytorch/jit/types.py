@@ -9,6 +9,7 @@ requires a gradient. A graph that was traced or specialised knows all of it, a s
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,14 +25,39 @@ class Type:
         """Whether every value of the type `other` is one of this type."""
         return self == other
 
+    def __call__(self) -> Type:  # programs for PyTorch ask a value for `type()`
+        return self
+
+    def str(self) -> builtins.str:
+        """The type as graphs print it."""
+        return f"{self}"
+
+    def kind(self) -> builtins.str:
+        """The name of PyTorch's class of types: TensorType."""
+        names = {"bool": "Bool", "str": "String", "Scalar": "Number", "Device": "DeviceObj"}
+        own = builtins.str(getattr(self, "name", "")) or type(self).__name__
+        own = type(self).__name__ if not isinstance(self, Simple) else names.get(own, own)
+        return own[:1].upper() + own[1:].removesuffix("Type") + "Type"
+
+    @property
+    def annotation_str(self) -> builtins.str:
+        """The type as Python writes it."""
+        from toytorch.jit.script.annotations import spelled  # a circle otherwise
+
+        return spelled(self)
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        """Whether every value of this type is one of the other."""
+        return other.contains(self)
+
 
 @dataclass(frozen=True)
 class Simple(Type):
     """A type that is told by its name."""
 
-    name: str
+    name: builtins.str
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return self.name
 
     def contains(self, other: Type) -> bool:
@@ -55,9 +81,9 @@ class Tensor(Type):
     shape: tuple[int, ...] | None = None
     strides: tuple[int, ...] | None = None
     requires_grad: bool | None = None
-    device: str = "cpu"
+    device: builtins.str = "cpu"
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         if self.dtype is None or self.shape is None:
             return "Tensor"
         name = self.dtype.legacy
@@ -68,6 +94,18 @@ class Tensor(Type):
             parts.append(f"requires_grad={int(self.requires_grad)}")
         parts.append(f"device={self.device}")
         return f"{name}({', '.join(parts)})"
+
+    def sizes(self) -> list[int] | None:
+        """The sizes, where they are known."""
+        return None if self.shape is None else list(self.shape)
+
+    def dim(self) -> int | None:
+        """How many dimensions there are, where that is known."""
+        return None if self.shape is None else len(self.shape)
+
+    def scalarType(self) -> builtins.str | None:
+        """The name of the dtype: Float."""
+        return None if self.dtype is None else self.dtype.legacy
 
     def contains(self, other: Type) -> bool:
         return isinstance(other, Tensor) and (self.shape is None or self == other)
@@ -82,8 +120,12 @@ class List(Type):
 
     element: Type
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"{self.element}[]"
+
+    def getElementType(self) -> Type:
+        """The type of its elements."""
+        return self.element
 
     def contains(self, other: Type) -> bool:
         return isinstance(other, List) and (
@@ -97,10 +139,10 @@ class Tuple(Type):
     """A fixed number of values, each with its type; `names` and `python` are a named tuple's."""
 
     elements: tuple[Type, ...]
-    names: tuple[str, ...] = ()
+    names: tuple[builtins.str, ...] = ()
     python: Any = field(default=None, compare=False)
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"({', '.join(map(str, self.elements))})"
 
     def contains(self, other: Type) -> bool:
@@ -118,7 +160,7 @@ class Dict(Type):
     key: Type
     value: Type
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"Dict({self.key}, {self.value})"
 
 
@@ -128,7 +170,7 @@ class Optional(Type):
 
     element: Type
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"{self.element}?"
 
     def contains(self, other: Type) -> bool:
@@ -141,9 +183,9 @@ class Optional(Type):
 class Class(Type):
     """A module, or another object, by the name of its class."""
 
-    name: str
+    name: builtins.str
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"__torch__.{self.name}"
 
 
