@@ -13,6 +13,7 @@ from toytorch.jit.archive import load, save
 from toytorch.jit.compile import compile
 from toytorch.jit.explain import explain
 from toytorch.jit.failures import Error
+from toytorch.jit.forks import Future, fork, wait
 from toytorch.jit.freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.fuser_mode import fuser, optimized_execution, set_fusion_strategy
@@ -36,8 +37,12 @@ from toytorch.jit.script import unwrap_optional as _unwrap_optional
 from toytorch.jit.trace import TracingCheckError, trace, trace_module
 from toytorch.jit.tracer import GraphBreak, TracerWarning
 
+_fork, _wait = fork, wait
+
 
 def __getattr__(name: str) -> Any:
+    if name == "annotations":
+        return importlib.import_module("toytorch.jit.annotations")
     if name in ("_overload", "_overload_method"):  # what libraries ask for
         return getattr(importlib.import_module("toytorch._jit_internal"), name)
     raise AttributeError(f"module 'torch.jit' has no attribute '{name}'")
@@ -48,6 +53,7 @@ __all__ = [
     "CompilationUnit",
     "Error",
     "Final",
+    "Future",
     "Graph",
     "GraphBreak",
     "Node",
@@ -63,6 +69,7 @@ __all__ = [
     "compile",
     "explain",
     "export",
+    "fork",
     "freeze",
     "frontend",
     "fuser",
@@ -82,4 +89,5 @@ __all__ = [
     "trace",
     "trace_module",
     "unused",
+    "wait",
 ]

@@ -95,6 +95,8 @@ def parse_type(text: str) -> Type:
         return types.Optional(parse_type(text[:-1]))
     if text.startswith("Dict("):
         return types.Dict(*map(parse_type, parts_of(text[5:-1])))
+    if text.startswith("Future("):
+        return types.Future(parse_type(text[7:-1]))
     if text.startswith("("):
         return types.Tuple(tuple(map(parse_type, parts_of(text[1:-1]))))
     return SIMPLE.get(text) or Variable(text)
@@ -118,6 +120,8 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
         return bound.setdefault(wanted.name, have).contains(have)
     if isinstance(wanted, types.List):
         return isinstance(have, types.List) and fits(wanted.element, have.element, bound)
+    if isinstance(wanted, types.Future):
+        return isinstance(have, types.Future) and fits(wanted.element, have.element, bound)
     if isinstance(wanted, types.Dict):
         return (
             isinstance(have, types.Dict)
@@ -146,6 +150,8 @@ def fill(pattern: Type, bound: dict[str, Type]) -> Type:
         return bound[pattern.name]
     if isinstance(pattern, types.List):
         return types.List(fill(pattern.element, bound))
+    if isinstance(pattern, types.Future):
+        return types.Future(fill(pattern.element, bound))
     if isinstance(pattern, types.Dict):
         return types.Dict(fill(pattern.key, bound), fill(pattern.value, bound))
     if isinstance(pattern, types.Tuple):
@@ -396,6 +402,10 @@ builtin(
     lambda a, b, c: list(range(a, b, c)),
     pure=False,
 )
+
+builtin("wait(Future(t) self) -> t", lambda f: f.wait(), pure=False)
+builtin("done(Future(t) self) -> bool", lambda f: f.done(), pure=False)
+builtin("value(Future(t) self) -> t", lambda f: f.value(), pure=False)
 
 # -- dictionaries ---------------------------------------------------------------------------------
 

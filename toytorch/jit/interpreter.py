@@ -12,6 +12,7 @@ from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.failures import note
+from toytorch.jit.forks import finished
 from toytorch.jit.ir import Block, Graph, Node, Value
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::isinstance": lambda node, value: (
         any(kind.contains(types.of(value)) for kind in node.attributes["_types"]),
     ),
+    "prim::fork": lambda node, value: (finished(value),),
     "prim::slice": lambda node, *parts: (slice(*parts),),
     "prim::CreateObject": lambda node: (object.__new__(node.attributes["_class"]),),
     "prim::CallMethod": _call_method,

@@ -16,6 +16,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor as TensorClass
 from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
+from toytorch.futures import Future as FutureClass
 
 
 class Type:
@@ -119,6 +120,7 @@ class List(Type):
     """A list of values of one type."""
 
     element: Type
+    count: int = field(default=0, compare=False)  # how often one value for it is repeated
 
     def __str__(self) -> builtins.str:
         return f"{self.element}[]"
@@ -180,6 +182,19 @@ class Optional(Type):
 
 
 @dataclass(frozen=True)
+class Future(Type):
+    """A value that is asked for later."""
+
+    element: Type
+
+    def __str__(self) -> builtins.str:
+        return f"Future[{self.element}]"
+
+    def contains(self, other: Type) -> bool:
+        return isinstance(other, Future) and self.element.contains(other.element)
+
+
+@dataclass(frozen=True)
 class Class(Type):
     """A module, or another object, by the name of its class."""
 
@@ -237,6 +252,8 @@ def of(value: Any) -> Type:
             return found
     if value is None:
         return NONE
+    if isinstance(value, FutureClass):
+        return Future(of(value.wait()) if value.done() else ANY)
     if isinstance(value, list):
         element: Type | None = of(value[0]) if value else TENSOR
         for v in value[1:]:

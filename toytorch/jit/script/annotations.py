@@ -14,6 +14,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
 from toytorch.facts.syntax import parse as parse_python
+from toytorch.futures import Future
 from toytorch.jit import types
 from toytorch.jit.script.classes import known_class
 from toytorch.jit.types import Type
@@ -46,6 +47,16 @@ WORDS = {
 
 
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%", ast.Pow: "**"}
+
+
+class Broadcasting:
+    """A list of so many elements, for which one may be given: `BroadcastingList2[int]`."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __getitem__(self, element: Any) -> Type:
+        return types.List(type_of(element), self.count)
 
 
 class Unreadable(Exception):
@@ -81,6 +92,8 @@ def type_of(annotation: object) -> Type:
         return either(list(args))
     if origin is typing.Final:
         return type_of(args[0])
+    if origin is Future:
+        return types.Future(type_of(args[0]))
     if origin is typing.Annotated:
         return type_of(args[0])
     if isinstance(annotation, type):
@@ -165,6 +178,10 @@ def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any
         if Ellipsis in given:
             raise Unreadable("a Tuple has a fixed length: Tuple[int, int]")
         return types.Tuple(tuple(map(type_of, given)))
+    if isinstance(outer, Broadcasting):
+        return outer[given[0]]
+    if outer is Future:
+        return types.Future(type_of(given[0]))
     if outer is typing.Optional:
         return optional(type_of(given[0]))
     if outer is typing.Union:
@@ -204,6 +221,8 @@ def spelled(kind: Type) -> str:
         return f"List[{spelled(kind.element)}]"
     if isinstance(kind, types.Dict):
         return f"Dict[{spelled(kind.key)}, {spelled(kind.value)}]"
+    if isinstance(kind, types.Future):
+        return f"Future[{spelled(kind.element)}]"
     if isinstance(kind, types.Optional):
         return f"Optional[{spelled(kind.element)}]"
     if isinstance(kind, types.Tuple):

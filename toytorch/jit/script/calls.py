@@ -15,7 +15,7 @@ from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.size import Size
 from toytorch.facts.syntax import parse as parse_python
-from toytorch.jit import types
+from toytorch.jit import forks, types
 from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
 from toytorch.jit.reachable import where_is
@@ -36,6 +36,7 @@ from toytorch.jit.script.values import (
     Spelled,
     describe,
 )
+from toytorch.nn import Module
 from toytorch.ops.define import PUBLIC
 
 RECORDS: dict[int, Op] = {id(op.function): op for op in registry.values()}
@@ -99,9 +100,21 @@ class Calls(Pythons, Attributes):
             return self.uninitialized(self.block, self.annotation(node.args[0]), node)
         if function in (isinstance, markers.isinstance_) and len(node.args) == 2:
             return self.is_instance(node)
+        if function is forks.fork:
+            return self.forked(node)
+        if function is forks.wait and len(node.args) == 1:
+            return self.call_builtin("wait", [self.value(node.args[0])], node)
         if function in (hasattr, markers.is_scripting, markers.is_tracing):
             return Known(self.static_call(node))
         return None
+
+    def forked(self, node: ast.Call) -> Value:
+        """fork(f, …): the call, and a future of what it gives."""
+        if not node.args:
+            raise self.fail("Expected at least one argument to fork()", node)
+        call = ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node)
+        result = self.as_value(self.on_Call(call), node)
+        return self.one("prim::fork", [result], types.Future(result.type), node)
 
     def need(self, node: ast.Call, count: int, name: str) -> None:
         """Refuses a wrong number of arguments."""
@@ -228,14 +241,7 @@ class Calls(Pythons, Attributes):
         if isinstance(function, type):
             return self.call_class(function, args, kwargs, at)
         if hasattr(function, "graph") and hasattr(function, "executor"):  # traced
-            inputs = [self.as_value(a, at) for a in args]
-            return self.one(
-                "prim::CallFunction",
-                inputs,
-                types.TENSOR,
-                at,
-                {"name": function.name, "Subgraph": function.graph},
-            )
+            return self.call_traced(function, args, at)
         module = str(getattr(function, "__module__", "") or "")
         if (
             module == "math"
@@ -246,6 +252,19 @@ class Calls(Pythons, Attributes):
             return self.call_library(function, module, args, kwargs, at)
         if inspect.isfunction(function):
             return self.call_compiled(self.compile_function(function, at), args, kwargs, at)
+        if isinstance(function, Module):
+            if "_methods" in function.__dict__:
+                raise self.fail(
+                    "Cannot call a ScriptModule that is not a submodule of the caller", at
+                )
+            return self.one(
+                "prim::CallFunction",
+                [self.as_value(a, at) for a in args],
+                types.TENSOR,
+                at,
+                {"name": "python_value"},
+                function,
+            )
         if inspect.ismethod(function):
             raise self.fail(
                 "bound methods of Python objects cannot be called from compiled code; "
@@ -258,6 +277,33 @@ class Calls(Pythons, Attributes):
                 getattr(at, "func", at),
             )
         raise self.fail(f"{describe(Known(function))} is not callable in compiled code", at)
+
+    def call_traced(
+        self, function: Any, args: Sequence[Any], at: ast.AST, owner: Value | None = None
+    ) -> Any:
+        """A function that was traced, or the forward of a traced module."""
+        graph = function.graph
+        inputs = [v for a in args for v in self.flat_parts(self.as_value(a, at), at)]
+        wanted = len(graph.inputs) - (owner is not None)
+        if len(inputs) != wanted:
+            raise self.fail(
+                f"\n{function.name}():\nExpected at most {wanted} arguments but found "
+                f"{len(inputs)} positional arguments.\n",
+                getattr(at, "func", at),
+            )
+        kinds = [
+            types.TENSOR if isinstance(v.type, types.Tensor) else v.type for v in graph.outputs
+        ]
+        kind = "prim::CallFunction" if owner is None else "prim::CallMethod"
+        given = inputs if owner is None else [owner, *inputs]
+        node = self.emit(kind, given, kinds, at, {"name": function.name, "Subgraph": graph})
+        return node.output if len(kinds) == 1 else self.tuple_of(node.outputs, at)
+
+    def flat_parts(self, value: Value, at: ast.AST) -> list[Value]:
+        """The values in a tuple, as a trace takes them one by one."""
+        if not isinstance(value.type, types.Tuple):
+            return [value]
+        return [p for e in self.elements(value, at) for p in self.flat_parts(e, at)]
 
     def call_library(
         self,
@@ -470,6 +516,15 @@ class Calls(Pythons, Attributes):
                 and (item.node.kind in ("prim::ListConstruct", "prim::DictConstruct"))
             )
             value = self.as_value(item, at)
+            if (
+                isinstance(p.type, types.List)
+                and p.type.count
+                and fits(p.type.element, value.type, {})
+            ):
+                value = self.list_of([value] * p.type.count, at, p.type)
+            wanted = p.type.element if isinstance(p.type, types.Optional) else p.type
+            if isinstance(wanted, types.List) and isinstance(value.type, types.Tuple):
+                value = self.list_of([self.as_value(e, at) for e in self.elements(value, at)], at)
             if empty and isinstance(p.type, (types.List, types.Dict)):
                 value.type = p.type  # [] is whatever the parameter wants
             if not fits(p.type, value.type, {}):

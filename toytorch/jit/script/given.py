@@ -34,6 +34,8 @@ def given(value: Any, kind: types.Type) -> Any:
     if isinstance(kind, types.Optional):
         return None if value is None else given(value, kind.element)
     if isinstance(kind, types.List):
+        if kind.count and isinstance(single(value), (bool, int, float)):
+            return [given(value, kind.element)] * kind.count
         return [given(v, kind.element) for v in sequence(value)]
     if isinstance(kind, types.Dict):
         if isinstance(value, Mapping):
@@ -41,7 +43,7 @@ def given(value: Any, kind: types.Type) -> Any:
         raise Refused
     if isinstance(kind, types.Tuple):
         return of_tuple(value, kind)
-    if isinstance(kind, types.Class) or kind == types.ANY:
+    if isinstance(kind, (types.Class, types.Future)) or kind == types.ANY:
         return value
     if kind in NUMBERS:
         return NUMBERS[kind](value)

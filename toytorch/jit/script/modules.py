@@ -98,6 +98,8 @@ class Modules(Calls):
         """A module that was compiled before."""
         forward = item.module.__dict__.get("_methods", {}).get("forward")
         compiled = getattr(forward, "compiled", None)
+        if compiled is None and hasattr(forward, "graph") and not kwargs:
+            return self.call_traced(forward, args, at, item.value)
         if compiled is None:
             return self.call_outside_module(item, args, kwargs, at)
         return self.call_compiled(compiled, args, kwargs, at, item.value)
