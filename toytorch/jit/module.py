@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 class Inside:
     """What PyTorch's `module._c` is: the compiled module, asked for its parts by name."""
 
-    def __init__(self, module: ScriptModule) -> None:
+    def __init__(self, module: Module) -> None:
         self.module = module
+
+    def __str__(self) -> str:
+        name = getattr(self.module, "original_name", type(self.module).__name__)
+        return f"ScriptObject <__torch__.{name}>"
 
     def hasattr(self, name: str) -> bool:
         """Whether the module has a tensor, a child or an attribute of this name."""
@@ -29,24 +33,32 @@ class Inside:
 
     def getattr(self, name: str) -> Any:
         """What the module has under this name."""
-        found = getattr(self.module, name)
-        return found._c if isinstance(found, ScriptModule) else found
+        return inside(getattr(self.module, name))
 
     def setattr(self, name: str, value: object) -> None:
         """Sets an attribute of the module."""
         setattr(self.module, name, value)
 
     def _has_method(self, name: str) -> bool:
-        return name in self.module._methods
+        return name in self._method_names()
 
     def _method_names(self) -> list[str]:
-        return list(self.module._methods)
+        return list(self.module.__dict__.get("_methods", ()))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.module, name)
+        if self._has_method(name):
+            return self.module.__dict__["_methods"][name]
+        return inside(getattr(self.module, name))
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.module(*args, **kwargs)
+
+
+def inside(value: Any) -> Any:
+    """What `_c` gives for an attribute: children as what stands inside of them."""
+    if isinstance(value, ScriptModule):
+        return value._c
+    return Inside(value) if isinstance(value, Module) else value
 
 
 class ScriptMethod:

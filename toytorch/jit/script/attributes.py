@@ -17,7 +17,7 @@ from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
 from toytorch.jit.module import ScriptMethod
 from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
-from toytorch.jit.script.classes import Object
+from toytorch.jit.script.classes import Object, register
 from toytorch.jit.script.expressions import CONSTANTS
 from toytorch.jit.script.markers import Attribute
 from toytorch.jit.script.subscripts import Subscripts
@@ -191,6 +191,9 @@ class Attributes(Subscripts):
                     "compiler does not find it",
                     at,
                 )
+            made = object_type(value)
+            if made is not None:
+                return self.one("prim::GetAttr", [item.value], made, at, {"name": name})
             if not (isinstance(value, (*CONSTANTS, tuple, list, dict)) or callable(value)):
                 raise self.fail(
                     f"Module '{type(module).__name__}' has no attribute '{name}' (This attribute "
@@ -213,6 +216,12 @@ class Attributes(Subscripts):
         owner, name = self.expression(target.value), target.attr
         if isinstance(owner, ModuleValue):
             before = self.module_attribute(owner, name, target)
+            if isinstance(before, ModuleValue):
+                raise self.fail(
+                    f"Cannot re-assign modules in compiled code: '{name}' is one, and its type is "
+                    "known while compiling",
+                    at,
+                )
             if isinstance(before, Value) and not fits(before.type, value.type, {}):
                 raise self.wrong_type(name, before.type, value.type, at)
             self.emit("prim::SetAttr", [owner.value, value], [], at, {"name": name})
@@ -240,6 +249,25 @@ class Attributes(Subscripts):
             f"{spelled(have)}",
             at,
         )
+
+
+def object_type(value: Any) -> Object | None:
+    """The type of an object of a class of one's own, with the attributes that it has."""
+    kind = type(value)
+    if (
+        is_ours(kind.__module__)
+        or kind.__module__ == "builtins"
+        or not hasattr(value, "__dict__")
+        or callable(value)
+    ):
+        return None
+    made = register(kind)
+    for name, part in vars(value).items():
+        if name not in made.attributes:
+            found = general(types.of(part))
+            found = object_type(part) or found if found == types.ANY else found
+            made.attributes[name] = found
+    return made
 
 
 def general(kind: Type) -> Type:

@@ -14,7 +14,7 @@ from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
 from toytorch.jit.script.loops import Loops, assigned_names
-from toytorch.jit.script.values import Counted, Items, Known, Method, describe
+from toytorch.jit.script.values import Counted, Items, Known, Method, ModuleValue, describe
 from toytorch.jit.types import Type
 
 CONSTANTS = (bool, int, float, complex, str, type(None), dtype, device, layout, memory_format)
@@ -57,6 +57,8 @@ class Expressions(Loops):
             return self.tuple_of([self.as_value(i, at) for i in item.items], at)
         if isinstance(item, Counted) and item.as_list is not None:
             return item.as_list()
+        if isinstance(item, ModuleValue):
+            return item.value
         if isinstance(item, Method):
             raise self.fail(f"builtin cannot be used as a value: method '{item.name}'", at)
         if isinstance(item, Known):
