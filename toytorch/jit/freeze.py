@@ -25,9 +25,10 @@ from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.public import CompiledFunction, script_module
 from toytorch.nn import Module
 
-CHANGING = (  # operations that change the list or dictionary they are given
-    "append extend insert pop clear remove reverse sort _set_item Delete update setdefault popitem"
-).split()
+CHANGING = frozenset(  # operations that change the list or dictionary they are given
+    ("append", "extend", "insert", "pop", "clear", "remove", "reverse", "sort", "_set_item")
+    + ("Delete", "update", "setdefault", "popitem")
+)
 GIVING = ("__getitem__", "get", "values", "items", "pop", "popitem", "setdefault", "slice")
 FREEZING = [propagate_constants, peephole_any_shape, propagate_constants, remove_dropout]
 FOLDING = [fold_batch_norm, eliminate_dead_code]
@@ -60,6 +61,10 @@ def freeze(
         )
     preserved = list(preserved_attrs or ())
     wanted = [n for n in mod._methods if n == "forward" or n in preserved]
+    for name in wanted:
+        graph = mod._methods[name].graph
+        if any(v in graph.inputs[:1] for v in graph.outputs):
+            raise RuntimeError("attempted to freeze a module that return itself")
     kept: set[tuple[str, ...]] = set()
     below: list[tuple[str, ...]] = []  # methods of children
     for name in preserved:
@@ -86,9 +91,6 @@ def freeze(
     }
     for method in methods.values():
         kept |= set(attribute_paths(method.graph))
-        if any(v.type.__class__ is types.Class for v in method.graph.outputs):
-            if any(v in method.graph.inputs for v in method.graph.outputs):
-                raise RuntimeError("attempted to freeze a module that return itself")
     made = remains(mod, kept, below)
     return RecursiveScriptModule(made, methods)
 
@@ -287,9 +289,12 @@ def written_paths(graph: Graph, owner: Any, kept: set[tuple[str, ...]]) -> set[t
     found = set()
     for n in made.walk():
         if n.writes or n.kind.removeprefix("aten::").partition(".")[0] in CHANGING:
-            for v in origins(made, n.inputs[0]):
-                if v.name in names:
-                    found.add(names[v.name])
+            written = n.inputs[0]
+        elif n.kind == "prim::SetAttr":  # what becomes an attribute may be written to as one
+            written = n.inputs[1]
+        else:
+            continue
+        found |= {names[v.name] for v in origins(made, written) if v.name in names}
     return found
 
 
@@ -334,10 +339,9 @@ def again(function: ScriptFunction, graph: Graph) -> ScriptFunction:
 
 
 def remains(mod: Any, kept: set[tuple[str, ...]], below: Sequence[tuple[str, ...]] = ()) -> Module:
-    """A module with copies of the attributes that were kept and nothing else; `below` are methods
+    """A module with the attributes that were kept and nothing else; `below` are methods
     of children that are kept, too."""
     made = _empty(getattr(mod, "original_name", type(mod).__name__))
-    memo: dict[int, Any] = {}
     for path in [*sorted(kept), *below]:
         place, owner = made, mod
         for i, name in enumerate(path[:-1]):
@@ -348,7 +352,7 @@ def remains(mod: Any, kept: set[tuple[str, ...]], below: Sequence[tuple[str, ...
                 )
             place = place._modules[name]
         if path not in below:
-            _give(place, path[-1], owner, memo)
+            _give(place, path[-1], owner)
     return made
 
 
@@ -372,13 +376,11 @@ def _empty(name: str) -> Module:
     return made
 
 
-def _give(place: Module, name: str, owner: Any, memo: dict[int, Any]) -> None:
-    """A copy of one attribute of a module for another."""
+def _give(place: Module, name: str, owner: Any) -> None:
+    """One attribute of a module for another."""
     if name in owner._buffers:
         place.register_buffer(
-            name,
-            copy.deepcopy(owner._buffers[name], memo),
-            name not in owner._non_persistent_buffers_set,
+            name, owner._buffers[name], name not in owner._non_persistent_buffers_set
         )
     else:
-        setattr(place, name, copy.deepcopy(getattr(owner, name), memo))
+        setattr(place, name, getattr(owner, name))

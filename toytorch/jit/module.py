@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from toytorch.jit import switch
@@ -144,7 +144,10 @@ class ScriptModule(Module, metaclass=Scripting):
             return super().__getattr__(name)
         except AttributeError:
             if "_original" in self.__dict__:
-                return getattr(self._original, name)
+                found = getattr(self._original, name)
+                if getattr(found, "__self__", None) is self._original:  # a method Python runs
+                    return found.__func__.__get__(self, type(self))
+                return found
             raise
 
     @property
@@ -181,7 +184,10 @@ class ScriptModule(Module, metaclass=Scripting):
 
     def forward(self, *args: Tensor, **kwargs: object) -> Any:
         if "forward" not in self._methods:
-            return super().forward(*args)
+            original = self.__dict__.get("_original")
+            if original is None:
+                return super().forward(*args)
+            return original.forward(*args, **kwargs)
         return self._methods["forward"](*args, **kwargs)
 
     def define(self, src: str) -> None:
@@ -222,6 +228,8 @@ class ScriptModule(Module, metaclass=Scripting):
             return super().train(mode)
         self._original.train(mode)
         self.training = mode
+        for child in self.children():
+            child.train(mode)
         return self
 
     def extra_repr(self) -> str:
@@ -232,7 +240,36 @@ class ScriptModule(Module, metaclass=Scripting):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What `script` makes of a module."""
+    """What `script` makes of a module.
+
+    Containers stay containers: what `len`, `iter` and an index give is asked of the class that the
+    module was written as.
+    """
+
+    def __len__(self) -> int:
+        return int(special(self, "__len__")())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(special(self, "__iter__")())
+
+    def __getitem__(self, place: Any) -> Any:
+        return special(self, "__getitem__")(place)
+
+    def __contains__(self, item: object) -> bool:
+        return bool(special(self, "__contains__")(item))
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def special(module: ScriptModule, name: str) -> Any:
+    """A method with a special name, compiled or of the module's own class."""
+    if name in module._methods:
+        return module._methods[name]
+    found = getattr(type(module.__dict__.get("_original")), name, None)
+    if found is None:
+        raise NotImplementedError
+    return found.__get__(module, type(module))
 
 
 class TracedModule(ScriptModule):

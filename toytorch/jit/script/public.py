@@ -160,7 +160,7 @@ def script_module(module: Module, names: list[str] | None = None) -> RecursiveSc
     for key, c in session.methods.items():
         if key[0] == id(module) and len(key) == 2:
             compiled.setdefault(key[1], c)
-    return Scripted(module, compiled)
+    return Scripted(module, compiled, session)
 
 
 def take_attributes(module: Module) -> None:
@@ -194,13 +194,58 @@ def outside(module: Module) -> RecursiveScriptModule:
 class Scripted(RecursiveScriptModule):
     """What `script` makes of a module."""
 
-    def __init__(self, original: Module, compiled: dict[str, Compiled]) -> None:
+    def __init__(
+        self,
+        original: Module,
+        compiled: dict[str, Compiled],
+        session: Session | None = None,
+        made: dict[int, Module] | None = None,
+    ) -> None:
         super().__init__(original, {k: CompiledFunction(c, None) for k, c in compiled.items()})
+        made = {} if made is None else made
+        made[id(original)] = self
+        self.__dict__.update(
+            {k: own_copy(v) for k, v in vars(original).items() if is_plain(k, v)},
+            _modules={
+                name: child_of(child, session or Session(), made)
+                for name, child in original._modules.items()
+            },
+        )
         for name in ("_forward_hooks", "_forward_pre_hooks"):
             self.__dict__[name] = getattr(original, name)
 
     def _get_name(self) -> str:
         return "RecursiveScriptModule"
+
+
+def child_of(child: Module | None, session: Session, made: dict[int, Module]) -> Module | None:
+    """A child of a compiled module: compiled as well, with the methods that were called."""
+    if child is None or isinstance(child, ScriptModule):
+        return child
+    if id(child) not in made:
+        methods = {
+            key[1]: c for key, c in session.methods.items() if key[0] == id(child) and len(key) == 2
+        }
+        made[id(child)] = Scripted(child, methods, session, made)
+    return made[id(child)]
+
+
+def is_plain(name: str, value: object) -> bool:
+    """Whether an attribute of a module is a value of Python's, which a compiled one has of its own."""
+    return (
+        not name.startswith("_")
+        and name != "training"
+        and isinstance(value, (bool, int, float, complex, str, list, dict, tuple))
+    )
+
+
+def own_copy(value: Any) -> Any:
+    """A copy of a list or dictionary with all those inside; tensors stay the same."""
+    if value.__class__ is list:
+        return [own_copy(v) for v in value]
+    if value.__class__ is dict:
+        return {k: own_copy(v) for k, v in value.items()}
+    return tuple(map(own_copy, value)) if value.__class__ is tuple else value
 
 
 class CompilationUnit:
