@@ -40,6 +40,24 @@ from toytorch.jit.tracer import GraphBreak, TracerWarning
 _fork, _wait = fork, wait
 
 
+def _unique_state_dict(module: Any, keep_vars: bool = False) -> dict[str, Any]:
+    """The state of a module, each tensor once, under its first name."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    for name, value in module.state_dict(keep_vars=True).items():
+        if id(value) not in seen:
+            seen.add(id(value))
+            found[name] = value if keep_vars else value.detach()
+    return found
+
+
+def export_opnames(m: Any) -> list[str]:
+    """The names of the operations in a module's graphs, like `torch.jit.export_opnames`."""
+    graphs = [f.inlined_graph for f in m._methods.values()]
+    kinds = {n.kind for g in graphs for n in g.walk() if n.kind.startswith("aten::")}
+    return sorted(kinds)
+
+
 def __getattr__(name: str) -> Any:
     if name == "annotations":
         return importlib.import_module("toytorch.jit.annotations")

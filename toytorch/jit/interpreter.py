@@ -223,6 +223,8 @@ ATTRIBUTES = (
     "real",
     "imag",
     "data",
+    "type",
+    "index",
 )  # prim::dtype and so on: what a tensor knows of itself
 LANGUAGE.update(
     {f"prim::{name}": lambda node, t: (getattr(t, node.kind[6:]),) for name in ATTRIBUTES}

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 from toytorch.jit import switch
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph
+from toytorch.jit.script.markers import Attribute
 from toytorch.nn import Module
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class Scripting(type):
 
     def __call__(cls, *args: object, **kwargs: object) -> Any:
         made = super().__call__(*args, **kwargs)
+        if "_modules" not in made.__dict__:
+            raise RuntimeError(f"super().__init__() was not called in {cls.__name__}.__init__()")
         if "_original" not in made.__dict__ and "_methods" in made.__dict__:
             from toytorch.jit.script.own_modules import compile_marked  # a circle otherwise
 
@@ -149,6 +152,26 @@ class ScriptModule(Module, metaclass=Scripting):
                     return found.__func__.__get__(self, type(self))
                 return found
             raise
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Attribute):
+            self.__dict__.setdefault("_jit_attributes", {})[name] = value
+            value = value.value
+        whole = self.__dict__.get("_methods") and "_original" not in self.__dict__
+        if whole and name in getattr(type(self), "__constants__", ()):
+            raise RuntimeError(f"Can't assign to constant '{name}' of a ScriptModule")
+        if whole and isinstance(value, Module) and not isinstance(value, ScriptModule):
+            raise RuntimeError(
+                f"Cannot re-assign modules in a ScriptModule with non-scripted module, tried to "
+                f"replace existing module '{name}': {value}"
+            )
+        super().__setattr__(name, value)
+
+    def __copy__(self) -> ScriptModule:
+        made: ScriptModule = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.__dict__["_methods"] = {n: f.owned_by(made) for n, f in self._methods.items()}
+        return made
 
     @property
     def _c(self) -> Inside:

@@ -237,7 +237,7 @@ def f(n: int):
     t = (n, "a")
     return t[«n»]
 ---
-Tuple index 2 is out of range: the tuple has 2 elements
+Tuple index out of range: 2, and the tuple has 2 elements
 def f(n: int):
     t = (n, "a")
     return «t[2]»

@@ -107,6 +107,8 @@ def type_of_class(kind: Any) -> Type:
         return types.TENSOR
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         hints = named_hints(kind)
+        if any(isinstance(v, Tensor) for v in getattr(kind, "_field_defaults", {}).values()):
+            raise Unreadable("Tensors are not supported as default NamedTuple fields")
         elements = tuple(type_of(hints.get(f, Tensor)) for f in kind._fields)
         return types.Tuple(elements, tuple(kind._fields), kind)
     found = known_class(kind)

@@ -72,6 +72,13 @@ class Attributes(Subscripts):
             return self.tensor_attribute(item, name, at)
         if isinstance(kind, types.Tuple) and name in kind.names:
             return self.element(item, kind.names.index(name), at)
+        if kind == types.DEVICE and name in ("type", "index"):
+            return self.one(
+                f"prim::{name}",
+                [item],
+                types.STR if name == "type" else types.Optional(types.INT),
+                at,
+            )
         if isinstance(kind, Object):
             return self.object_attribute(item, kind, name, at)
         if name in FAMILIES or name == "format":
@@ -174,6 +181,12 @@ class Attributes(Subscripts):
             raise self.fail(
                 f"Module '{type(module).__name__}' has no attribute '{name}' ", at
             ) from None
+        if isinstance(value, (list, tuple)) and any(isinstance(v, Module) for v in value):
+            raise self.fail(
+                f"Module '{type(module).__name__}' has no attribute '{name}' (a list of modules is "
+                "no attribute of compiled code; use torch.nn.ModuleList)",
+                at,
+            )
         declared, final = declared_type(module, name)
         if is_ours(type(module).__module__) and isinstance(value, (str, tuple)):
             return Known(value)  # how a module of the framework was made does not change

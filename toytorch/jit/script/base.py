@@ -42,11 +42,15 @@ class Compiled:
     graph: Graph
     params: list[Parameter]
     returns: Type
-    function: Any = None
+    doc: str | None = None
 
     def declaration(self) -> str:
         """The signature in PyTorch's notation."""
-        return f"{self.name}({', '.join(map(str, self.params))}) -> {spelled(self.returns)}"
+        given = [str(p) for p in self.params if not p.keyword_only]
+        named = [str(p) for p in self.params if p.keyword_only]
+        if named:
+            given += ["*", *named]
+        return f"{self.name}({', '.join(given)}) -> {spelled(self.returns)}"
 
 
 @dataclass

@@ -428,8 +428,8 @@ class Calls(Pythons, Attributes):
         result = self.declared_result(function)
         if modifier == "unused":
             text = (
-                f"<python_value> is not usable in compiled code: '{function.__name__}' is "
-                "marked @torch.jit.unused"
+                f"<python_value> is annotated to be ignored and cannot be run: "
+                f"'{function.__name__}' is marked @torch.jit.unused"
             )
             self.emit(
                 "prim::RaiseException",
@@ -509,6 +509,8 @@ class Calls(Pythons, Attributes):
                     f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n", where
                 )
             item = given.get(p.name, Known(p.default))
+            if p.name not in given and isinstance(p.default, Tensor):
+                item = self.constant(p.default, at)
             empty = (
                 isinstance(item, Value)
                 and item.node is not None

@@ -50,7 +50,7 @@ class Compiler(Modules):
         self.graph.outputs = [result]
         returns = self.returns if self.declared and self.returns is not None else result.type
         graph = check(clean(self.graph), "compilation")
-        return Compiled(self.name, graph, params, returns)
+        return Compiled(self.name, graph, params, returns, ast.get_docstring(tree))
 
     def result_hint(self) -> types.Type | None:
         """The declared type of the result."""

@@ -108,7 +108,7 @@ class Expressions(Loops):
         if isinstance(node.value, bytes):
             raise self.unsupported(f"{type(node.value).__name__} literals", node)
         if type(node.value) is int and node.value >= 2**63:
-            raise self.fail("Integral constant out of range", node)
+            raise self.fail("Integral constant out of range: it is out of bounds for 64 bits", node)
         return Known(node.value)
 
     def on_Name(self, node: ast.Name) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import switch, types
 from toytorch.jit.failures import reraise
@@ -37,6 +39,12 @@ class CompiledFunction(ScriptFunction):
     def __init__(self, compiled: Compiled, owner: Any = None) -> None:
         super().__init__(compiled.name, compiled.graph, owner)
         self.compiled = compiled
+        self.__doc__ = compiled.doc
+
+    @property
+    def schema(self) -> str:
+        """The signature in PyTorch's notation."""
+        return self.compiled.declaration()
 
     def __call__(self, *args: object, **kwargs: Any) -> Any:
         inputs = self.flat(args, kwargs)
@@ -167,7 +175,7 @@ def take_attributes(module: Module) -> None:
     """Puts values in the place of a module's `Attribute`s, and keeps their types."""
     held = {k: v for k, v in module.__dict__.items() if isinstance(v, Attribute)}
     if held:
-        module.__dict__["_jit_attributes"] = held
+        module.__dict__.setdefault("_jit_attributes", {}).update(held)
         module.__dict__.update({k: v.value for k, v in held.items()})
 
 
@@ -218,6 +226,13 @@ class Scripted(RecursiveScriptModule):
         return "RecursiveScriptModule"
 
 
+def is_own(value: object) -> bool:
+    """Whether something is a function of the program's, not of a library."""
+    return isinstance(value, CompiledFunction) or (
+        inspect.isfunction(value) and not is_ours(value.__module__ or "")
+    )
+
+
 def child_of(child: Module | None, session: Session, made: dict[int, Module]) -> Module | None:
     """A child of a compiled module: compiled as well, with the methods that were called."""
     if child is None or isinstance(child, ScriptModule):
@@ -264,7 +279,11 @@ class CompilationUnit:
         self, lang: str | None = None, _frames_up: int = 0, names: dict[str, Any] | None = None
     ) -> None:
         self._functions: dict[str, CompiledFunction] = {}
-        self._names = dict(names or {})
+        frame = sys._getframe(1 + _frames_up)  # whose own functions the text may call
+        self._names = {
+            **{k: v for k, v in {**frame.f_globals, **frame.f_locals}.items() if is_own(v)},
+            **(names or {}),
+        }
         if lang is not None:
             self.define(lang)
 
@@ -272,6 +291,14 @@ class CompilationUnit:
         """Adds the functions of a text."""
         for program in text_programs(lang, self._names):
             self._functions[program.tree.name] = CompiledFunction(compile_program(program))
+
+    def find_function(self, name: str) -> CompiledFunction | None:
+        """A function by its name; None where there is none."""
+        return self._functions.get(name)
+
+    def get_functions(self) -> list[CompiledFunction]:
+        """All functions."""
+        return list(self._functions.values())
 
     def __getattr__(self, attr: str) -> Any:
         found = self.__dict__.get("_functions", {}).get(attr)

@@ -45,6 +45,9 @@ NAMES = {
 }
 
 
+EMPTY = ("prim::ListConstruct", "prim::DictConstruct")
+
+
 class Statements(Branches):
     """Emits statements."""
 
@@ -99,6 +102,9 @@ class Statements(Branches):
     def annotated(self, item: object, kind: Type, at: ast.AST, name: str) -> Value:
         """A value under the type that was written beside its name."""
         value = self.as_value(item, at)
+        empty = value.node is not None and not value.node.inputs and value.node.kind in EMPTY
+        if empty and type(kind) is type(value.type):
+            value.type = kind  # [] and {} are whatever is wanted
         if not fits(kind, value.type, {}):
             raise self.fail(
                 f"Variable '{name}' is annotated with type {spelled(kind)} but is being"

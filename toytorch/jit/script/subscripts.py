@@ -88,7 +88,7 @@ class Subscripts(Operators):
             return self.any_part_of_tuple(item, node)
         if not -count <= place < count:
             raise self.fail(
-                f"Tuple index {place} is out of range: the tuple has {count} elements", node
+                f"Tuple index out of range: {place}, and the tuple has {count} elements", node
             )
         return self.element(item, place % count, node)
 
