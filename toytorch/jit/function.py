@@ -118,10 +118,18 @@ class TracedFunction(ScriptFunction):
     ) -> None:
         super().__init__(name, graph, owner)
         self.executor.known = known
+        self.names: list[str] = []  # of the parameters, where they have names
         self.spec, self.again, self.nested = spec, again, nested
         self.versions: dict[Any, TracedFunction] = {shapes: self}
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args = (*args, *(kwargs.pop(n) for n in self.names[len(args) :] if n in kwargs))
+            if kwargs:
+                raise RuntimeError(
+                    f"{self.name}() Unknown keyword argument '{next(iter(kwargs))}' for operator "
+                    f"'{self.name}'."
+                )
         plain = not self.nested and self.owner is None and self.spec is None
         if plain and state.fast_path is not state.SLOW:
             plan = self.executor.plans.get(self.executor.key(args))

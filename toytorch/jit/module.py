@@ -79,6 +79,10 @@ class ScriptMethod:
         )
 
 
+class InModule(ScriptMethod):
+    """`forward` of a compiled module: the compiled method, with its graph, where there is one."""
+
+
 def script_method(fn: Callable[..., Any]) -> Any:
     """Marks a method of a ScriptModule of one's own as compiled, like `torch.jit.script_method`.
 
@@ -205,13 +209,12 @@ class ScriptModule(Module, metaclass=Scripting):
         """The graph as it is run for inputs like these."""
         return self._methods["forward"].graph_for(*args)
 
+    @InModule
     def forward(self, *args: Tensor, **kwargs: object) -> Any:
-        if "forward" not in self._methods:
-            original = self.__dict__.get("_original")
-            if original is None:
-                return super().forward(*args)
-            return original.forward(*args, **kwargs)
-        return self._methods["forward"](*args, **kwargs)
+        original = self.__dict__.get("_original")
+        if original is None:
+            return super().forward(*args)
+        return original.forward(*args, **kwargs)
 
     def define(self, src: str) -> None:
         """Adds methods from source: `def double(self, x: Tensor) -> Tensor: …`."""
@@ -297,3 +300,15 @@ def special(module: ScriptModule, name: str) -> Any:
 
 class TracedModule(ScriptModule):
     """What `trace` makes of a module."""
+
+    def __init__(
+        self, original: Module | None = None, methods: dict[str, ScriptFunction] | None = None
+    ) -> None:
+        super().__init__(original, methods)
+        self.__dict__["_modules"] = {k: m for k, m in self._modules.items() if m is not None}
+
+    def __getattr__(self, name: str) -> Any:
+        original = self.__dict__.get("_original")
+        if original is not None and original._modules.get(name, name) is None:
+            raise AttributeError(f"'{self.original_name}' object has no attribute '{name}'")
+        return super().__getattr__(name)
