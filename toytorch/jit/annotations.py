@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035  (these very names)
+from typing import Any, Optional, Union
 
 from toytorch.core.tensor import Tensor
 from toytorch.jit.script.annotations import Broadcasting
@@ -23,6 +23,7 @@ __all__ = [
     "get_signature",
 ]
 
+Dict, List, Tuple = dict, list, tuple
 BroadcastingList1, BroadcastingList2, BroadcastingList3 = map(Broadcasting, (1, 2, 3))
 
 

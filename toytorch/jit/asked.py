@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from toytorch.jit.ir import Node, Value
+    from toytorch.jit.types import Type
 
 T = TypeVar("T")
 
@@ -92,10 +93,6 @@ class AskedNode:
         (value,) = self.inputs
         return value
 
-    def namedInput(self, name: str) -> Value | None:
-        """What is given for a parameter."""
-        return self.argument(name)  # type: ignore[attr-defined]  # a Node's
-
     def attributeNames(self) -> list[str]:
         """The names of its attributes; those that are only ours are left out."""
         return [name for name in self.attributes if not name.startswith("_")]
@@ -139,12 +136,12 @@ class AskedNode:
 class AskedValue:
     """PyTorch's questions about a value."""
 
-    __slots__ = ()
-
     if TYPE_CHECKING:
         name: str
-        type: Any
+        type: Type
         node: Node | None
+    else:
+        __slots__ = ()
 
     def __call__(self) -> Any:
         return self

@@ -38,6 +38,7 @@ class Builtin:
     reads   as in `facts.composed`: what it tells of a tensor, its "elements" or its "memory"
     told    the answer where the type of the tensor, and constants behind it, tell it already;
             LookupError where they do not
+    takes   whether it takes something out of what it is given first
     """
 
     name: str
@@ -48,6 +49,17 @@ class Builtin:
     text: str = ""
     reads: str = ""
     told: Callable[..., Any] | None = None
+    takes: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes the list or dictionary that it is given first."""
+        return self.takes or self.result == NONE
+
+    @property
+    def gives(self) -> bool:
+        """Whether its result is, or holds, an element of a list or dictionary it was given."""
+        return any_variable(self.result)
 
     def __call__(self, *args: object) -> Any:
         return self.function(*args)
@@ -142,6 +154,16 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
     if wanted == COMPLEX:
         return have in (COMPLEX, FLOAT, INT)
     return wanted.contains(have)
+
+
+def any_variable(pattern: Type) -> bool:
+    """Whether a type has a part that a call fills in."""
+    if isinstance(pattern, Variable):
+        return True
+    parts = getattr(pattern, "elements", None) or [
+        getattr(pattern, name) for name in ("element", "key", "value") if hasattr(pattern, name)
+    ]
+    return any(map(any_variable, parts))
 
 
 def fill(pattern: Type, bound: dict[str, Type]) -> Type:
@@ -291,7 +313,7 @@ for _name in ("ceil", "floor"):
     builtin(f"{_name}.float(float a) -> int", getattr(math, _name))
 builtin("trunc.float(float a) -> int", math.trunc)
 methods(math, "atan2 copysign fmod", "@.float(float a, float b) -> float")
-builtin("pow_math(float a, float b) -> float", math.pow)
+builtin("mathpow(float a, float b) -> float", math.pow)
 builtin("log.base(float a, float base) -> float", math.log)
 methods(math, "isnan isinf isfinite", "@.float(float a) -> bool")
 builtin("modf(float a) -> (float, float)", math.modf)
@@ -363,8 +385,8 @@ builtin("Delete.Dict(Dict(t, u) self, t key) -> None", operator.delitem, pure=Fa
 builtin("append.t(t[] self, t el) -> None", list.append, pure=False)
 builtin("extend.t(t[] self, t[] other) -> None", list.extend, pure=False)
 builtin("insert.t(t[] self, int idx, t el) -> None", list.insert, pure=False)
-builtin("pop(t[] self) -> t", list.pop, pure=False)
-builtin("pop.t(t[] self, int idx) -> t", list.pop, pure=False)
+builtin("pop(t[] self) -> t", list.pop, pure=False, takes=True)
+builtin("pop.t(t[] self, int idx) -> t", list.pop, pure=False, takes=True)
 builtin("clear.t(t[] self) -> None", list.clear, pure=False)
 builtin("remove.t(t[] self, t el) -> None", list.remove, pure=False)
 builtin("reverse.t(t[] self) -> None", list.reverse, pure=False)
@@ -414,10 +436,14 @@ builtin("values(Dict(t, u) self) -> u[]", lambda d: list(d.values()), pure=False
 builtin("items(Dict(t, u) self) -> (t, u)[]", lambda d: list(d.items()), pure=False)
 builtin("get(Dict(t, u) self, t key) -> u?", dict.get, pure=False)
 builtin("get.default(Dict(t, u) self, t key, u default) -> u", dict.get, pure=False)
-builtin("pop.Dict(Dict(t, u) self, t key) -> u", dict.pop, pure=False)
-builtin("pop.Dict_default(Dict(t, u) self, t key, u default) -> u", dict.pop, pure=False)
-builtin("popitem(Dict(t, u) self) -> (t, u)", dict.popitem, pure=False)
-builtin("setdefault(Dict(t, u) self, t key, u default) -> u", dict.setdefault, pure=False)
+builtin("pop.Dict(Dict(t, u) self, t key) -> u", dict.pop, pure=False, takes=True)
+builtin(
+    "pop.Dict_default(Dict(t, u) self, t key, u default) -> u", dict.pop, pure=False, takes=True
+)
+builtin("popitem(Dict(t, u) self) -> (t, u)", dict.popitem, pure=False, takes=True)
+builtin(
+    "setdefault(Dict(t, u) self, t key, u default) -> u", dict.setdefault, pure=False, takes=True
+)
 builtin("update(Dict(t, u) self, Dict(t, u) other) -> None", dict.update, pure=False)
 builtin("clear.Dict(Dict(t, u) self) -> None", dict.clear, pure=False)
 builtin("copy.Dict(Dict(t, u) self) -> Dict(t, u)", dict.copy, pure=False)

@@ -15,7 +15,7 @@ TITLE = "The following operation failed in the TorchScript interpreter."
 NODE = "_graph_node"
 
 
-class Error(RuntimeError):
+class Error(Exception):
     """What compiled code raises with `raise` or `assert`, like `torch.jit.Error`."""
 
 
@@ -42,9 +42,13 @@ def reraise(error: Exception) -> NoReturn:
             break  # the innermost knows from where it was called
     lines = [TITLE, "Traceback of TorchScript (most recent call last):"]
     lines += [source.pointing(True) for source in reversed(places)]
-    lines.append(f"{type(error).__name__}: {error}\n")
-    raised = any(n.kind == "prim::RaiseException" for n in nodes[:1])
-    kind = Error if raised else RuntimeError
+    raised = nodes[0].kind == "prim::RaiseException"
+    name = type(error).__name__
+    if raised:
+        asserted = "_assert" in nodes[0].attributes
+        name = f"RuntimeError: {name}" if asserted else f"{type(error).__module__}.{name}"
+    lines.append(f"{name}: {error}\n")
+    kind: type[Exception] = Error if raised else RuntimeError
     if isinstance(error, NotImplementedError) and not raised:
         kind = NotImplementedError
     raise kind("\n".join(lines)) from error

@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.jit import types
+from toytorch.jit.builtins import Builtin
 from toytorch.jit.executor import arrays_of
 from toytorch.jit.function import ScriptFunction, TracedFunction
 from toytorch.jit.ir import Graph, Node, Value, replace
@@ -25,11 +26,6 @@ from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.public import CompiledFunction, script_module
 from toytorch.nn import Module
 
-CHANGING = frozenset(  # operations that change the list or dictionary they are given
-    ("append", "extend", "insert", "pop", "clear", "remove", "reverse", "sort", "_set_item")
-    + ("Delete", "update", "setdefault", "popitem")
-)
-GIVING = ("__getitem__", "get", "values", "items", "pop", "popitem", "setdefault", "slice")
 FREEZING = [propagate_constants, peephole_any_shape, propagate_constants, remove_dropout]
 FOLDING = [fold_batch_norm, eliminate_dead_code]
 
@@ -72,11 +68,10 @@ def freeze(
             continue
         path = tuple(name.split("."))
         try:
-            method = callable(Attribute(path).of(mod)) and len(path) > 1
-            method = method and not isinstance(Attribute(path).of(mod), Module)
+            found = Attribute(path).of(mod)
         except AttributeError:
             raise RuntimeError(f"Unknown name: {name}") from None
-        if method:
+        if len(path) > 1 and callable(found) and not isinstance(found, Module):
             below.append(path)
         else:
             kept.add(path)
@@ -288,7 +283,7 @@ def written_paths(graph: Graph, owner: Any, kept: set[tuple[str, ...]]) -> set[t
     made = pipeline.run(made, FREEZING)
     found = set()
     for n in made.walk():
-        if n.writes or n.kind.removeprefix("aten::").partition(".")[0] in CHANGING:
+        if n.writes or (isinstance(n.op, Builtin) and n.op.changes):
             written = n.inputs[0]
         elif n.kind == "prim::SetAttr":  # what becomes an attribute may be written to as one
             written = n.inputs[1]
@@ -319,14 +314,13 @@ def origins(graph: Graph, value: Value) -> set[Value]:
             continue
         found.add(v)
         waiting += makers.get(v, [])
-        node = v.node
-        if node is None or node.blocks:
+        maker = v.node
+        if maker is None or maker.blocks:
             continue
-        name = node.kind.partition("::")[2].partition(".")[0]
-        if node.is_view or node.writes:
-            waiting += node.inputs[:1]
-        elif node.kind.startswith("prim::") or name in GIVING:
-            waiting += node.inputs
+        if maker.is_view or maker.writes:
+            waiting += maker.inputs[:1]
+        elif maker.kind.startswith("prim::") or (isinstance(maker.op, Builtin) and maker.op.gives):
+            waiting += maker.inputs
     return found
 
 

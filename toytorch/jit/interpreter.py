@@ -223,10 +223,10 @@ ATTRIBUTES = (
     "real",
     "imag",
     "data",
-    "type",
-    "index",
 )  # prim::dtype and so on: what a tensor knows of itself
 LANGUAGE.update(
     {f"prim::{name}": lambda node, t: (getattr(t, node.kind[6:]),) for name in ATTRIBUTES}
 )
+for _kind in ("prim::type", "prim::index"):  # of a device
+    LANGUAGE[_kind] = lambda node, place: (getattr(place, node.kind[6:]),)
 LANGUAGE["prim::data"] = lambda node, t: (t.detach(),)  # an operation, which a tracer sees

@@ -85,13 +85,13 @@ class Value(AskedValue):
 class Node(AskedNode):
     """One operation."""
 
-    __slots__ = ("_blocks", "_inputs", "_kind", "_outputs", "attributes", "op", "source")
     if TYPE_CHECKING:
         kind: str
         inputs: list[Value]
         outputs: list[Value]
         blocks: list[Block]
     else:  # what PyTorch's programs may call
+        __slots__ = ("_blocks", "_inputs", "_kind", "_outputs", "attributes", "op", "source")
         kind, inputs, outputs, blocks = (
             named("_kind"),
             listed("_inputs"),
@@ -142,6 +142,8 @@ class Node(AskedNode):
             return self.inputs[first + named.index(name)]
         place = parameters(self.op).get(name, first)
         return self.inputs[place] if place < first else None
+
+    namedInput = argument  # PyTorch's name
 
     @property
     def writes(self) -> bool:
@@ -196,12 +198,12 @@ class Node(AskedNode):
 class Block:
     """Nodes in the order in which they run, with inputs and outputs of their own."""
 
-    __slots__ = ("_inputs", "_nodes", "_outputs")
     if TYPE_CHECKING:
         inputs: list[Value]
         nodes: list[Node]
         outputs: list[Value]
     else:
+        __slots__ = ("_inputs", "_nodes", "_outputs")
         inputs, nodes, outputs = listed("_inputs"), listed("_nodes"), listed("_outputs")
 
     def __init__(self) -> None:

@@ -205,7 +205,7 @@ def traced_function(
     plain = isinstance(result, Tensor) or (
         isinstance(result, tuple) and len(result) > 1 and all(isinstance(r, Tensor) for r in result)
     )
-    made = TracedFunction(
+    function = TracedFunction(
         name,
         graph,
         None if plain else out_spec,
@@ -214,8 +214,8 @@ def traced_function(
         signature(flat),
         nested=not all(isinstance(a, Tensor) for a in args),
     )
-    made.names = parameter_names(func, len(args))
-    return made
+    function.names = parameter_names(func, len(args))
+    return function
 
 
 def copy_of(item: object) -> Any:

@@ -336,7 +336,7 @@ def f(x):
     «x[0] = "a"»
     return x
 ---
-'str' object does not support item assignment
+'str' object does not support subscripted assignment
 def f(s: str):
     «s[0] = "a"»
     return s

@@ -81,7 +81,12 @@ class Attributes(Subscripts):
             )
         if isinstance(kind, Object):
             return self.object_attribute(item, kind, name, at)
-        if name in FAMILIES or name == "format":
+        if (name in FAMILIES or name == "format") and kind not in (
+            types.INT,
+            types.FLOAT,
+            types.BOOL,
+            types.NUMBER,
+        ):
             return Method(item, name)
         raise self.fail(f"'{spelled(kind)}' object has no attribute or method '{name}'.", at)
 

@@ -332,7 +332,7 @@ class Calls(Pythons, Attributes):
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
         if module == "math":
-            name = {"pow": "pow_math", "remainder": "mathremainder"}.get(name, name)
+            name = f"math{name}" if f"math{name}" in FAMILIES else name  # not the tensors' own
             if name not in FAMILIES:
                 raise self.fail(
                     f"Python builtin {function!r} is currently not supported in Torchscript",

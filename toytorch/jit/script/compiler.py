@@ -78,7 +78,8 @@ class Compiler(Modules):
     def parameters(self) -> list[Parameter]:
         """The parameters, with an input of the graph for each."""
         args = self.program.tree.args
-        for extra in (args.vararg, args.kwarg):
+        defaults = [] if self.from_library() else args.kw_defaults
+        for extra in (args.vararg, args.kwarg, *defaults):
             if extra is not None:
                 raise NotSupportedError(
                     self.program.source(extra),

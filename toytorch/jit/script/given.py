@@ -105,7 +105,7 @@ def number(*taken: type) -> Callable[[Any], Any]:
 def scalar(value: Any) -> Any:
     """A number of any kind."""
     found = single(value)
-    if isinstance(found, (bool, int, float, complex)):
+    if isinstance(found, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return found
     raise Refused
 

@@ -49,7 +49,7 @@ class CompiledFunction(ScriptFunction):
     def __call__(self, *args: object, **kwargs: Any) -> Any:
         inputs = self.flat(args, kwargs)
         try:
-            return self.executor.run(inputs)
+            return own_copy(self.executor.run(inputs))
         except Exception as error:
             reraise(error)
 

@@ -231,7 +231,7 @@ class Pythons(Subscripts):
             f"a tuple cannot be made of {spelled(value.type)}: its length is not known", at
         )
 
-    def run_dict(self, at: ast.AST, x: object = None, **named: object) -> Any:
+    def run_dict(self, at: ast.AST, x: object = None, /, **named: object) -> Any:
         """dict(…): pairs or another dictionary, then what is given by name."""
         more = [v for k, item in named.items() for v in (Known(k), item)]
         parts = [self.as_value(v, at) for v in more]

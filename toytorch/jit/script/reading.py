@@ -79,7 +79,8 @@ def read_function(function: Any) -> Program:
     indent = len(lines[0]) - len(lines[0].lstrip())
     if text[:1].isspace():  # a comment, or a line of a string, stands further to the left
         text, indent = "".join(lines), 0
-        tree = parse("if 1:\n" + text).body[0].body[0]  # type: ignore[attr-defined]  # of the if
+        inside = parse("if 1:\n" + text)
+        tree: ast.AST = next(n for n in ast.walk(inside) if isinstance(n, ast.FunctionDef))
         ast.increment_lineno(tree, -1)
     else:
         tree = parse(text).body[0]

@@ -116,6 +116,13 @@ class Statements(Branches):
     def on_AugAssign(self, s: ast.AugAssign) -> None:
         if isinstance(s.target, ast.Subscript):
             before = self.as_value(self.expression(s.target), s)
+            owner = self.expression(s.target.value)
+            if isinstance(owner, Value) and isinstance(owner.type, types.Tuple):
+                raise self.fail(
+                    f"'{spelled(owner.type)}' object does not support augmented assign, nor any "
+                    "subscripted assignment",
+                    s,
+                )
             after = self.augmented(s, before)
             self.set_item(s.target, after, s)
             return
@@ -276,7 +283,7 @@ class Statements(Branches):
                 [message],
                 [],
                 s,
-                {"_class": AssertionError, "name": "AssertionError"},
+                {"_class": AssertionError, "name": "AssertionError", "_assert": True},
             )
             return RAISES
 

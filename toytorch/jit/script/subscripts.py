@@ -216,7 +216,9 @@ class Subscripts(Operators):
                 raise self.unsupported("assignments to a slice of a list", target)
             self.call_builtin("_set_item", [owner, self.value(target.slice), value], at)
         else:
-            raise self.fail(f"'{spelled(owner.type)}' object does not support item assignment", at)
+            raise self.fail(
+                f"'{spelled(owner.type)}' object does not support subscripted assignment", at
+            )
 
 
 def is_constant(item: Any, value: Any) -> bool:
