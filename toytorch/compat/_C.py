@@ -27,7 +27,7 @@ from toytorch.facts.dtype import dtype
 from toytorch.facts.size import Size
 from toytorch.jit import freeze, types
 from toytorch.jit.function import ScriptFunction
-from toytorch.jit.ir import Block, Graph, Node, Pass, Value
+from toytorch.jit.ir import Graph, Node, Pass, Value
 from toytorch.jit.module import Inside, ScriptModule
 from toytorch.jit.passes.batch_mm import batch_matrix_products
 from toytorch.jit.passes.constant import propagate_constants
@@ -181,7 +181,7 @@ _nn = _python.SimpleNamespace(_parse_to=_parse_to)
 
 def _in_place(graph: Graph, made: Graph) -> None:
     """Puts what a pass made into the graph it was made of."""
-    for name in (*Block.__slots__, *Graph.__slots__):
+    for name in ("inputs", "nodes", "outputs", *Graph.__slots__):
         setattr(graph, name, getattr(made, name))
 
 

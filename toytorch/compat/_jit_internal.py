@@ -7,6 +7,8 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from toytorch.futures import Future
+from toytorch.jit.annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
 from toytorch.jit.script.markers import (
     Final,
     export,
@@ -15,7 +17,17 @@ from toytorch.jit.script.markers import (
     unused,
 )
 
-__all__ = ["Final", "export", "ignore", "is_scripting", "unused"]
+__all__ = [
+    "BroadcastingList1",
+    "BroadcastingList2",
+    "BroadcastingList3",
+    "Final",
+    "Future",
+    "export",
+    "ignore",
+    "is_scripting",
+    "unused",
+]
 
 
 def is_optional(ann: object) -> bool:

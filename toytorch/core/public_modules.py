@@ -30,6 +30,7 @@ profiler.session       torch.profiler.profiler        profile
 utils.data.sampler     torch.utils.data.distributed   DistributedSampler
 jit.function           torch.jit                      ScriptFunction
 jit.module             torch.jit._script              RecursiveScriptModule ScriptModule
+jit.failures           torch.jit                      Error
 jit.script.public      torch.jit                      CompilationUnit
 jit.script.errors      torch.jit.frontend             FrontendError NotSupportedError
 jit.script.errors      torch.jit.frontend             UnsupportedNodeError

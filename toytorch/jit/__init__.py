@@ -12,6 +12,8 @@ from toytorch.jit import switch as _state
 from toytorch.jit.archive import load, save
 from toytorch.jit.compile import compile
 from toytorch.jit.explain import explain
+from toytorch.jit.failures import Error
+from toytorch.jit.forks import Future, fork, wait
 from toytorch.jit.freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.fuser_mode import fuser, optimized_execution, set_fusion_strategy
@@ -35,8 +37,30 @@ from toytorch.jit.script import unwrap_optional as _unwrap_optional
 from toytorch.jit.trace import TracingCheckError, trace, trace_module
 from toytorch.jit.tracer import GraphBreak, TracerWarning
 
+_fork, _wait = fork, wait
+
+
+def _unique_state_dict(module: Any, keep_vars: bool = False) -> dict[str, Any]:
+    """The state of a module, each tensor once, under its first name."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    for name, value in module.state_dict(keep_vars=True).items():
+        if id(value) not in seen:
+            seen.add(id(value))
+            found[name] = value if keep_vars else value.detach()
+    return found
+
+
+def export_opnames(m: Any) -> list[str]:
+    """The names of the operations in a module's graphs, like `torch.jit.export_opnames`."""
+    graphs = [f.inlined_graph for f in m._methods.values()]
+    kinds = {n.kind for g in graphs for n in g.walk() if n.kind.startswith("aten::")}
+    return sorted(kinds)
+
 
 def __getattr__(name: str) -> Any:
+    if name == "annotations":
+        return importlib.import_module("toytorch.jit.annotations")
     if name in ("_overload", "_overload_method"):  # what libraries ask for
         return getattr(importlib.import_module("toytorch._jit_internal"), name)
     raise AttributeError(f"module 'torch.jit' has no attribute '{name}'")
@@ -45,7 +69,9 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Attribute",
     "CompilationUnit",
+    "Error",
     "Final",
+    "Future",
     "Graph",
     "GraphBreak",
     "Node",
@@ -61,6 +87,7 @@ __all__ = [
     "compile",
     "explain",
     "export",
+    "fork",
     "freeze",
     "frontend",
     "fuser",
@@ -80,4 +107,5 @@ __all__ = [
     "trace",
     "trace_module",
     "unused",
+    "wait",
 ]

@@ -38,6 +38,7 @@ class Builtin:
     reads   as in `facts.composed`: what it tells of a tensor, its "elements" or its "memory"
     told    the answer where the type of the tensor, and constants behind it, tell it already;
             LookupError where they do not
+    takes   whether it takes something out of what it is given first
     """
 
     name: str
@@ -48,6 +49,17 @@ class Builtin:
     text: str = ""
     reads: str = ""
     told: Callable[..., Any] | None = None
+    takes: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes the list or dictionary that it is given first."""
+        return self.takes or self.result == NONE
+
+    @property
+    def gives(self) -> bool:
+        """Whether its result is, or holds, an element of a list or dictionary it was given."""
+        return any_variable(self.result)
 
     def __call__(self, *args: object) -> Any:
         return self.function(*args)
@@ -66,7 +78,19 @@ BUILTINS: dict[str, Builtin] = {}
 FAMILIES: dict[str, list[Builtin]] = {}  # the overloads of a name, in the order they are tried
 SIMPLE = {
     t.name: t
-    for t in (INT, FLOAT, BOOL, COMPLEX, STR, NONE, NUMBER, types.ANY, types.DTYPE, types.DEVICE)
+    for t in (
+        INT,
+        FLOAT,
+        BOOL,
+        COMPLEX,
+        STR,
+        NONE,
+        NUMBER,
+        types.ANY,
+        types.DTYPE,
+        types.DEVICE,
+        types.LAYOUT,
+    )
 } | {"None": NONE, "Tensor": types.TENSOR}
 SIGNATURE = re.compile(r"([\w.]+)\((.*)\) -> (.+)$")
 
@@ -83,6 +107,8 @@ def parse_type(text: str) -> Type:
         return types.Optional(parse_type(text[:-1]))
     if text.startswith("Dict("):
         return types.Dict(*map(parse_type, parts_of(text[5:-1])))
+    if text.startswith("Future("):
+        return types.Future(parse_type(text[7:-1]))
     if text.startswith("("):
         return types.Tuple(tuple(map(parse_type, parts_of(text[1:-1]))))
     return SIMPLE.get(text) or Variable(text)
@@ -106,6 +132,8 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
         return bound.setdefault(wanted.name, have).contains(have)
     if isinstance(wanted, types.List):
         return isinstance(have, types.List) and fits(wanted.element, have.element, bound)
+    if isinstance(wanted, types.Future):
+        return isinstance(have, types.Future) and fits(wanted.element, have.element, bound)
     if isinstance(wanted, types.Dict):
         return (
             isinstance(have, types.Dict)
@@ -128,12 +156,24 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
     return wanted.contains(have)
 
 
+def any_variable(pattern: Type) -> bool:
+    """Whether a type has a part that a call fills in."""
+    if isinstance(pattern, Variable):
+        return True
+    parts = getattr(pattern, "elements", None) or [
+        getattr(pattern, name) for name in ("element", "key", "value") if hasattr(pattern, name)
+    ]
+    return any(map(any_variable, parts))
+
+
 def fill(pattern: Type, bound: dict[str, Type]) -> Type:
     """A type with its variables filled in."""
     if isinstance(pattern, Variable):
         return bound[pattern.name]
     if isinstance(pattern, types.List):
         return types.List(fill(pattern.element, bound))
+    if isinstance(pattern, types.Future):
+        return types.Future(fill(pattern.element, bound))
     if isinstance(pattern, types.Dict):
         return types.Dict(fill(pattern.key, bound), fill(pattern.value, bound))
     if isinstance(pattern, types.Tuple):
@@ -246,6 +286,7 @@ each("eq ne __and__ __or__ __xor__", "@.bool(bool a, bool b) -> bool", BINARY)
 each("eq ne", "@.complex(complex a, complex b) -> bool", BINARY)
 each("eq ne", "@.dtype(Dtype a, Dtype b) -> bool", BINARY)
 each("eq ne", "@.device(Device a, Device b) -> bool", BINARY)
+each("eq ne", "@.layout(Layout a, Layout b) -> bool", BINARY)
 builtin("__is__(Any a, Any b) -> bool", operator.is_)
 builtin("__isnot__(Any a, Any b) -> bool", operator.is_not)
 builtin("__not__(bool a) -> bool", operator.not_)
@@ -272,9 +313,13 @@ for _name in ("ceil", "floor"):
     builtin(f"{_name}.float(float a) -> int", getattr(math, _name))
 builtin("trunc.float(float a) -> int", math.trunc)
 methods(math, "atan2 copysign fmod", "@.float(float a, float b) -> float")
-builtin("pow_math(float a, float b) -> float", math.pow)
+builtin("mathpow(float a, float b) -> float", math.pow)
 builtin("log.base(float a, float base) -> float", math.log)
 methods(math, "isnan isinf isfinite", "@.float(float a) -> bool")
+builtin("modf(float a) -> (float, float)", math.modf)
+builtin("frexp(float a) -> (float, int)", math.frexp)
+builtin("ldexp(float a, int i) -> float", math.ldexp)
+builtin("mathremainder(float a, float b) -> float", math.remainder)
 builtin("factorial.int(int a) -> int", math.factorial)
 builtin("gcd.int(int a, int b) -> int", math.gcd)
 
@@ -340,8 +385,8 @@ builtin("Delete.Dict(Dict(t, u) self, t key) -> None", operator.delitem, pure=Fa
 builtin("append.t(t[] self, t el) -> None", list.append, pure=False)
 builtin("extend.t(t[] self, t[] other) -> None", list.extend, pure=False)
 builtin("insert.t(t[] self, int idx, t el) -> None", list.insert, pure=False)
-builtin("pop(t[] self) -> t", list.pop, pure=False)
-builtin("pop.t(t[] self, int idx) -> t", list.pop, pure=False)
+builtin("pop(t[] self) -> t", list.pop, pure=False, takes=True)
+builtin("pop.t(t[] self, int idx) -> t", list.pop, pure=False, takes=True)
 builtin("clear.t(t[] self) -> None", list.clear, pure=False)
 builtin("remove.t(t[] self, t el) -> None", list.remove, pure=False)
 builtin("reverse.t(t[] self) -> None", list.reverse, pure=False)
@@ -356,12 +401,15 @@ builtin("sorted.t(t[] l) -> t[]", sorted, pure=False)
 builtin("sorted.reverse(t[] l, bool reverse) -> t[]", lambda x, r: sorted(x, reverse=r), pure=False)
 builtin("reversed.t(t[] l) -> t[]", lambda x: x[::-1], pure=False)
 builtin("reversed.str(str s) -> str[]", lambda s: list(s[::-1]))
-for _kind in ("int", "float", "bool", "Scalar"):
+for _kind in ("int", "float", "bool", "Scalar", "str"):
     each("any all", f"@.{_kind}({_kind}[] self) -> bool", {"any": any, "all": all}, pure=False)
 each("min max", "@.self_int(int[] l) -> int", BINARY, pure=False)
 each("min max", "@.self_float(float[] l) -> float", BINARY, pure=False)
 each("min max", "@.self_str(str[] l) -> str", BINARY, pure=False)
+each("min max", "@.self_bool(bool[] l) -> bool", BINARY, pure=False)
 each("min max", "@.str(str a, str b) -> str", BINARY)
+for _kind in ("int", "float", "bool"):
+    each("min max", f"@.{_kind}_list({_kind}[] l, {_kind}[] r) -> {_kind}[]", BINARY, pure=False)
 builtin("sum.int(int[] l) -> int", sum, pure=False)
 builtin("sum.float(float[] l) -> float", sum, pure=False)
 builtin("sum.Tensor(Tensor[] l) -> Tensor", sum, pure=False)
@@ -377,6 +425,10 @@ builtin(
     pure=False,
 )
 
+builtin("wait(Future(t) self) -> t", lambda f: f.wait(), pure=False)
+builtin("done(Future(t) self) -> bool", lambda f: f.done(), pure=False)
+builtin("value(Future(t) self) -> t", lambda f: f.value(), pure=False)
+
 # -- dictionaries ---------------------------------------------------------------------------------
 
 builtin("keys(Dict(t, u) self) -> t[]", lambda d: list(d), pure=False)
@@ -384,10 +436,14 @@ builtin("values(Dict(t, u) self) -> u[]", lambda d: list(d.values()), pure=False
 builtin("items(Dict(t, u) self) -> (t, u)[]", lambda d: list(d.items()), pure=False)
 builtin("get(Dict(t, u) self, t key) -> u?", dict.get, pure=False)
 builtin("get.default(Dict(t, u) self, t key, u default) -> u", dict.get, pure=False)
-builtin("pop.Dict(Dict(t, u) self, t key) -> u", dict.pop, pure=False)
-builtin("pop.Dict_default(Dict(t, u) self, t key, u default) -> u", dict.pop, pure=False)
-builtin("popitem(Dict(t, u) self) -> (t, u)", dict.popitem, pure=False)
-builtin("setdefault(Dict(t, u) self, t key, u default) -> u", dict.setdefault, pure=False)
+builtin("pop.Dict(Dict(t, u) self, t key) -> u", dict.pop, pure=False, takes=True)
+builtin(
+    "pop.Dict_default(Dict(t, u) self, t key, u default) -> u", dict.pop, pure=False, takes=True
+)
+builtin("popitem(Dict(t, u) self) -> (t, u)", dict.popitem, pure=False, takes=True)
+builtin(
+    "setdefault(Dict(t, u) self, t key, u default) -> u", dict.setdefault, pure=False, takes=True
+)
 builtin("update(Dict(t, u) self, Dict(t, u) other) -> None", dict.update, pure=False)
 builtin("clear.Dict(Dict(t, u) self) -> None", dict.clear, pure=False)
 builtin("copy.Dict(Dict(t, u) self) -> Dict(t, u)", dict.copy, pure=False)

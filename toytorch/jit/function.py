@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
+from toytorch.jit.failures import reraise
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.inline import inline
 
@@ -72,7 +74,23 @@ class ScriptFunction:
         save(self, f, _extra_files)
 
     def __call__(self, *args: object) -> Any:
-        return self.executor.run(args)
+        try:
+            return self.executor.run(args)
+        except Exception as error:
+            reraise(error)
+
+    def __copy__(self) -> Any:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = memo[id(self)] = object.__new__(type(self))
+        made.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})
+        return made
+
+    def __reduce__(self) -> Any:
+        raise pickle.PickleError("ScriptFunction cannot be pickled")
 
     def __repr__(self) -> str:
         return f"<toytorch.jit.ScriptFunction {self.name}>"
@@ -100,10 +118,18 @@ class TracedFunction(ScriptFunction):
     ) -> None:
         super().__init__(name, graph, owner)
         self.executor.known = known
+        self.names: list[str] = []  # of the parameters, where they have names
         self.spec, self.again, self.nested = spec, again, nested
         self.versions: dict[Any, TracedFunction] = {shapes: self}
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args = (*args, *(kwargs.pop(n) for n in self.names[len(args) :] if n in kwargs))
+            if kwargs:
+                raise RuntimeError(
+                    f"{self.name}() Unknown keyword argument '{next(iter(kwargs))}' for operator "
+                    f"'{self.name}'."
+                )
         plain = not self.nested and self.owner is None and self.spec is None
         if plain and state.fast_path is not state.SLOW:
             plan = self.executor.plans.get(self.executor.key(args))

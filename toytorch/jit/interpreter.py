@@ -11,6 +11,8 @@ from toytorch.core.op import Op
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
+from toytorch.jit.failures import note
+from toytorch.jit.forks import finished
 from toytorch.jit.ir import Block, Graph, Node, Value
 
 if TYPE_CHECKING:
@@ -28,7 +30,12 @@ class Reader:
         """The outputs of a block; `known` holds the values of the blocks around it."""
         known.update(zip(block.inputs, inputs))
         for node in block.nodes:
-            known.update(zip(node.outputs, self.run_node(node, known)))
+            try:
+                results = self.run_node(node, known)
+            except Exception as error:
+                note(error, node)
+                raise
+            known.update(zip(node.outputs, results))
         return [known[v] for v in block.outputs]
 
     def run_node(self, node: Node, known: dict[Value, Any]) -> Sequence[Any]:
@@ -130,7 +137,21 @@ def _call_method(node: Node, owner: Any, *args: object) -> Sequence[Any]:
 
 
 def _call_function(node: Node, *args: object) -> Sequence[Any]:
-    return results_of(node, call_op(node, list(args)))
+    result = call_op(node, list(args))
+    kind = node.outputs[0].type if len(node.outputs) == 1 else None
+    if isinstance(kind, types.Tensor) and isinstance(result, (tuple, list, dict, str)):
+        raise RuntimeError(
+            f"expected value of type {kind} for return value but instead got value of type "
+            f"{type(result).__name__}.\nValue: {result!r}"
+        )
+    if isinstance(kind, types.Tuple) and (
+        not isinstance(result, tuple) or len(result) != len(kind.elements)
+    ):
+        raise RuntimeError(
+            f"expected value of type {kind} for return value but instead got value of type "
+            f"{type(result).__name__}.\nValue: {result!r}"
+        )
+    return results_of(node, result)
 
 
 def _set_attribute(node: Node, owner: Any, value: Any) -> Sequence[Any]:
@@ -174,6 +195,7 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::isinstance": lambda node, value: (
         any(kind.contains(types.of(value)) for kind in node.attributes["_types"]),
     ),
+    "prim::fork": lambda node, value: (finished(value),),
     "prim::slice": lambda node, *parts: (slice(*parts),),
     "prim::CreateObject": lambda node: (object.__new__(node.attributes["_class"]),),
     "prim::CallMethod": _call_method,
@@ -189,6 +211,8 @@ ATTRIBUTES = (
     "requires_grad",
     "is_cuda",
     "is_sparse",
+    "is_sparse_csr",
+    "is_mkldnn",
     "is_leaf",
     "is_quantized",
     "is_meta",
@@ -203,4 +227,6 @@ ATTRIBUTES = (
 LANGUAGE.update(
     {f"prim::{name}": lambda node, t: (getattr(t, node.kind[6:]),) for name in ATTRIBUTES}
 )
+for _kind in ("prim::type", "prim::index"):  # of a device
+    LANGUAGE[_kind] = lambda node, place: (getattr(place, node.kind[6:]),)
 LANGUAGE["prim::data"] = lambda node, t: (t.detach(),)  # an operation, which a tracer sees

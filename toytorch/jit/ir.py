@@ -17,12 +17,14 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace as replace_field
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import Op, registry
 from toytorch.facts.composed import Composed, facts_of
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
+from toytorch.jit.asked import AskedNode, AskedValue, listed, named
 from toytorch.jit.builtins import BUILTINS, Builtin
 from toytorch.ops.define import CREATING, PUBLIC
 
@@ -46,20 +48,29 @@ class Source:
     column: int = 0
     text: str = ""
     end: int = 0  # the column behind it; 0: the end of the line
+    function: str = ""  # in which it stands
+    caller: Source | None = None  # where that function was called, once it is inlined
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
-    def pointing(self) -> str:
+    def called_from(self, call: Source | None) -> Source:
+        """The place, in a function whose call stood there."""
+        before = self.caller
+        return replace_field(self, caller=call if before is None else before.called_from(call))
+
+    def pointing(self, function: bool = False) -> str:
         """The line with a mark under the place, as in PyTorch's errors."""
         line = self.text.rstrip()
+        inside = f", in {self.function}" if function and self.function else ""
         marks = "~" * max(1, (self.end or len(line)) - self.column)
         return (
-            f'  File "{self.file}", line {self.line}\n{line}\n{" " * self.column}{marks} <--- HERE'
+            f'  File "{self.file}", line {self.line}{inside}\n{line}\n'
+            f"{' ' * self.column}{marks} <--- HERE"
         )
 
 
-class Value:
+class Value(AskedValue):
     """What a node makes, or a block is given."""
 
     __slots__ = ("name", "node", "type")
@@ -67,18 +78,26 @@ class Value:
     def __init__(self, name: str, type: types.Type, node: Node | None = None) -> None:
         self.name, self.type, self.node = name, type, node  # node: None for inputs of blocks
 
-    def debugName(self) -> str:
-        """The name it is printed with, without the percent sign."""
-        return self.name
-
     def __repr__(self) -> str:
         return f"%{self.name} : {self.type}"
 
 
-class Node:
+class Node(AskedNode):
     """One operation."""
 
-    __slots__ = ("attributes", "blocks", "inputs", "kind", "op", "outputs", "source")
+    if TYPE_CHECKING:
+        kind: str
+        inputs: list[Value]
+        outputs: list[Value]
+        blocks: list[Block]
+    else:  # what PyTorch's programs may call
+        __slots__ = ("_blocks", "_inputs", "_kind", "_outputs", "attributes", "op", "source")
+        kind, inputs, outputs, blocks = (
+            named("_kind"),
+            listed("_inputs"),
+            listed("_outputs"),
+            listed("_blocks"),
+        )
 
     def __init__(
         self,
@@ -90,8 +109,7 @@ class Node:
     ) -> None:
         self.kind, self.inputs, self.source = kind, list(inputs), source
         self.attributes = attributes or {}
-        self.outputs: list[Value] = []
-        self.blocks: list[Block] = []
+        self.outputs, self.blocks = [], []
         # The record, or the function behind a name that is composed of records.
         self.op: Any = function or op_of(kind)
 
@@ -124,6 +142,8 @@ class Node:
             return self.inputs[first + named.index(name)]
         place = parameters(self.op).get(name, first)
         return self.inputs[place] if place < first else None
+
+    namedInput = argument  # PyTorch's name
 
     @property
     def writes(self) -> bool:
@@ -178,12 +198,16 @@ class Node:
 class Block:
     """Nodes in the order in which they run, with inputs and outputs of their own."""
 
-    __slots__ = ("inputs", "nodes", "outputs")
+    if TYPE_CHECKING:
+        inputs: list[Value]
+        nodes: list[Node]
+        outputs: list[Value]
+    else:
+        __slots__ = ("_inputs", "_nodes", "_outputs")
+        inputs, nodes, outputs = listed("_inputs"), listed("_nodes"), listed("_outputs")
 
     def __init__(self) -> None:
-        self.inputs: list[Value] = []
-        self.nodes: list[Node] = []
-        self.outputs: list[Value] = []
+        self.inputs, self.nodes, self.outputs = [], [], []
 
     def walk(self) -> Iterator[Node]:
         """All nodes, those in blocks of a node after the node itself."""
@@ -264,6 +288,16 @@ class Graph(Block):
     def nodes_of(self, kind: str) -> list[Node]:
         """All nodes of a kind, blocks inside included."""
         return [n for n in self.walk() if n.kind == kind]
+
+    def findNode(self, kind: str, recurse: bool = True) -> Node | None:
+        """The first node of a kind."""
+        return next(iter(self.findAllNodes(kind, recurse)), None)
+
+    def lint(self) -> None:
+        """Checks that the graph is whole, as after every pass."""
+        from toytorch.jit.check import check  # a circle otherwise
+
+        check(self, "lint")
 
     def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
         """PyTorch's name for `nodes_of`."""

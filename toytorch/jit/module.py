@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from toytorch.jit import switch
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph
+from toytorch.jit.script.markers import Attribute
 from toytorch.nn import Module
 
 if TYPE_CHECKING:
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
 class Inside:
     """What PyTorch's `module._c` is: the compiled module, asked for its parts by name."""
 
-    def __init__(self, module: ScriptModule) -> None:
+    def __init__(self, module: Module) -> None:
         self.module = module
+
+    def __str__(self) -> str:
+        name = getattr(self.module, "original_name", type(self.module).__name__)
+        return f"ScriptObject <__torch__.{name}>"
 
     def hasattr(self, name: str) -> bool:
         """Whether the module has a tensor, a child or an attribute of this name."""
@@ -29,24 +34,32 @@ class Inside:
 
     def getattr(self, name: str) -> Any:
         """What the module has under this name."""
-        found = getattr(self.module, name)
-        return found._c if isinstance(found, ScriptModule) else found
+        return inside(getattr(self.module, name))
 
     def setattr(self, name: str, value: object) -> None:
         """Sets an attribute of the module."""
         setattr(self.module, name, value)
 
     def _has_method(self, name: str) -> bool:
-        return name in self.module._methods
+        return name in self._method_names()
 
     def _method_names(self) -> list[str]:
-        return list(self.module._methods)
+        return list(self.module.__dict__.get("_methods", ()))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.module, name)
+        if self._has_method(name):
+            return self.module.__dict__["_methods"][name]
+        return inside(getattr(self.module, name))
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.module(*args, **kwargs)
+
+
+def inside(value: Any) -> Any:
+    """What `_c` gives for an attribute: children as what stands inside of them."""
+    if isinstance(value, ScriptModule):
+        return value._c
+    return Inside(value) if isinstance(value, Module) else value
 
 
 class ScriptMethod:
@@ -64,6 +77,10 @@ class ScriptMethod:
         return module.__dict__["_methods"].get(self.function.__name__) or self.function.__get__(
             module, kind
         )
+
+
+class InModule(ScriptMethod):
+    """`forward` of a compiled module: the compiled method, with its graph, where there is one."""
 
 
 def script_method(fn: Callable[..., Any]) -> Any:
@@ -88,6 +105,8 @@ class Scripting(type):
 
     def __call__(cls, *args: object, **kwargs: object) -> Any:
         made = super().__call__(*args, **kwargs)
+        if "_modules" not in made.__dict__:
+            raise RuntimeError(f"super().__init__() was not called in {cls.__name__}.__init__()")
         if "_original" not in made.__dict__ and "_methods" in made.__dict__:
             from toytorch.jit.script.own_modules import compile_marked  # a circle otherwise
 
@@ -132,8 +151,31 @@ class ScriptModule(Module, metaclass=Scripting):
             return super().__getattr__(name)
         except AttributeError:
             if "_original" in self.__dict__:
-                return getattr(self._original, name)
+                found = getattr(self._original, name)
+                if getattr(found, "__self__", None) is self._original:  # a method Python runs
+                    return found.__func__.__get__(self, type(self))
+                return found
             raise
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Attribute):
+            self.__dict__.setdefault("_jit_attributes", {})[name] = value
+            value = value.value
+        whole = self.__dict__.get("_methods") and "_original" not in self.__dict__
+        if whole and name in getattr(type(self), "__constants__", ()):
+            raise RuntimeError(f"Can't assign to constant '{name}' of a ScriptModule")
+        if whole and isinstance(value, Module) and not isinstance(value, ScriptModule):
+            raise RuntimeError(
+                f"Cannot re-assign modules in a ScriptModule with non-scripted module, tried to "
+                f"replace existing module '{name}': {value}"
+            )
+        super().__setattr__(name, value)
+
+    def __copy__(self) -> ScriptModule:
+        made: ScriptModule = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.__dict__["_methods"] = {n: f.owned_by(made) for n, f in self._methods.items()}
+        return made
 
     @property
     def _c(self) -> Inside:
@@ -167,10 +209,12 @@ class ScriptModule(Module, metaclass=Scripting):
         """The graph as it is run for inputs like these."""
         return self._methods["forward"].graph_for(*args)
 
+    @InModule
     def forward(self, *args: Tensor, **kwargs: object) -> Any:
-        if "forward" not in self._methods:
+        original = self.__dict__.get("_original")
+        if original is None:
             return super().forward(*args)
-        return self._methods["forward"](*args, **kwargs)
+        return original.forward(*args, **kwargs)
 
     def define(self, src: str) -> None:
         """Adds methods from source: `def double(self, x: Tensor) -> Tensor: …`."""
@@ -210,6 +254,8 @@ class ScriptModule(Module, metaclass=Scripting):
             return super().train(mode)
         self._original.train(mode)
         self.training = mode
+        for child in self.children():
+            child.train(mode)
         return self
 
     def extra_repr(self) -> str:
@@ -220,8 +266,49 @@ class ScriptModule(Module, metaclass=Scripting):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What `script` makes of a module."""
+    """What `script` makes of a module.
+
+    Containers stay containers: what `len`, `iter` and an index give is asked of the class that the
+    module was written as.
+    """
+
+    def __len__(self) -> int:
+        return int(special(self, "__len__")())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(special(self, "__iter__")())
+
+    def __getitem__(self, place: Any) -> Any:
+        return special(self, "__getitem__")(place)
+
+    def __contains__(self, item: object) -> bool:
+        return bool(special(self, "__contains__")(item))
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def special(module: ScriptModule, name: str) -> Any:
+    """A method with a special name, compiled or of the module's own class."""
+    if name in module._methods:
+        return module._methods[name]
+    found = getattr(type(module.__dict__.get("_original")), name, None)
+    if found is None:
+        raise NotImplementedError
+    return found.__get__(module, type(module))
 
 
 class TracedModule(ScriptModule):
     """What `trace` makes of a module."""
+
+    def __init__(
+        self, original: Module | None = None, methods: dict[str, ScriptFunction] | None = None
+    ) -> None:
+        super().__init__(original, methods)
+        self.__dict__["_modules"] = {k: m for k, m in self._modules.items() if m is not None}
+
+    def __getattr__(self, name: str) -> Any:
+        original = self.__dict__.get("_original")
+        if original is not None and original._modules.get(name, name) is None:
+            raise AttributeError(f"'{self.original_name}' object has no attribute '{name}'")
+        return super().__getattr__(name)

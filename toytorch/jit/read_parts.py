@@ -31,6 +31,7 @@ SIMPLE = {
         types.NUMBER,
         types.DTYPE,
         types.DEVICE,
+        types.LAYOUT,
         types.ANY,
         types.RANGE,
         types.SLICE,

@@ -104,7 +104,10 @@ class Reading(interpreter.Reader):
                 raise Untraceable("an input that requires a gradient is written to")
         if len(self.tracer.graph.nodes) > LONGEST:
             raise Untraceable(f"it has loops of more than {LONGEST} operations altogether")
-        return super().run_node(node, known)
+        results = super().run_node(node, known)
+        if node.facts.creates and any(getattr(r, "_requires_grad", False) for r in results):
+            raise Untraceable(f"{node.kind} makes a leaf, whose gradient somebody may ask for")
+        return results
 
     def constant(self, value: Any) -> Any:
         if isinstance(value, Tensor):

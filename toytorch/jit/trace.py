@@ -20,7 +20,8 @@ from toytorch.jit.function import TracedFunction, signature
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.module import TracedModule
 from toytorch.jit.passes.dce import eliminate_dead_code
-from toytorch.jit.tracer import Tracer, TracerWarning
+from toytorch.jit.script.annotations import spelled
+from toytorch.jit.tracer import TracedInt, Tracer, TracerWarning
 from toytorch.nn import Module
 
 
@@ -87,19 +88,24 @@ def trace(
             {"forward": args},
             optimize,
             check_trace,
-            check_inputs,
+            [more if isinstance(more, dict) else {"forward": more} for more in check_inputs or ()],
             check_tolerance,
             strict,
             passes=passes,
         )
     owner = getattr(func, "__self__", None)
     if isinstance(owner, Module):
+        if func.__name__ != "forward":
+            raise AttributeError(
+                "trace doesn't support compiling individual module's functions.\n"
+                "Please use trace_module"
+            )
         return trace_module(
             owner,
             {func.__name__: args},
             optimize,
             check_trace,
-            check_inputs,
+            [more if isinstance(more, dict) else {"forward": more} for more in check_inputs or ()],
             check_tolerance,
             strict,
             passes=passes,
@@ -111,7 +117,9 @@ def trace(
     if check_trace:
         check(traced, func, args, check_tolerance)
         for more in check_inputs or ():
-            check(traced, func, more if isinstance(more, tuple) else (more,), check_tolerance)
+            more = tuple(more) if isinstance(more, (tuple, list)) else (more,)
+            check(traced, func, more, check_tolerance)
+            check_graph(traced, more)
     return traced
 
 
@@ -131,6 +139,7 @@ def trace_module(
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    refuse_backward_hooks(mod)
     methods: dict[str, Any] = {}
     for name, args in inputs.items():
         args = args if isinstance(args, tuple) else (args,)
@@ -139,7 +148,18 @@ def trace_module(
         methods[name].executor.passes = passes
         if check_trace:
             check(methods[name], run, args, check_tolerance)
+            for more in check_inputs or ():
+                if name in more:
+                    again = more[name] if isinstance(more[name], tuple) else (more[name],)
+                    check(methods[name], run, again, check_tolerance)
+                    check_graph(methods[name], again)
     return TracedModule(mod, methods)
+
+
+def refuse_backward_hooks(mod: Module) -> None:
+    """Raises where a module wants to see gradients, which a graph would pass by."""
+    if any(m._backward_hooks for m in mod.modules()):
+        raise Exception(f"Modules that have backward hooks assigned can't be compiled: {mod}")
 
 
 def traced_function(
@@ -156,7 +176,7 @@ def traced_function(
     for i, item in enumerate(flat):
         if not isinstance(item, Tensor):
             raise RuntimeError(
-                "Type '" + type(item).__name__ + "' cannot be traced. Only Tensors "
+                "Type '" + spelled(types.of(args)) + "' cannot be traced. Only Tensors "
                 "and (possibly nested) Lists, Dicts, and Tuples of Tensors can be "
                 "traced"
             )
@@ -185,7 +205,7 @@ def traced_function(
     plain = isinstance(result, Tensor) or (
         isinstance(result, tuple) and len(result) > 1 and all(isinstance(r, Tensor) for r in result)
     )
-    return TracedFunction(
+    function = TracedFunction(
         name,
         graph,
         None if plain else out_spec,
@@ -194,6 +214,8 @@ def traced_function(
         signature(flat),
         nested=not all(isinstance(a, Tensor) for a in args),
     )
+    function.names = parameter_names(func, len(args))
+    return function
 
 
 def copy_of(item: object) -> Any:
@@ -231,11 +253,27 @@ def outputs_of(result: Tensor, strict: bool) -> tuple[list[Any], Any]:
             "instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know"
             " the side effects, pass strict=False to trace() to allow this behavior."
         )
+    if isinstance(result, list):
+        if any(isinstance(item, list) for item in result):
+            raise RuntimeError(
+                "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output "
+                "from traced functions, but got a list of lists"
+            )
+        if strict:
+            warnings.warn(
+                "Encountering a list at the output of the tracer might cause the trace to be "
+                "incorrect, this is only valid if the container structure does not change based "
+                "on the module's inputs. Consider a tuple, or pass strict=False to trace().",
+                TracerWarning,
+                stacklevel=5,
+            )
     return tree_flatten(result)
 
 
 def output_value(tracer: Tracer, item: Tensor) -> Value:
     """The value of a result."""
+    if isinstance(item, TracedInt):
+        return item.value
     if not isinstance(item, Tensor):
         raise RuntimeError(
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be"
@@ -359,6 +397,19 @@ def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: f
                 )
             )
             warnings.warn(text, TracerWarning, stacklevel=4)
+
+
+def check_graph(traced: TracedFunction, args: tuple[Any, ...]) -> None:
+    """Traces once more: the operations must be the same."""
+    if traced.again is None:
+        return
+    other = traced.again(*args)
+    first, second = ([n.kind for n in g.walk()] for g in (traced.graph, other.graph))
+    if first != second:
+        raise TracingCheckError(
+            "Tracing failed sanity checks!\nERROR: Graphs differed across invocations!\n"
+            f"\tGraph diff:\n{traced.graph}\n{other.graph}"
+        )
 
 
 def tree_clone(tree: tuple[Tensor, ...]) -> Any:

@@ -9,12 +9,14 @@ requires a gradient. A graph that was traced or specialised knows all of it, a s
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass, field
 from typing import Any
 
 from toytorch.core.tensor import Tensor as TensorClass
-from toytorch.facts.device import device
+from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
+from toytorch.futures import Future as FutureClass
 
 
 class Type:
@@ -24,14 +26,39 @@ class Type:
         """Whether every value of the type `other` is one of this type."""
         return self == other
 
+    def __call__(self) -> Type:  # programs for PyTorch ask a value for `type()`
+        return self
+
+    def str(self) -> builtins.str:
+        """The type as graphs print it."""
+        return f"{self}"
+
+    def kind(self) -> builtins.str:
+        """The name of PyTorch's class of types: TensorType."""
+        names = {"bool": "Bool", "str": "String", "Scalar": "Number", "Device": "DeviceObj"}
+        own = builtins.str(getattr(self, "name", "")) or type(self).__name__
+        own = type(self).__name__ if not isinstance(self, Simple) else names.get(own, own)
+        return own[:1].upper() + own[1:].removesuffix("Type") + "Type"
+
+    @property
+    def annotation_str(self) -> builtins.str:
+        """The type as Python writes it."""
+        from toytorch.jit.script.annotations import spelled  # a circle otherwise
+
+        return spelled(self)
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        """Whether every value of this type is one of the other."""
+        return other.contains(self)
+
 
 @dataclass(frozen=True)
 class Simple(Type):
     """A type that is told by its name."""
 
-    name: str
+    name: builtins.str
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return self.name
 
     def contains(self, other: Type) -> bool:
@@ -43,6 +70,7 @@ class Simple(Type):
 INT, FLOAT, BOOL, COMPLEX = Simple("int"), Simple("float"), Simple("bool"), Simple("complex")
 STR, NONE, NUMBER, DTYPE = Simple("str"), Simple("NoneType"), Simple("Scalar"), Simple("Dtype")
 DEVICE, ANY, RANGE, SLICE = Simple("Device"), Simple("Any"), Simple("range"), Simple("Slice")
+LAYOUT = Simple("Layout")
 NEVER = Simple("Never")  # of what is never looked at: a result before it is known
 
 
@@ -54,9 +82,9 @@ class Tensor(Type):
     shape: tuple[int, ...] | None = None
     strides: tuple[int, ...] | None = None
     requires_grad: bool | None = None
-    device: str = "cpu"
+    device: builtins.str = "cpu"
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         if self.dtype is None or self.shape is None:
             return "Tensor"
         name = self.dtype.legacy
@@ -67,6 +95,18 @@ class Tensor(Type):
             parts.append(f"requires_grad={int(self.requires_grad)}")
         parts.append(f"device={self.device}")
         return f"{name}({', '.join(parts)})"
+
+    def sizes(self) -> list[int] | None:
+        """The sizes, where they are known."""
+        return None if self.shape is None else list(self.shape)
+
+    def dim(self) -> int | None:
+        """How many dimensions there are, where that is known."""
+        return None if self.shape is None else len(self.shape)
+
+    def scalarType(self) -> builtins.str | None:
+        """The name of the dtype: Float."""
+        return None if self.dtype is None else self.dtype.legacy
 
     def contains(self, other: Type) -> bool:
         return isinstance(other, Tensor) and (self.shape is None or self == other)
@@ -80,9 +120,14 @@ class List(Type):
     """A list of values of one type."""
 
     element: Type
+    count: int = field(default=0, compare=False)  # how often one value for it is repeated
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"{self.element}[]"
+
+    def getElementType(self) -> Type:
+        """The type of its elements."""
+        return self.element
 
     def contains(self, other: Type) -> bool:
         return isinstance(other, List) and (
@@ -96,10 +141,10 @@ class Tuple(Type):
     """A fixed number of values, each with its type; `names` and `python` are a named tuple's."""
 
     elements: tuple[Type, ...]
-    names: tuple[str, ...] = ()
+    names: tuple[builtins.str, ...] = ()
     python: Any = field(default=None, compare=False)
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"({', '.join(map(str, self.elements))})"
 
     def contains(self, other: Type) -> bool:
@@ -117,7 +162,7 @@ class Dict(Type):
     key: Type
     value: Type
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"Dict({self.key}, {self.value})"
 
 
@@ -127,7 +172,7 @@ class Optional(Type):
 
     element: Type
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"{self.element}?"
 
     def contains(self, other: Type) -> bool:
@@ -137,12 +182,25 @@ class Optional(Type):
 
 
 @dataclass(frozen=True)
+class Future(Type):
+    """A value that is asked for later."""
+
+    element: Type
+
+    def __str__(self) -> builtins.str:
+        return f"Future[{self.element}]"
+
+    def contains(self, other: Type) -> bool:
+        return isinstance(other, Future) and self.element.contains(other.element)
+
+
+@dataclass(frozen=True)
 class Class(Type):
     """A module, or another object, by the name of its class."""
 
-    name: str
+    name: builtins.str
 
-    def __str__(self) -> str:
+    def __str__(self) -> builtins.str:
         return f"__torch__.{self.name}"
 
 
@@ -188,11 +246,14 @@ def of(value: Any) -> Type:
         (str, STR),
         (dtype, DTYPE),
         (device, DEVICE),
+        (layout, LAYOUT),
     ):
         if isinstance(value, kind):
             return found
     if value is None:
         return NONE
+    if isinstance(value, FutureClass):
+        return Future(of(value.wait()) if value.done() else ANY)
     if isinstance(value, list):
         element: Type | None = of(value[0]) if value else TENSOR
         for v in value[1:]:

@@ -232,18 +232,19 @@ Dict values must contain only a single type
 def f(n: int):
     return «{"a": n, "b": "c"}»
 ---
-tuple index must be a compile-time integer constant
+Cannot index into a tuple with a non-integer literal
 def f(n: int):
     t = (n, "a")
     return t[«n»]
 ---
-Tuple index 2 is out of range: the tuple has 2 elements
+Tuple index out of range: 2, and the tuple has 2 elements
 def f(n: int):
     t = (n, "a")
     return «t[2]»
 ---
-Could not cast value of type List[int] to bool
-def f(xs: List[int]):
+Could not cast value of type Tuple[int, int] to bool
+def f(n: int):
+    xs = (n, n)
     if «xs»:
         return 1
     return 0
@@ -335,7 +336,7 @@ def f(x):
     «x[0] = "a"»
     return x
 ---
-'str' object does not support item assignment
+'str' object does not support subscripted assignment
 def f(s: str):
     «s[0] = "a"»
     return s
@@ -352,7 +353,7 @@ Python builtin <built-in function input> is currently not supported
 def f(n: int):
     return «input»("?")
 ---
-keyword-arg expansion aren't supported
+keyword-arg expansion is not supported
 def f(n: int):
     return helper(**«{"k": n}»)
 ---
@@ -375,9 +376,10 @@ def f(xs: List[int]):
 ---
 module 'math' function
 def f(x: float):
-    return «math.nextafter(x, x)»
+    return «math.nextafter»(x, x)
 """
 TEXT = TEXT.replace("object of type 'dict' cannot", "python value of type 'dict' cannot").replace(
-    "module 'math' function", "math.nextafter is not supported in compiled code"
+    "module 'math' function",
+    "Python builtin <built-in function nextafter> is currently not supported in Torchscript",
 )
 PROGRAMS = [part.strip("\n").split("\n", 1) for part in TEXT.split("---")]

@@ -18,6 +18,8 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...], root: Any) -> A
     try:
         result = function(*args)
     except Exception as error:
+        if str(error).startswith("The following operation failed"):
+            error = error.__cause__ or error  # what the operation raised
         return type(error).__name__, str(error)
     roots = [t for t in tensors(result, root) if t.requires_grad]
     if roots:
@@ -26,7 +28,8 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...], root: Any) -> A
             total = total + t.sum()
         total.backward()
     grads = [plain(t.grad, root) for t in tensors(args, root) if t.requires_grad]
-    return plain(result, root), grads, plain(list(args), root)
+    written = [t for a in args if isinstance(a, root.Tensor) for t in tensors(a, root)]
+    return plain(result, root), grads, plain(written, root)  # lists are copied, as in PyTorch
 
 
 def tensors(value: Any, root: Any) -> list[Any]:

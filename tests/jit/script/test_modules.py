@@ -236,5 +236,5 @@ class Unused(nn.Module):
 def test_unused() -> None:
     scripted = torch.jit.script(Unused())
     assert scripted(torch.ones(1), False).item() == 1
-    with pytest.raises(RuntimeError, match=r"is marked @torch\.jit\.unused"):
+    with pytest.raises(torch.jit.Error, match=r"is marked @torch\.jit\.unused"):
         scripted(torch.ones(1), True)

@@ -29,10 +29,20 @@ def inline_block(graph: Graph, block: Block, changed: dict[Value, Value]) -> Non
         known: dict[Value, Value] = dict(zip(inner.inputs, node.inputs))
         for n in inner.nodes:
             copy = copy_node(n, known)
+            called(copy, node)
             rename(graph, copy)
             nodes.append(copy)
         changed.update({out: known.get(v, v) for out, v in zip(node.outputs, inner.outputs)})
     block.nodes = nodes
+
+
+def called(node: Node, call: Node) -> None:
+    """Lets the places of a node, and of those inside, know where their function was called."""
+    if node.source is not None:
+        node.source = node.source.called_from(call.source)
+    for block in node.blocks:
+        for n in block.nodes:
+            called(n, call)
 
 
 def rename(graph: Graph, node: object) -> None:

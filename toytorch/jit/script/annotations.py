@@ -14,6 +14,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
 from toytorch.facts.syntax import parse as parse_python
+from toytorch.futures import Future
 from toytorch.jit import types
 from toytorch.jit.script.classes import known_class
 from toytorch.jit.types import Type
@@ -37,7 +38,25 @@ TYPING = {
     name: getattr(typing, name)
     for name in ("List", "Tuple", "Dict", "Optional", "Union", "Any", "Final")
 } | {"Tensor": Tensor}
-WORDS = {"number": types.NUMBER, "Never": types.NEVER}
+WORDS = {
+    "number": types.NUMBER,
+    "Never": types.NEVER,
+    "NoneType": types.NONE,
+    "Device": types.DEVICE,
+}
+
+
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%", ast.Pow: "**"}
+
+
+class Broadcasting:
+    """A list of so many elements, for which one may be given: `BroadcastingList2[int]`."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __getitem__(self, element: Any) -> Type:
+        return types.List(type_of(element), self.count)
 
 
 class Unreadable(Exception):
@@ -55,6 +74,12 @@ def type_of(annotation: object) -> Type:
     if isinstance(annotation, typing.Hashable) and annotation in PLAIN:
         return PLAIN[annotation]
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation in (list, tuple, dict, typing.Optional):
+        word = str(annotation).removeprefix("typing.")
+        raise Unreadable(
+            f"Attempted to use {word} without a contained type. Please add a contained type, "
+            f"e.g. {word}[int]"
+        )
     if origin is list:
         return types.List(type_of(args[0]))
     if origin is dict:
@@ -64,12 +89,11 @@ def type_of(annotation: object) -> Type:
             raise Unreadable(f"{annotation} has no fixed length")
         return types.Tuple(tuple(map(type_of, args)))
     if origin in (typing.Union, python_types.UnionType):
-        inner = [a for a in args if a is not type(None)]
-        if len(inner) == 1 and len(args) == 2:
-            return types.Optional(type_of(inner[0]))
-        raise Unreadable("a Union may hold one type and None; others are not supported")
+        return either(list(args))
     if origin is typing.Final:
         return type_of(args[0])
+    if origin is Future:
+        return types.Future(type_of(args[0]))
     if origin is typing.Annotated:
         return type_of(args[0])
     if isinstance(annotation, type):
@@ -83,6 +107,8 @@ def type_of_class(kind: Any) -> Type:
         return types.TENSOR
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         hints = named_hints(kind)
+        if any(isinstance(v, Tensor) for v in getattr(kind, "_field_defaults", {}).values()):
+            raise Unreadable("Tensors are not supported as default NamedTuple fields")
         elements = tuple(type_of(hints.get(f, Tensor)) for f in kind._fields)
         return types.Tuple(elements, tuple(kind._fields), kind)
     found = known_class(kind)
@@ -130,13 +156,20 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return either([resolve(node.left, names), resolve(node.right, names)])
     elif isinstance(node, ast.Subscript):
+        if not isinstance(node.value, (ast.Name, ast.Attribute)):
+            raise Unreadable("Subscripted type must be a type identifier")
         return subscripted(resolve(node.value, names), node.slice, names)
+    elif isinstance(node, ast.BinOp):
+        sign = SIGNS.get(type(node.op), type(node.op).__name__)
+        raise Unreadable(f"Expression of type {sign} cannot be used in a type expression")
     raise Unreadable(f"Unknown type name '{ast.unparse(node)}'")
 
 
 def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any:
     """List[int] and its like, as a Type."""
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    if any(isinstance(p, ast.Tuple) and p.elts for p in parts):
+        raise Unreadable("Tuple literal in Tuple type annotation must not have any elements")
     given = [resolve(p, names) for p in parts]
     outer = typing.get_origin(outer) or outer  # List is list under another name
     if outer is list:
@@ -147,12 +180,18 @@ def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any
         if Ellipsis in given:
             raise Unreadable("a Tuple has a fixed length: Tuple[int, int]")
         return types.Tuple(tuple(map(type_of, given)))
+    if isinstance(outer, Broadcasting):
+        return outer[given[0]]
+    if outer is Future:
+        return types.Future(type_of(given[0]))
     if outer is typing.Optional:
         return optional(type_of(given[0]))
     if outer is typing.Union:
         return either(given)
     if outer is typing.Final:
         return given[0]
+    if outer is Tensor:
+        raise Unreadable("Unknown type constructor Tensor")
     raise Unreadable(f"Unknown type name '{getattr(outer, '__name__', outer)}'")
 
 
@@ -160,6 +199,8 @@ def either(kinds: list[Any]) -> Type:
     """One type or None."""
     found = [type_of(k) for k in kinds]
     others = [k for k in found if k != types.NONE]
+    if len(others) > 1 and all(types.NUMBER.contains(k) for k in others):
+        others = [types.NUMBER]
     if len(others) == 1:
         return optional(others[0]) if types.NONE in found else others[0]
     raise Unreadable("a Union may hold one type and None; others are not supported")
@@ -182,6 +223,8 @@ def spelled(kind: Type) -> str:
         return f"List[{spelled(kind.element)}]"
     if isinstance(kind, types.Dict):
         return f"Dict[{spelled(kind.key)}, {spelled(kind.value)}]"
+    if isinstance(kind, types.Future):
+        return f"Future[{spelled(kind.element)}]"
     if isinstance(kind, types.Optional):
         return f"Optional[{spelled(kind.element)}]"
     if isinstance(kind, types.Tuple):

@@ -17,7 +17,7 @@ from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
 from toytorch.jit.module import ScriptMethod
 from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
-from toytorch.jit.script.classes import Object
+from toytorch.jit.script.classes import Object, register
 from toytorch.jit.script.expressions import CONSTANTS
 from toytorch.jit.script.markers import Attribute
 from toytorch.jit.script.subscripts import Subscripts
@@ -25,11 +25,20 @@ from toytorch.jit.script.values import Counted, Items, Known, Method, ModuleMeth
 from toytorch.jit.types import Type
 from toytorch.nn import Module
 
-BOOLS = ("requires_grad", "is_cuda", "is_sparse", "is_leaf", "is_quantized", "is_meta")
+BOOLS = (
+    "requires_grad",
+    "is_cuda",
+    "is_sparse",
+    "is_sparse_csr",
+    "is_mkldnn",
+    "is_leaf",
+    "is_quantized",
+    "is_meta",
+)
 TENSOR_ATTRIBUTES: dict[str, Type] = {
     "dtype": types.DTYPE,
     "device": types.DEVICE,
-    "layout": types.ANY,
+    "layout": types.LAYOUT,
     "itemsize": types.INT,
     "nbytes": types.INT,
     "grad": types.Optional(types.TENSOR),
@@ -54,6 +63,8 @@ class Attributes(Subscripts):
             item = self.as_value(item, at)
         if isinstance(item, Known):
             return self.known_attribute(item.object, name, at)
+        if isinstance(item, Method):
+            raise self.fail(f"attribute lookup is not defined on builtin: '{name}'", at)
         if not isinstance(item, Value):
             raise self.fail(f"object has no attribute {name}", at)
         kind = item.type
@@ -61,9 +72,21 @@ class Attributes(Subscripts):
             return self.tensor_attribute(item, name, at)
         if isinstance(kind, types.Tuple) and name in kind.names:
             return self.element(item, kind.names.index(name), at)
+        if kind == types.DEVICE and name in ("type", "index"):
+            return self.one(
+                f"prim::{name}",
+                [item],
+                types.STR if name == "type" else types.Optional(types.INT),
+                at,
+            )
         if isinstance(kind, Object):
             return self.object_attribute(item, kind, name, at)
-        if name in FAMILIES or name == "format":
+        if (name in FAMILIES or name == "format") and kind not in (
+            types.INT,
+            types.FLOAT,
+            types.BOOL,
+            types.NUMBER,
+        ):
             return Method(item, name)
         raise self.fail(f"'{spelled(kind)}' object has no attribute or method '{name}'.", at)
 
@@ -163,6 +186,12 @@ class Attributes(Subscripts):
             raise self.fail(
                 f"Module '{type(module).__name__}' has no attribute '{name}' ", at
             ) from None
+        if isinstance(value, (list, tuple)) and any(isinstance(v, Module) for v in value):
+            raise self.fail(
+                f"Module '{type(module).__name__}' has no attribute '{name}' (a list of modules is "
+                "no attribute of compiled code; use torch.nn.ModuleList)",
+                at,
+            )
         declared, final = declared_type(module, name)
         if is_ours(type(module).__module__) and isinstance(value, (str, tuple)):
             return Known(value)  # how a module of the framework was made does not change
@@ -180,6 +209,9 @@ class Attributes(Subscripts):
                     "compiler does not find it",
                     at,
                 )
+            made = object_type(value)
+            if made is not None:
+                return self.one("prim::GetAttr", [item.value], made, at, {"name": name})
             if not (isinstance(value, (*CONSTANTS, tuple, list, dict)) or callable(value)):
                 raise self.fail(
                     f"Module '{type(module).__name__}' has no attribute '{name}' (This attribute "
@@ -202,6 +234,12 @@ class Attributes(Subscripts):
         owner, name = self.expression(target.value), target.attr
         if isinstance(owner, ModuleValue):
             before = self.module_attribute(owner, name, target)
+            if isinstance(before, ModuleValue):
+                raise self.fail(
+                    f"Cannot re-assign modules in compiled code: '{name}' is one, and its type is "
+                    "known while compiling",
+                    at,
+                )
             if isinstance(before, Value) and not fits(before.type, value.type, {}):
                 raise self.wrong_type(name, before.type, value.type, at)
             self.emit("prim::SetAttr", [owner.value, value], [], at, {"name": name})
@@ -229,6 +267,25 @@ class Attributes(Subscripts):
             f"{spelled(have)}",
             at,
         )
+
+
+def object_type(value: Any) -> Object | None:
+    """The type of an object of a class of one's own, with the attributes that it has."""
+    kind = type(value)
+    if (
+        is_ours(kind.__module__)
+        or kind.__module__ == "builtins"
+        or not hasattr(value, "__dict__")
+        or callable(value)
+    ):
+        return None
+    made = register(kind)
+    for name, part in vars(value).items():
+        if name not in made.attributes:
+            found = general(types.of(part))
+            found = object_type(part) or found if found == types.ANY else found
+            made.attributes[name] = found
+    return made
 
 
 def general(kind: Type) -> Type:

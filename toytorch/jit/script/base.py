@@ -42,11 +42,15 @@ class Compiled:
     graph: Graph
     params: list[Parameter]
     returns: Type
-    function: Any = None
+    doc: str | None = None
 
     def declaration(self) -> str:
         """The signature in PyTorch's notation."""
-        return f"{self.name}({', '.join(map(str, self.params))}) -> {spelled(self.returns)}"
+        given = [str(p) for p in self.params if not p.keyword_only]
+        named = [str(p) for p in self.params if p.keyword_only]
+        if named:
+            given += ["*", *named]
+        return f"{self.name}({', '.join(given)}) -> {spelled(self.returns)}"
 
 
 @dataclass
@@ -72,6 +76,7 @@ class Base:
         self.declared = False
         self.results: list[Value] = []  # what stands for the result on its way, typed in the end
         self.no_grad = 0
+        self.end: ast.Return | None = None  # the return behind the last statement
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -144,7 +149,12 @@ class Base:
                 else (source.end - source.column)
             )
             source = type(source)(
-                source.file, source.line, source.column, source.text, source.column + max(1, length)
+                source.file,
+                source.line,
+                source.column,
+                source.text,
+                source.column + max(1, length),
+                source.function,
             )
         return UnsupportedNodeError(source, f"{what} aren't supported")
 

@@ -201,6 +201,8 @@ class Branches(Base):
                 and isinstance(left.object, str)
             ):
                 return bool(left.object == right.object) == isinstance(node.ops[0], ast.Eq)
+        if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+            return node.value
         if isinstance(node, (ast.Name, ast.Attribute)):
             item = self.peek(node)
             if isinstance(item, Known) and isinstance(item.object, bool):

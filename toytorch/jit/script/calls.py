@@ -15,7 +15,7 @@ from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.size import Size
 from toytorch.facts.syntax import parse as parse_python
-from toytorch.jit import types
+from toytorch.jit import forks, types
 from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
 from toytorch.jit.reachable import where_is
@@ -24,8 +24,9 @@ from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.attributes import Attributes
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.classes import register
+from toytorch.jit.script.errors import FrontendError, NotSupportedError
 from toytorch.jit.script.pythons import Pythons
-from toytorch.jit.script.reading import names_of
+from toytorch.jit.script.reading import commented_result, names_of
 from toytorch.jit.script.values import (
     Known,
     Method,
@@ -35,6 +36,7 @@ from toytorch.jit.script.values import (
     Spelled,
     describe,
 )
+from toytorch.nn import Module
 from toytorch.ops.define import PUBLIC
 
 RECORDS: dict[int, Op] = {id(op.function): op for op in registry.values()}
@@ -42,6 +44,9 @@ PUBLIC_NAMES: dict[int, str] = {
     id(f): name.replace(".", "_")  # of several, the first
     for name, f in reversed(PUBLIC.items())
 }
+
+
+NUMBER_FROM = {types.INT: "Int", types.FLOAT: "Float", types.COMPLEX: "Complex"}
 
 
 class Calls(Pythons, Attributes):
@@ -62,7 +67,9 @@ class Calls(Pythons, Attributes):
         kwargs = {}
         for k in node.keywords:
             if k.arg is None:
-                raise self.unsupported("keyword-arg expansion", k.value)
+                raise NotSupportedError(
+                    self.program.source(k.value), "keyword-arg expansion is not supported"
+                )
             kwargs[k.arg] = self.expression(k.value)
         return self.call_item(callee, args, kwargs, node)
 
@@ -72,6 +79,8 @@ class Calls(Pythons, Attributes):
             self.need(node, 2, "annotate")
             kind = self.annotation(node.args[0])
             value = self.value(node.args[1], kind)
+            if isinstance(value.type, types.Tensor) and kind in NUMBER_FROM:
+                return self.call_builtin(NUMBER_FROM[kind], [value], node)
             if value.type != types.ANY and not fits(kind, value.type, {}):
                 raise self.fail(
                     f"expected an expression of type {spelled(kind)} but found "
@@ -91,9 +100,21 @@ class Calls(Pythons, Attributes):
             return self.uninitialized(self.block, self.annotation(node.args[0]), node)
         if function in (isinstance, markers.isinstance_) and len(node.args) == 2:
             return self.is_instance(node)
+        if function is forks.fork:
+            return self.forked(node)
+        if function is forks.wait and len(node.args) == 1:
+            return self.call_builtin("wait", [self.value(node.args[0])], node)
         if function in (hasattr, markers.is_scripting, markers.is_tracing):
             return Known(self.static_call(node))
         return None
+
+    def forked(self, node: ast.Call) -> Value:
+        """fork(f, …): the call, and a future of what it gives."""
+        if not node.args:
+            raise self.fail("Expected at least one argument to fork()", node)
+        call = ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node)
+        result = self.as_value(self.on_Call(call), node)
+        return self.one("prim::fork", [result], types.Future(result.type), node)
 
     def need(self, node: ast.Call, count: int, name: str) -> None:
         """Refuses a wrong number of arguments."""
@@ -130,7 +151,9 @@ class Calls(Pythons, Attributes):
         if isinstance(item, Known):
             return self.call_function(item.object, args, kwargs, at)
         if isinstance(item, Value):
-            raise self.fail(f"'{spelled(item.type)}' object is not callable", at)
+            raise self.fail(
+                f"cannot call a value: '{spelled(item.type)}' object is not callable", at
+            )
         raise self.fail(f"{describe(item)} is not callable", at)
 
     def call_spelled(
@@ -207,20 +230,18 @@ class Calls(Pythons, Attributes):
             return self.call_python(function, args, kwargs, at)
         modifier = getattr(function, markers.MODIFIER, "")
         if modifier in ("ignore", "unused"):
+            if isinstance(function, type):
+                raise FrontendError(
+                    self.program.source(at),
+                    f"Cannot instantiate class '{function.__name__}' in a script function",
+                )
             return self.call_outside(function, modifier, args, kwargs, at)
         if function is warnings.warn:
             return self.call_outside(function, "ignore", args[:1], {}, at)
         if isinstance(function, type):
             return self.call_class(function, args, kwargs, at)
         if hasattr(function, "graph") and hasattr(function, "executor"):  # traced
-            inputs = [self.as_value(a, at) for a in args]
-            return self.one(
-                "prim::CallFunction",
-                inputs,
-                types.TENSOR,
-                at,
-                {"name": function.name, "Subgraph": function.graph},
-            )
+            return self.call_traced(function, args, at)
         module = str(getattr(function, "__module__", "") or "")
         if (
             module == "math"
@@ -231,6 +252,19 @@ class Calls(Pythons, Attributes):
             return self.call_library(function, module, args, kwargs, at)
         if inspect.isfunction(function):
             return self.call_compiled(self.compile_function(function, at), args, kwargs, at)
+        if isinstance(function, Module):
+            if "_methods" in function.__dict__:
+                raise self.fail(
+                    "Cannot call a ScriptModule that is not a submodule of the caller", at
+                )
+            return self.one(
+                "prim::CallFunction",
+                [self.as_value(a, at) for a in args],
+                types.TENSOR,
+                at,
+                {"name": "python_value"},
+                function,
+            )
         if inspect.ismethod(function):
             raise self.fail(
                 "bound methods of Python objects cannot be called from compiled code; "
@@ -243,6 +277,33 @@ class Calls(Pythons, Attributes):
                 getattr(at, "func", at),
             )
         raise self.fail(f"{describe(Known(function))} is not callable in compiled code", at)
+
+    def call_traced(
+        self, function: Any, args: Sequence[Any], at: ast.AST, owner: Value | None = None
+    ) -> Any:
+        """A function that was traced, or the forward of a traced module."""
+        graph = function.graph
+        inputs = [v for a in args for v in self.flat_parts(self.as_value(a, at), at)]
+        wanted = len(graph.inputs) - (owner is not None)
+        if len(inputs) != wanted:
+            raise self.fail(
+                f"\n{function.name}():\nExpected at most {wanted} arguments but found "
+                f"{len(inputs)} positional arguments.\n",
+                getattr(at, "func", at),
+            )
+        kinds = [
+            types.TENSOR if isinstance(v.type, types.Tensor) else v.type for v in graph.outputs
+        ]
+        kind = "prim::CallFunction" if owner is None else "prim::CallMethod"
+        given = inputs if owner is None else [owner, *inputs]
+        node = self.emit(kind, given, kinds, at, {"name": function.name, "Subgraph": graph})
+        return node.output if len(kinds) == 1 else self.tuple_of(node.outputs, at)
+
+    def flat_parts(self, value: Value, at: ast.AST) -> list[Value]:
+        """The values in a tuple, as a trace takes them one by one."""
+        if not isinstance(value.type, types.Tuple):
+            return [value]
+        return [p for e in self.elements(value, at) for p in self.flat_parts(e, at)]
 
     def call_library(
         self,
@@ -271,9 +332,12 @@ class Calls(Pythons, Attributes):
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
         if module == "math":
-            name = "pow_math" if name == "pow" else name
+            name = f"math{name}" if f"math{name}" in FAMILIES else name  # not the tensors' own
             if name not in FAMILIES:
-                raise self.fail(f"math.{name} is not supported in compiled code", at)
+                raise self.fail(
+                    f"Python builtin {function!r} is currently not supported in Torchscript",
+                    getattr(at, "func", at),
+                )
             given = [
                 self.as_value(self.call_builtin("Float", [v], at), at)
                 if isinstance(v.type, types.Tensor)
@@ -291,6 +355,12 @@ class Calls(Pythons, Attributes):
             )
         if function is markers.unwrap_optional:
             kind = given[0].type
+            if kind == types.NONE:
+                raise self.fail(
+                    "Arguments for call are not valid: type t of the optional could not be "
+                    "inferred from actual type None",
+                    at,
+                )
             inner = kind.element if isinstance(kind, types.Optional) else kind
             return self.one("prim::unchecked_unwrap_optional", given, inner, at)
         return self.call_composed(function, name, given, named, at)
@@ -314,14 +384,17 @@ class Calls(Pythons, Attributes):
             parts = [self.as_value(given.get(f, Known(defaults.get(f))), at) for f in kind._fields]
             for field, part, wanted in zip(kind._fields, parts, made.elements):
                 if not fits(wanted, part.type, {}):
+                    known = field in getattr(kind, "__annotations__", ())
+                    shown = spelled(wanted) + ("" if known else " (inferred)")
                     raise self.fail(
-                        f"Expected a value of type '{spelled(wanted)}' for argument "
-                        f"'{field}' but instead found type '{spelled(part.type)}'",
+                        f"Expected a value of type '{shown}' for argument "
+                        f"'{field}' but instead found type '{spelled(part.type)}'.",
                         at,
                     )
             return self.one("prim::TupleConstruct", parts, made, at, {"_class": kind})
         if kind is device and all(isinstance(a, Known) for a in args):
-            return Known(device(*(a.object for a in args)))
+            given_names = {k: getattr(v, "object", v) for k, v in kwargs.items()}
+            return Known(device(*(a.object for a in args), **given_names))
         if kind is Size:
             return args[0]
         if issubclass(kind, BaseException):
@@ -355,8 +428,8 @@ class Calls(Pythons, Attributes):
         result = self.declared_result(function)
         if modifier == "unused":
             text = (
-                f"<python_value> is not usable in compiled code: '{function.__name__}' is "
-                "marked @torch.jit.unused"
+                f"<python_value> is annotated to be ignored and cannot be run: "
+                f"'{function.__name__}' is marked @torch.jit.unused"
             )
             self.emit(
                 "prim::RaiseException",
@@ -381,7 +454,9 @@ class Calls(Pythons, Attributes):
         """The type that a Python function's annotation promises; a tensor without one."""
         if function is warnings.warn:
             return types.NONE
-        hint = getattr(function, "__annotations__", {}).get("return", Tensor)
+        hint = getattr(function, "__annotations__", {}).get("return")
+        if hint is None and "return" not in getattr(function, "__annotations__", {}):
+            hint = commented_result(function) or Tensor
         try:
             if isinstance(hint, str):
                 return read(parse_python(hint, mode="eval").body, names_of(function))
@@ -434,6 +509,8 @@ class Calls(Pythons, Attributes):
                     f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n", where
                 )
             item = given.get(p.name, Known(p.default))
+            if p.name not in given and isinstance(p.default, Tensor):
+                item = self.constant(p.default, at)
             empty = (
                 isinstance(item, Value)
                 and item.node is not None
@@ -441,6 +518,15 @@ class Calls(Pythons, Attributes):
                 and (item.node.kind in ("prim::ListConstruct", "prim::DictConstruct"))
             )
             value = self.as_value(item, at)
+            if (
+                isinstance(p.type, types.List)
+                and p.type.count
+                and fits(p.type.element, value.type, {})
+            ):
+                value = self.list_of([value] * p.type.count, at, p.type)
+            wanted = p.type.element if isinstance(p.type, types.Optional) else p.type
+            if isinstance(wanted, types.List) and isinstance(value.type, types.Tuple):
+                value = self.list_of([self.as_value(e, at) for e in self.elements(value, at)], at)
             if empty and isinstance(p.type, (types.List, types.Dict)):
                 value.type = p.type  # [] is whatever the parameter wants
             if not fits(p.type, value.type, {}):

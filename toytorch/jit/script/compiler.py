@@ -8,11 +8,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
+from toytorch.jit.builtins import fits
 from toytorch.jit.check import check
 from toytorch.jit.ir import Value
+from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.cleanup import clean
 from toytorch.jit.script.errors import NotSupportedError
@@ -37,6 +40,7 @@ class Compiler(Modules):
         self.scope.set("#skip0", self.constant(False, None))
         tree = self.program.tree
         end = ast.copy_location(ast.Return(None), tree.body[-1])
+        self.end = end
         self.body([*tree.body, end])
         result = self.scope.find("#result")
         if not isinstance(result, Value):
@@ -46,7 +50,7 @@ class Compiler(Modules):
         self.graph.outputs = [result]
         returns = self.returns if self.declared and self.returns is not None else result.type
         graph = check(clean(self.graph), "compilation")
-        return Compiled(self.name, graph, params, returns)
+        return Compiled(self.name, graph, params, returns, ast.get_docstring(tree))
 
     def result_hint(self) -> types.Type | None:
         """The declared type of the result."""
@@ -54,14 +58,18 @@ class Compiler(Modules):
         if tree.returns is not None:
             found = self.annotation(tree.returns)
             return None if found == types.ANY and self.from_library() else found
-        if tree.type_comment is not None:
+        if tree.type_comment is not None and "->" in tree.type_comment:
             return self.annotation(self.comment().returns)
         return None
 
     def comment(self) -> ast.FunctionType:
-        """The types of a comment: # type: (int, Tensor) -> Tensor"""
-        assert self.program.tree.type_comment is not None
-        return parse_python(self.program.tree.type_comment, mode="func_type")
+        """The types of a comment: # type: (int, Tensor) -> Tensor, where the result may be left out."""
+        text = self.program.tree.type_comment
+        assert text is not None
+        try:
+            return parse_python(text if "->" in text else text + " -> None", mode="func_type")
+        except SyntaxError:
+            raise self.fail(f"Bad type annotation: # type: {text}", self.program.tree) from None
 
     def from_library(self) -> bool:
         """Whether this is a method of one of the framework's modules."""
@@ -70,7 +78,8 @@ class Compiler(Modules):
     def parameters(self) -> list[Parameter]:
         """The parameters, with an input of the graph for each."""
         args = self.program.tree.args
-        for extra in (args.vararg, args.kwarg):
+        defaults = [] if self.from_library() else args.kw_defaults
+        for extra in (args.vararg, args.kwarg, *defaults):
             if extra is not None:
                 raise NotSupportedError(
                     self.program.source(extra),
@@ -80,8 +89,12 @@ class Compiler(Modules):
                 )
         names = [*args.posonlyargs, *args.args]
         if self.owner is not None:
+            if not names:
+                raise self.fail("methods must have a self argument", self.program.tree)
             self.bind_self(names.pop(0))
         comment = self.comment().argtypes if self.program.tree.type_comment is not None else []
+        if len(comment) == 1 and isinstance(comment[0], ast.Constant) and comment[0].value is ...:
+            comment = []  # (...): each parameter has a comment of its own
         if comment and len(comment) != len(names):
             raise self.fail(
                 f"Number of type annotations ({len(comment)}) did not match the number "
@@ -91,13 +104,39 @@ class Compiler(Modules):
         made = []
         for i, a in enumerate([*names, *args.kwonlyargs]):
             hint = a.annotation or (comment[i] if i < len(comment) else None)
+            if hint is None and a.type_comment is not None:
+                hint = parse_python(a.type_comment, mode="eval").body
             kind = types.TENSOR if hint is None else self.annotation(hint)
             if kind == types.ANY and self.from_library():
                 kind = self.given[i] if i < len(self.given) else types.TENSOR
             default = self.program.defaults.get(a.arg, REQUIRED)
+            self.check_default(a, default, kind)
             made.append(Parameter(a.arg, kind, default, hint is None, a in args.kwonlyargs))
             self.scope.set(a.arg, self.graph.add_input(kind, a.arg))
         return made
+
+    def check_default(self, at: ast.arg, default: Any, kind: types.Type) -> None:
+        """Refuses a default of another type, and one that a call could change."""
+        if default is REQUIRED:
+            return
+        if mutable(default):
+            raise self.fail(
+                "Mutable default parameters are not supported because Python binds them to the "
+                "function and they persist across function calls.\nAs a workaround, make the "
+                "default None and instantiate the default parameter within the body of the "
+                f"function. Found {type(default)} on parameter {at.arg}.",
+                at,
+            )
+        exact = (
+            kind in (types.INT, types.BOOL, types.STR)
+            and type(default) is not {types.INT: int, types.BOOL: bool, types.STR: str}[kind]
+        )
+        if isinstance(kind, types.Tensor) and not isinstance(default, Tensor):
+            return  # the framework's own functions are not so exact
+        if not fits(kind, types.of(default), {}) or (exact and not self.from_library()):
+            raise self.fail(
+                f'Expected a default value of type {spelled(kind)} on parameter "{at.arg}".', at
+            )
 
     def bind_self(self, node: ast.arg) -> None:
         """The first parameter of a method."""
@@ -165,6 +204,13 @@ class Compiler(Modules):
         return known
 
 
+def mutable(default: Any) -> bool:
+    """Whether a default is, or holds, what can be changed."""
+    if isinstance(default, tuple):
+        return any(map(mutable, default))
+    return isinstance(default, (list, dict))
+
+
 def compile_function(function: Callable[..., Any]) -> Compiled:
     """The graph of a Python function."""
     session = Session()
@@ -193,7 +239,8 @@ def compile_methods(
     session = session or Session()
     made = {}
     for name in names:
-        function = getattr(type(module), name)
+        own = module.__dict__.get(name)  # put in the place of the class's
+        function = getattr(own, "__func__", None) or getattr(type(module), name)
         program = (programs or {}).get(name) or read_function(function)
         placeholder = Value("self", types.Class(type(module).__name__))
         key = (id(module), name)

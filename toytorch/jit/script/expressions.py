@@ -14,7 +14,7 @@ from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
 from toytorch.jit.script.loops import Loops, assigned_names
-from toytorch.jit.script.values import Counted, Items, Known, Method
+from toytorch.jit.script.values import Counted, Items, Known, Method, ModuleValue, describe
 from toytorch.jit.types import Type
 
 CONSTANTS = (bool, int, float, complex, str, type(None), dtype, device, layout, memory_format)
@@ -25,6 +25,12 @@ EXPRESSIONS = {
     ast.NamedExpr: "assignment expressions",
     ast.SetComp: "set comprehensions",
 }
+
+
+STARRED = (
+    "A Starred expression may only appear on the lhs within the presence of another non-starred "
+    "expression"
+)
 
 
 class Expressions(Loops):
@@ -51,8 +57,10 @@ class Expressions(Loops):
             return self.tuple_of([self.as_value(i, at) for i in item.items], at)
         if isinstance(item, Counted) and item.as_list is not None:
             return item.as_list()
+        if isinstance(item, ModuleValue):
+            return item.value
         if isinstance(item, Method):
-            raise self.fail(f"method '{item.name}' cannot be used as a value", at)
+            raise self.fail(f"builtin cannot be used as a value: method '{item.name}'", at)
         if isinstance(item, Known):
             constant = item.object
             if isinstance(constant, CONSTANTS):
@@ -97,8 +105,10 @@ class Expressions(Loops):
     # -- names and literals ----------------------------------------------------------------------
 
     def on_Constant(self, node: ast.Constant) -> Any:
-        if node.value is Ellipsis or isinstance(node.value, bytes):
+        if isinstance(node.value, bytes):
             raise self.unsupported(f"{type(node.value).__name__} literals", node)
+        if type(node.value) is int and node.value >= 2**63:
+            raise self.fail("Integral constant out of range: it is out of bounds for 64 bits", node)
         return Known(node.value)
 
     def on_Name(self, node: ast.Name) -> Any:
@@ -315,6 +325,9 @@ class Expressions(Loops):
             types.NUMBER,
         ):
             return self.as_value(self.call_builtin("Bool", [value], at), at)
+        if isinstance(value.type, (types.List, types.Dict)) or value.type == types.STR:
+            count = self.as_value(self.call_builtin("len", [value], at), at)
+            return self.as_value(self.call_builtin("ne", [count, self.constant(0, at)], at), at)
         raise self.fail(f"Could not cast value of type {spelled(value.type)} to bool", at)
 
     # -- binding ---------------------------------------------------------------------------------
@@ -333,6 +346,8 @@ class Expressions(Loops):
             self.set_item(target, item, at)
         elif isinstance(target, ast.Attribute):
             self.set_attribute(target, self.as_value(item, at), at)
+        elif isinstance(target, ast.Starred):
+            raise self.fail(STARRED, target)
         else:
             raise self.unsupported(f"assignments to {type(target).__name__}", target)
 
@@ -340,6 +355,10 @@ class Expressions(Loops):
         """a, *b, c = item."""
         stars = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         count = len(target.elts)
+        if len(stars) > 1:
+            raise self.fail("Only one starred expression is allowed on the lhs", target)
+        if stars and count == 1:
+            raise self.fail(STARRED, target)
         if isinstance(item, Counted):
             item = self.as_value(item, at)
         if stars and isinstance(item, Value) and isinstance(item.type, types.List):
@@ -360,7 +379,7 @@ class Expressions(Loops):
         for i, t in enumerate(target.elts):
             if isinstance(t, ast.Starred):
                 taken = [self.as_value(p, at) for p in parts[i : len(parts) - behind]]
-                self.bind(t.value, self.list_of(taken, at), at)
+                self.bind(t.value, self.tuple_of(taken, at), at)
             else:
                 self.bind(t, parts[i if not stars or i < stars[0] else i - count], at)
 
@@ -370,6 +389,8 @@ class Expressions(Loops):
             return item.items
         if isinstance(item, Known) and isinstance(item.object, (tuple, list)):
             return [Known(c) for c in item.object]
+        if isinstance(item, Known) and callable(item.object):
+            raise self.fail(f"{describe(item)} cannot be used as a tuple", at)
         value = self.as_value(item, at)
         if isinstance(value.type, types.Tuple):
             if value.node is not None and value.node.kind == "prim::TupleConstruct":

@@ -241,7 +241,15 @@ class Loops(Statements):
         """zip: as many turns as the shortest has."""
         sources = [self.iterable(p, at) for p in parts]
         known = [s for s in sources if isinstance(s, Items)]
+        if not sources:
+            raise self.fail("zip expected at least 1 arguments, got 0", at)
         if known:
+            if len(known) < len(sources):
+                raise self.fail(
+                    "Can't iterate over a module list or tuple with a value that does not have a "
+                    "statically determinable length",
+                    at,
+                )
             count = min(len(s.items) for s in known)
             return Items([Items([self.at_place(s, k, at) for s in sources]) for k in range(count)])
         counted = [s for s in sources if isinstance(s, Counted)]
@@ -343,6 +351,13 @@ class Loops(Statements):
         self.generators(node.generators, add, node)
         self.scope.own = outer
         self.scope.names, self.scope.assigned = before
+        if made.type == kind:  # over nothing
+            same = isinstance(hint, type(kind))
+            made.type = (
+                hint
+                if same and hint is not None
+                else (types.Dict(types.STR, types.TENSOR) if is_dict else types.List(types.TENSOR))
+            )
         return made
 
     def generators(

@@ -26,7 +26,11 @@ RESULTS: dict[str, types.Type] = {  # of modules that Python runs, where it is n
     "MultiheadAttention": types.Tuple((types.TENSOR, types.Optional(types.TENSOR))),
     "AdaptiveLogSoftmaxWithLoss": PAIR,
 }
-CONTAINER = ("values", "items", "keys", "children", "named_children")
+CONTAINER = (
+    *("values", "items", "keys", "children", "named_children", "modules", "named_modules"),
+    *("parameters", "named_parameters", "buffers", "named_buffers"),
+)
+ANYWHERE = CONTAINER[3:]  # every module has these
 
 
 class Modules(Calls):
@@ -36,7 +40,7 @@ class Modules(Calls):
         if name == "_modules":
             return item  # its values() and items() are asked next
         if name in CONTAINER and (
-            name.endswith("children")
+            name in ANYWHERE
             or not hasattr(type(item.module), name)
             or isinstance(item.module, ModuleDict)
         ):
@@ -64,7 +68,16 @@ class Modules(Calls):
         return Known(None) if compiled.returns == types.NONE else result
 
     def children(self, item: ModuleValue, name: str, at: ast.AST) -> Items:
-        """The children of a module, as a loop sees them."""
+        """The children of a module, or what its children hold, as a loop sees them."""
+        if name.removeprefix("named_") in ("modules", "parameters", "buffers"):
+            kind = name.removeprefix("named_")
+            found = []
+            for path, _ in getattr(item.module, "named_" + kind)():
+                part: Any = item
+                for step in path.split(".") if path else ():
+                    part = self.attribute(part, step, at)
+                found.append(Items([Known(path), part]) if name != kind else part)
+            return Items(found)
         pairs = [Items([Known(k), self.attribute(item, k, at)]) for k in item.module._modules]
         if name == "keys":
             return Items([p.items[0] for p in pairs])
@@ -98,6 +111,8 @@ class Modules(Calls):
         """A module that was compiled before."""
         forward = item.module.__dict__.get("_methods", {}).get("forward")
         compiled = getattr(forward, "compiled", None)
+        if compiled is None and hasattr(forward, "graph") and not kwargs:
+            return self.call_traced(forward, args, at, item.value)
         if compiled is None:
             return self.call_outside_module(item, args, kwargs, at)
         return self.call_compiled(compiled, args, kwargs, at, item.value)

@@ -209,13 +209,19 @@ class Operators(Expressions):
                 f"found {len(args)} positional arguments.",
                 at,
             )
+        if not args and op.schema.args and kwargs:
+            first = op.schema.args[0].name
+            if first not in kwargs and not any(ALIASES.get(k) == first for k in kwargs):
+                raise self.signature_error(op, f"Argument {first} not provided.", at)
         for key, item in kwargs.items():
             name = key if key in op.schema.index else ALIASES.get(key, key)
             if name in ("size", "dims", "shape", "sizes", "repeats") and name not in (
                 op.schema.index
             ):
                 name = next((a.name for a in op.schema.args if a.is_variadic), name)
-            if name not in op.schema.index or name in bound:
+            if name in bound:
+                raise self.signature_error(op, f"Argument {name} specified twice.", at)
+            if name not in op.schema.index:
                 raise self.signature_error(op, f"Unknown keyword argument '{key}'.", at)
             bound[name] = self.as_value(item, at)
         inputs = []
@@ -358,7 +364,7 @@ def mismatch(candidate: Any, given: Sequence[Value]) -> str:
                     f"Expected a value of type '{spelled(wanted)}' for argument '{name}' but "
                     f"instead found type '{spelled(value.type)}'."
                 )
-        return "The types do not fit each other."
+        return "The types do not fit each other."  # unreachable for an overload without variables
     for a, value in zip(candidate.schema.args, given):
         if not accepts(a.type, value.type):
             return expected(a.type, a.name, value.type)

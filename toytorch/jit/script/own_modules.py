@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.jit import types
 from toytorch.jit.ir import Value
-from toytorch.jit.module import ScriptMethod, ScriptModule
+from toytorch.jit.module import InModule, ScriptMethod, ScriptModule
 from toytorch.jit.script.base import Compiled, Session
 from toytorch.jit.script.compiler import Compiler, compile_methods
 from toytorch.jit.script.public import CompiledFunction, take_attributes
@@ -20,7 +20,7 @@ from toytorch.nn import Module
 def compile_marked(module: ScriptModule) -> None:
     """Compiles the methods of a new module that are marked, exported, or were given as text."""
     kind = type(module)
-    names = [n for n in dir(kind) if isinstance(inspect.getattr_static(kind, n), ScriptMethod)]
+    names = [n for n in dir(kind) if marked(inspect.getattr_static(kind, n))]
     take_attributes(module)
     session = Session()
     for name, c in compile_methods(module, names, session).items():
@@ -31,6 +31,11 @@ def compile_marked(module: ScriptModule) -> None:
     for key, c in session.methods.items():
         if key[0] == id(module) and len(key) == 2 and key[1] not in module._methods:
             install(module, key[1], c)
+
+
+def marked(member: object) -> bool:
+    """Whether `script_method` marked it."""
+    return isinstance(member, ScriptMethod) and not isinstance(member, InModule)
 
 
 def install(module: ScriptModule, name: str, compiled: Compiled) -> None:

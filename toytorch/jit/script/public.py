@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import switch, types
-from toytorch.jit.builtins import fits
+from toytorch.jit.failures import reraise
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
@@ -21,6 +23,7 @@ from toytorch.jit.script.compiler import (
     compile_program,
 )
 from toytorch.jit.script.errors import CompileError, FrontendError
+from toytorch.jit.script.given import Refused, given
 from toytorch.jit.script.markers import MODIFIER, Attribute
 from toytorch.jit.script.modules import RESULTS, is_library
 from toytorch.jit.script.texts import text_programs
@@ -36,25 +39,35 @@ class CompiledFunction(ScriptFunction):
     def __init__(self, compiled: Compiled, owner: Any = None) -> None:
         super().__init__(compiled.name, compiled.graph, owner)
         self.compiled = compiled
+        self.__doc__ = compiled.doc
+
+    @property
+    def schema(self) -> str:
+        """The signature in PyTorch's notation."""
+        return self.compiled.declaration()
 
     def __call__(self, *args: object, **kwargs: Any) -> Any:
-        return self.executor.run(self.flat(args, kwargs))
+        inputs = self.flat(args, kwargs)
+        try:
+            return own_copy(self.executor.run(inputs))
+        except Exception as error:
+            reraise(error)
 
     def flat(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> list[Any]:
         params, name = self.compiled.params, self.name
-        given = dict(kwargs or {})
+        named = dict(kwargs or {})
         if len(args) > len(params):
             raise RuntimeError(
                 f"{name}() expected at most {len(params)} argument(s) but received "
-                f"{len(args) + len(given)} argument(s). Declaration: "
+                f"{len(args) + len(named)} argument(s). Declaration: "
                 f"{self.compiled.declaration()}"
             )
         values = []
         for i, p in enumerate(params):
             if i < len(args):
                 value = args[i]
-            elif p.name in given:
-                value = given.pop(p.name)
+            elif p.name in named:
+                value = named.pop(p.name)
             elif p.default is not REQUIRED:
                 value = p.default
             else:
@@ -62,47 +75,28 @@ class CompiledFunction(ScriptFunction):
                     f"{name}() is missing value for argument '{p.name}'. "
                     f"Declaration: {self.compiled.declaration()}"
                 )
-            if not is_a(value, p.type):
+            try:
+                value = given(value, p.type)
+            except Refused:
                 shown = spelled(p.type) + (" (inferred)" if p.inferred else "")
+                hint = (
+                    f"\nInferred '{p.name}' to be of type 'Tensor' because it was not annotated "
+                    "with an explicit type."
+                    if p.inferred
+                    else ""
+                )
                 raise RuntimeError(
                     f"{name}() Expected a value of type '{shown}' for argument '{p.name}' but "
-                    f"instead found type '{type(value).__name__}'.\nPosition: {i}\nValue: "
+                    f"instead found type '{type(value).__name__}'.{hint}\nPosition: {i}\nValue: "
                     f"{value!r}\nDeclaration: {self.compiled.declaration()}"
-                )
+                ) from None
             values.append(value)
-        if given:
+        if named:
             raise RuntimeError(
-                f"{name}() got unexpected keyword argument '{next(iter(given))}'. "
+                f"{name}() Unknown keyword argument '{next(iter(named))}' for operator '{name}'. "
                 f"Declaration: {self.compiled.declaration()}"
             )
         return values
-
-
-def is_a(value: Any, kind: types.Type) -> bool:
-    """Whether a Python value may be given where a type is wanted.
-
-    >>> is_a([1, 2], types.List(types.INT)), is_a([], types.List(types.INT)), is_a("a", types.INT)
-    (True, True, False)
-    """
-    if isinstance(kind, types.Tensor):
-        return isinstance(value, Tensor)
-    if isinstance(kind, types.Optional):
-        return value is None or is_a(value, kind.element)
-    if isinstance(kind, types.List):
-        return isinstance(value, list) and (not value or is_a(value[0], kind.element))
-    if isinstance(kind, types.Dict):
-        return isinstance(value, dict) and all(
-            is_a(k, kind.key) and is_a(v, kind.value) for k, v in list(value.items())[:1]
-        )
-    if isinstance(kind, types.Tuple):
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(kind.elements)
-            and all(map(is_a, value, kind.elements))
-        )
-    if isinstance(kind, types.Class) or kind == types.ANY:
-        return True
-    return fits(kind, types.of(value), {})
 
 
 def script(
@@ -174,14 +168,14 @@ def script_module(module: Module, names: list[str] | None = None) -> RecursiveSc
     for key, c in session.methods.items():
         if key[0] == id(module) and len(key) == 2:
             compiled.setdefault(key[1], c)
-    return Scripted(module, compiled)
+    return Scripted(module, compiled, session)
 
 
 def take_attributes(module: Module) -> None:
     """Puts values in the place of a module's `Attribute`s, and keeps their types."""
     held = {k: v for k, v in module.__dict__.items() if isinstance(v, Attribute)}
     if held:
-        module.__dict__["_jit_attributes"] = held
+        module.__dict__.setdefault("_jit_attributes", {}).update(held)
         module.__dict__.update({k: v.value for k, v in held.items()})
 
 
@@ -208,13 +202,65 @@ def outside(module: Module) -> RecursiveScriptModule:
 class Scripted(RecursiveScriptModule):
     """What `script` makes of a module."""
 
-    def __init__(self, original: Module, compiled: dict[str, Compiled]) -> None:
+    def __init__(
+        self,
+        original: Module,
+        compiled: dict[str, Compiled],
+        session: Session | None = None,
+        made: dict[int, Module] | None = None,
+    ) -> None:
         super().__init__(original, {k: CompiledFunction(c, None) for k, c in compiled.items()})
+        made = {} if made is None else made
+        made[id(original)] = self
+        self.__dict__.update(
+            {k: own_copy(v) for k, v in vars(original).items() if is_plain(k, v)},
+            _modules={
+                name: child_of(child, session or Session(), made)
+                for name, child in original._modules.items()
+            },
+        )
         for name in ("_forward_hooks", "_forward_pre_hooks"):
             self.__dict__[name] = getattr(original, name)
 
     def _get_name(self) -> str:
         return "RecursiveScriptModule"
+
+
+def is_own(value: object) -> bool:
+    """Whether something is a function of the program's, not of a library."""
+    return isinstance(value, CompiledFunction) or (
+        inspect.isfunction(value) and not is_ours(value.__module__ or "")
+    )
+
+
+def child_of(child: Module | None, session: Session, made: dict[int, Module]) -> Module | None:
+    """A child of a compiled module: compiled as well, with the methods that were called."""
+    if child is None or isinstance(child, ScriptModule):
+        return child
+    if id(child) not in made:
+        methods = {
+            key[1]: c for key, c in session.methods.items() if key[0] == id(child) and len(key) == 2
+        }
+        made[id(child)] = Scripted(child, methods, session, made)
+    return made[id(child)]
+
+
+def is_plain(name: str, value: object) -> bool:
+    """Whether an attribute of a module is a value of Python's, which a compiled one has of its own."""
+    return (
+        not name.startswith("_")
+        and name != "training"
+        and isinstance(value, (bool, int, float, complex, str, list, dict, tuple))
+    )
+
+
+def own_copy(value: Any) -> Any:
+    """A copy of a list or dictionary with all those inside; tensors stay the same."""
+    if value.__class__ is list:
+        return [own_copy(v) for v in value]
+    if value.__class__ is dict:
+        return {k: own_copy(v) for k, v in value.items()}
+    return tuple(map(own_copy, value)) if value.__class__ is tuple else value
 
 
 class CompilationUnit:
@@ -233,7 +279,11 @@ class CompilationUnit:
         self, lang: str | None = None, _frames_up: int = 0, names: dict[str, Any] | None = None
     ) -> None:
         self._functions: dict[str, CompiledFunction] = {}
-        self._names = dict(names or {})
+        frame = sys._getframe(1 + _frames_up)  # whose own functions the text may call
+        self._names = {
+            **{k: v for k, v in {**frame.f_globals, **frame.f_locals}.items() if is_own(v)},
+            **(names or {}),
+        }
         if lang is not None:
             self.define(lang)
 
@@ -241,6 +291,14 @@ class CompilationUnit:
         """Adds the functions of a text."""
         for program in text_programs(lang, self._names):
             self._functions[program.tree.name] = CompiledFunction(compile_program(program))
+
+    def find_function(self, name: str) -> CompiledFunction | None:
+        """A function by its name; None where there is none."""
+        return self._functions.get(name)
+
+    def get_functions(self) -> list[CompiledFunction]:
+        """All functions."""
+        return list(self._functions.values())
 
     def __getattr__(self, attr: str) -> Any:
         found = self.__dict__.get("_functions", {}).get(attr)

@@ -11,11 +11,24 @@ from toytorch.core.op import registry
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.base import joined
 from toytorch.jit.script.classes import Object
 from toytorch.jit.script.subscripts import Subscripts
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
 
 ZERO, NOUGHT, IMAGINARY, NO, NOTHING = map(Known, (0, 0.0, 0j, False, ""))
+
+
+def no_pairs(pairs: Any) -> bool:
+    """Whether it is an empty literal, which has no types yet."""
+    node = getattr(pairs, "node", None)
+    kinds = ("prim::ListConstruct", "prim::DictConstruct")
+    return (
+        node is not None
+        and node.kind in kinds
+        and not node.inputs
+        and pairs.type in (types.List(types.TENSOR), types.Dict(types.STR, types.TENSOR))
+    )
 
 
 class Pythons(Subscripts):
@@ -178,10 +191,17 @@ class Pythons(Subscripts):
         return self.call_builtin("len", [value], at)
 
     def run_any(self, at: ast.AST, x: object) -> Any:
-        return self.one_of("any", [x], at)
+        return self.truth_of("any", x, at)
 
     def run_all(self, at: ast.AST, x: object) -> Any:
-        return self.one_of("all", [x], at)
+        return self.truth_of("all", x, at)
+
+    def truth_of(self, name: str, x: object, at: ast.AST) -> Any:
+        """any or all, of a list or of a tensor's elements."""
+        item = self.as_list(x, at)
+        if isinstance(item, Value) and isinstance(item.type, types.Tensor):
+            return self.as_condition(self.as_value(self.call_record(name, [item], at), at), at)
+        return self.call_builtin(name, [item], at)
 
     def run_sorted(self, at: ast.AST, x: object, reverse: object = None) -> Any:
         return self.one_of("sorted", [x] if reverse is None else [x, reverse], at)
@@ -211,17 +231,63 @@ class Pythons(Subscripts):
             f"a tuple cannot be made of {spelled(value.type)}: its length is not known", at
         )
 
-    def run_dict(self, at: ast.AST, x: object = None) -> Any:
-        if x is None:
+    def run_dict(self, at: ast.AST, x: object = None, /, **named: object) -> Any:
+        """dict(…): pairs or another dictionary, then what is given by name."""
+        more = [v for k, item in named.items() for v in (Known(k), item)]
+        parts = [self.as_value(v, at) for v in more]
+        if x is None and not named:
             return self.one("prim::DictConstruct", [], types.Dict(types.STR, types.TENSOR), at)
-        return self.call_builtin("dict", [self.as_list(x, at)], at)
+        values = joined([p.type for p in parts[1::2]]) if parts else None
+        if named and values is None:
+            raise self.fail("Dict values must contain only a single type", at)
+        extra = (
+            self.one("prim::DictConstruct", parts, types.Dict(types.STR, values), at)
+            if values is not None
+            else None
+        )
+        pairs = None if x is None else self.as_pairs(x, at)
+        if pairs is None or (extra is not None and no_pairs(pairs)):
+            return extra
+        if no_pairs(pairs):
+            return self.one("prim::DictConstruct", [], types.Dict(types.STR, types.TENSOR), at)
+        made = self.call_builtin("dict", [pairs], at)
+        if extra is not None:
+            self.call_builtin("update", [made, extra], at)
+        return made
+
+    def as_pairs(self, x: object, at: ast.AST) -> Any:
+        """What a dictionary is made of: a list of pairs, or a dictionary; zip is written out."""
+        if isinstance(x, Counted) and x.as_list is None:
+            made = self.one("prim::ListConstruct", [], types.List(types.NEVER), at)
+
+            def turn(i: Value) -> None:
+                pair = self.as_value(x.item(i), at)
+                made.type = types.List(pair.type)
+                self.call_builtin("append", [made, pair], at)
+
+            self.loop(at, [], count=x.length(), start=turn)
+            return made
+        if isinstance(x, Items) or isinstance(getattr(x, "type", None), types.Tuple):
+            parts = [self.as_value(p, at) for p in self.elements(x, at)]
+            pairs = [
+                self.tuple_of(self.elements(p, at, 2), at) if isinstance(p.type, types.List) else p
+                for p in parts
+            ]
+            return self.list_of(pairs, at)
+        return self.as_list(x, at)
 
     # -- loops ------------------------------------------------------------------------------------
 
     def run_range(self, at: ast.AST, *args: object) -> Any:
         return self.counting([self.as_value(a, at) for a in args], at)
 
-    def run_enumerate(self, at: ast.AST, x: object, start: object = None) -> Any:
+    def run_enumerate(
+        self, at: ast.AST, x: object = None, start: object = None, *more: object
+    ) -> Any:
+        if more:
+            raise self.fail(f"enumerate expected at most 2 arguments, got {2 + len(more)}", at)
+        if x is None:
+            raise self.fail("enumerate expected at least 1 arguments, got 0", at)
         first = start.object if isinstance(start, Known) else start
         return self.enumerated(x, first, at)
 
@@ -230,7 +296,9 @@ class Pythons(Subscripts):
 
     # -- the rest ---------------------------------------------------------------------------------
 
-    def run_print(self, at: ast.AST, *args: object) -> Any:
+    def run_print(self, at: ast.AST, *args: object, **kwargs: object) -> Any:
+        if kwargs:
+            raise self.fail("print doesn't accept any keyword arguments", at)
         self.emit("prim::Print", [self.as_value(a, at) for a in args], [], at)
         return Known(None)
 

@@ -44,7 +44,12 @@ class Program:
         end = characters(text, node.end_col_offset) if same_line else len(text)
         shown = " " * self.indent + text
         return Source(
-            self.file, self.first + line - 1, column + self.indent, shown, end + self.indent
+            self.file,
+            self.first + line - 1,
+            column + self.indent,
+            shown,
+            end + self.indent,
+            self.tree.name,
         )
 
 
@@ -72,7 +77,13 @@ def read_function(function: Any) -> Program:
         ) from error
     text = textwrap.dedent("".join(lines))
     indent = len(lines[0]) - len(lines[0].lstrip())
-    tree = parse(text).body[0]
+    if text[:1].isspace():  # a comment, or a line of a string, stands further to the left
+        text, indent = "".join(lines), 0
+        inside = parse("if 1:\n" + text)
+        tree: ast.AST = next(n for n in ast.walk(inside) if isinstance(n, ast.FunctionDef))
+        ast.increment_lineno(tree, -1)
+    else:
+        tree = parse(text).body[0]
     if not isinstance(tree, ast.FunctionDef):
         raise NotSupportedError(
             None,
@@ -86,6 +97,17 @@ def read_function(function: Any) -> Program:
     }
     file = inspect.getsourcefile(function) or "<unknown>"
     return Program(tree, file, text.splitlines(), first, indent, names_of(function), defaults)
+
+
+def commented_result(function: Any) -> str | None:
+    """The result in a comment like `# type: (int) -> Tensor` under a function's first line."""
+    try:
+        text = textwrap.dedent("".join(inspect.getsourcelines(inspect.unwrap(function))[0]))
+        (tree,) = parse(text).body
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    comment = getattr(tree, "type_comment", None)
+    return comment.rpartition("->")[2].strip() if comment and "->" in comment else None
 
 
 def read_text(text: str, names: Callable[[str], Any], file: str = "<string>") -> list[Program]:

@@ -28,7 +28,7 @@ from toytorch.jit.script.branches import (
     RETURNS,
     Branches,
 )
-from toytorch.jit.script.values import Known
+from toytorch.jit.script.values import Known, ModuleValue
 from toytorch.jit.types import Type
 
 NAMES = {
@@ -43,6 +43,9 @@ NAMES = {
     ast.AsyncFor: "async for loops",
     ast.AsyncWith: "async with statements",
 }
+
+
+EMPTY = ("prim::ListConstruct", "prim::DictConstruct")
 
 
 class Statements(Branches):
@@ -99,6 +102,9 @@ class Statements(Branches):
     def annotated(self, item: object, kind: Type, at: ast.AST, name: str) -> Value:
         """A value under the type that was written beside its name."""
         value = self.as_value(item, at)
+        empty = value.node is not None and not value.node.inputs and value.node.kind in EMPTY
+        if empty and type(kind) is type(value.type):
+            value.type = kind  # [] and {} are whatever is wanted
         if not fits(kind, value.type, {}):
             raise self.fail(
                 f"Variable '{name}' is annotated with type {spelled(kind)} but is being"
@@ -110,6 +116,13 @@ class Statements(Branches):
     def on_AugAssign(self, s: ast.AugAssign) -> None:
         if isinstance(s.target, ast.Subscript):
             before = self.as_value(self.expression(s.target), s)
+            owner = self.expression(s.target.value)
+            if isinstance(owner, Value) and isinstance(owner.type, types.Tuple):
+                raise self.fail(
+                    f"'{spelled(owner.type)}' object does not support augmented assign, nor any "
+                    "subscripted assignment",
+                    s,
+                )
             after = self.augmented(s, before)
             self.set_item(s.target, after, s)
             return
@@ -135,6 +148,17 @@ class Statements(Branches):
     def assign(self, name: str, item: object, at: ast.AST) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
         outer = self.scope.outer.find(name) if self.scope.outer is not None else None
+        if isinstance(outer, ModuleValue) and name not in self.local_names():
+            raise self.fail(
+                f"Cannot re-assign '{name}' because it has type module which is not a first-class "
+                "value. Only reassignments to first-class values are allowed",
+                at,
+            )
+        if isinstance(outer, Value) and isinstance(item, ModuleValue):
+            raise self.fail(
+                f"Cannot re-assign '{name}' to a value of type module {type(item.module).__name__}",
+                at,
+            )
         if isinstance(outer, Value) and name not in self.local_names():
             value = self.as_value(item, at)
             if not outer.type.contains(value.type) and outer.type != types.NEVER:
@@ -179,6 +203,12 @@ class Statements(Branches):
 
     def on_Return(self, s: ast.Return) -> str:
         hint = self.returns if self.declared else None
+        if s is self.end and hint not in (None, types.NONE, types.ANY):
+            raise self.fail(
+                "Function was not annotated as having type None, but does not return along all "
+                "paths",
+                self.program.tree,
+            )
         value = self.constant(None, s) if s.value is None else self.value(s.value, hint)
         if self.declared:
             assert self.returns is not None
@@ -211,10 +241,14 @@ class Statements(Branches):
                 self.scope.set(f"#break{level}", self.constant(True, at))
 
     def on_Break(self, s: ast.Break) -> str:
+        if not self.level:
+            raise self.fail("SyntaxError: 'break' outside loop", s)
         self.raise_flags(s, self.level)
         return EXITS
 
     def on_Continue(self, s: ast.Continue) -> str:
+        if not self.level:
+            raise self.fail("SyntaxError: 'continue' not properly in loop", s)
         self.scope.set(f"#skip{self.level}", self.constant(True, s))
         return EXITS
 
@@ -237,10 +271,10 @@ class Statements(Branches):
             return value
         return self.as_value(self.call_builtin("str", [value], at), at)
 
-    def on_Assert(self, s: ast.Assert) -> None:
+    def on_Assert(self, s: ast.Assert) -> str:
         known = self.static(s.test)
         if known:
-            return
+            return FALLS
 
         def fail() -> str:
             message = self.constant("", s) if s.msg is None else self.text_of(self.value(s.msg), s)
@@ -249,12 +283,15 @@ class Statements(Branches):
                 [message],
                 [],
                 s,
-                {"_class": AssertionError, "name": "AssertionError"},
+                {"_class": AssertionError, "name": "AssertionError", "_assert": True},
             )
             return RAISES
 
+        if known is False:
+            return fail()
         self.branch(self.condition(s.test), lambda: FALLS, fail, s)
         self.refine(s.test, True)
+        return FALLS
 
     # -- the rest --------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.base import joined
 from toytorch.jit.script.operators import Operators
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
 
@@ -84,12 +85,26 @@ class Subscripts(Operators):
             return Items(self.elements(item, node)[slice(*parts)])
         place = constant_of(node.slice)
         if not isinstance(place, int):
-            raise self.fail("tuple index must be a compile-time integer constant", node.slice)
+            return self.any_part_of_tuple(item, node)
         if not -count <= place < count:
             raise self.fail(
-                f"Tuple index {place} is out of range: the tuple has {count} elements", node
+                f"Tuple index out of range: {place}, and the tuple has {count} elements", node
             )
         return self.element(item, place % count, node)
+
+    def any_part_of_tuple(self, item: Any, node: ast.Subscript) -> Any:
+        """An element at a place that is known when the code runs: all have one type."""
+        place = self.value(node.slice)
+        if place.type != types.INT:
+            raise self.fail("tuple index must be an integer", node.slice)
+        parts = [self.as_value(p, node) for p in self.elements(item, node)]
+        if not parts or joined([p.type for p in parts]) != parts[0].type:
+            raise self.fail(
+                "Cannot index into a tuple with a non-integer literal because we cannot resolve "
+                "the output type",
+                node.slice,
+            )
+        return self.call_builtin("__getitem__", [self.list_of(parts, node), place], node)
 
     def element(self, item: Any, place: int, at: Any) -> Any:
         """One element of a tuple."""
@@ -126,8 +141,8 @@ class Subscripts(Operators):
         if isinstance(node, ast.Constant) and (node.value is None or node.value is Ellipsis):
             return node
         item = self.expression(node)
-        if isinstance(item, Known) and item.object is None:
-            return ast.copy_location(ast.Constant(None), node)
+        if isinstance(item, Known) and (item.object is None or item.object is Ellipsis):
+            return ast.copy_location(ast.Constant(item.object), node)
         return self.as_value(item, node)
 
     def views(self, value: Any, items: list[Any], at: ast.AST) -> Any:
@@ -201,7 +216,9 @@ class Subscripts(Operators):
                 raise self.unsupported("assignments to a slice of a list", target)
             self.call_builtin("_set_item", [owner, self.value(target.slice), value], at)
         else:
-            raise self.fail(f"'{spelled(owner.type)}' object does not support item assignment", at)
+            raise self.fail(
+                f"'{spelled(owner.type)}' object does not support subscripted assignment", at
+            )
 
 
 def is_constant(item: Any, value: Any) -> bool:

@@ -62,20 +62,38 @@ class TextProgram(Program):
 
 def text_programs(text: str, extra: dict[str, Any] | None = None) -> list[Program]:
     """The functions of a text, each knowing the others."""
-    names = text_names()
-    names.update(extra or {})
+    names = {**(extra or {}), **text_names()}
 
     def find(name: str) -> Any:
         return names[name]
 
     programs = []
-    for p in read_text(text, find):
+    try:
+        read = read_text(text, find)
+    except SyntaxError as error:
+        raise RuntimeError(f"{in_pytorchs_words(str(error.msg))}:\n{error.text or ''}") from error
+    for p in read:
         program = TextProgram(
             p.tree, p.file, p.lines, p.first, p.indent, p.names, p.defaults, closed=True
         )
         names[program.tree.name] = LazyFunction(program)
         programs.append(program)
     return list(programs)
+
+
+WORDS = (  # what Python's parser says, and PyTorch's
+    ("unterminated string", "expected a valid token here"),
+    ("illegal expression for augmented", "augmented assignment can only have one LHS expression"),
+    ("cannot assign to literal", "Cannot pack a tuple into a non-variable"),
+    ("cannot assign to expression", "unexpected expression in an assignment"),
+    ("Perhaps you forgot a comma", "expected ] but found another expression"),
+)
+
+
+def in_pytorchs_words(message: str) -> str:
+    """A mistake of syntax as PyTorch's parser calls it, with what Python says."""
+    theirs = next((found for part, found in WORDS if part in message), "expected a valid token")
+    return f"{theirs} ({message})"
 
 
 class LazyFunction:
