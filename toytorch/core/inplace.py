@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.sparse import TABLES
 from toytorch.core.storage import InferenceStorage, Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
@@ -84,6 +85,7 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
             not isinstance(other, Tensor)
             or other._storage is None
             or (other._storage is not target._storage)
+            or other._array.__class__ in TABLES  # a write replaces its parts
         ):
             continue
         b = other._array

@@ -69,6 +69,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         writing.check(target, needs)
     if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
         writing.refuse_overlap(target)
+    if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
+        raise RuntimeError(f"{op.name}_ requires coalesced input")
     common = None
     if op.kind == "pointwise":
         writing.refuse_shared(target, args)

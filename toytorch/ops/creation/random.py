@@ -12,6 +12,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import RandomSource
+from toytorch.backends.sparse import unsupported
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import in_memory_order, walk
 from toytorch.core.random import generator_of
@@ -19,6 +20,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
+from toytorch.facts.device import strided
 from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout, MemoryFormat
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation import create
@@ -282,6 +284,10 @@ def _like(name: str, how: Callable[..., Any]) -> Any:
         pin_memory: bool = False,
     ) -> Tensor:
         kind, where, shape = dtype or input.dtype, device or input.device, tuple(input.shape)
+        if input.layout is not strided and layout is not strided:
+            what = "uniform_" if name == "rand_like" else "normal_"
+            kinds = "SparseCPU" if input.is_sparse else "SparseCsrCPU"
+            raise NotImplementedError(unsupported(what, kinds))
         _need_float(KERNELS[name], kind)
         like = order_of(input, memory_format)
 
