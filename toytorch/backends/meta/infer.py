@@ -102,7 +102,7 @@ class Call:
             local.place, local.modes = before, modes
 
 
-def swapped(value: object, held: dict[int, Array]) -> Any:
+def swapped(value: Any, held: dict[int, Array]) -> Any:
     """An argument with host arrays for arrays without memory."""
     if isinstance(value, MetaArray):
         return held[id(value)]
@@ -115,7 +115,7 @@ def swapped(value: object, held: dict[int, Array]) -> Any:
     return np if getattr(value, "is_array_module", False) else value
 
 
-def arrays_in(value: object) -> Iterable[MetaArray]:
+def arrays_in(value: Any) -> Iterable[MetaArray]:
     """The arrays without memory in an argument."""
     if isinstance(value, MetaArray):
         yield value
@@ -152,7 +152,7 @@ def new_array(name: str, args: tuple[object, ...], kwargs: dict[str, Any]) -> Me
     return MetaArray.new(shape, np.asarray(value).dtype if kind is None else kind)
 
 
-def on_meta(value: object, owners: dict[int, tuple[MetaArray, Array]]) -> Any:
+def on_meta(value: Any, owners: dict[int, tuple[MetaArray, Array]]) -> Any:
     """Results as arrays without memory: views of an operand, or new ones."""
     if isinstance(value, np.generic):
         return MetaArray.new((), value.dtype)

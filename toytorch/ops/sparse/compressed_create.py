@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from toytorch.facts.hints import Array, Device, DType, Layout, Nested
 from toytorch.ops.sparse.compressed import construct
 from toytorch.ops.sparse.create import _as_tensor, check_sparse_tensor_invariants
 
-Given = Array | Tensor | Nested | None  # what callers may give for a part
+Given: TypeAlias = "Array | Tensor | Nested | None"  # what callers may give for a part
 LAYOUTS = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 
 
