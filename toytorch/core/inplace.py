@@ -98,6 +98,26 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
             raise RuntimeError(SHARED)
 
 
+def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
+    """Refuses to write over any operand, where elements go to places that others name."""
+    array = target._array
+    for other in args:
+        for t in other if other.__class__ in (list, tuple) else (other,):
+            if (
+                isinstance(t, Tensor)
+                and array.__class__ is np.ndarray
+                and (
+                    t is target
+                    or (
+                        t._storage is not None
+                        and t._storage is target._storage
+                        and np.may_share_memory(array, t._array)
+                    )
+                )
+            ):
+                raise RuntimeError(SHARED)
+
+
 def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]) -> None:
     """Refuses an out= that shares memory with an argument, or would when it has the new shape."""
     resized = target._array.shape != shape

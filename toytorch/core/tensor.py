@@ -616,11 +616,19 @@ class Tensor:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
 
+    def _real(self, kind: str) -> Any:
+        value = self._one()
+        if isinstance(value, complex):
+            if value.imag:
+                raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+            return value.real
+        return value
+
     def __int__(self) -> int:
-        return int(self._one())
+        return int(self._real("int64_t"))
 
     def __float__(self) -> float:
-        return float(self._one())
+        return float(self._real("double"))
 
     def __complex__(self) -> complex:
         return complex(self._one())

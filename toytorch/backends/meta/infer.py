@@ -124,7 +124,7 @@ def arrays_in(value: Any) -> Iterable[MetaArray]:
             yield from arrays_in(v)
     elif value.__class__ is dict:
         yield from arrays_in(list(value.values()))
-    elif isinstance(value, tuple(TABLES)):
+    elif value.__class__ in TABLES:
         yield from arrays_in([part for _, part in value.parts()])
 
 

@@ -206,9 +206,15 @@ def _filled(name: str, fill: str, doc: str) -> Any:
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         if layout is not None and layout is not strided:
+            if out is not None and out.layout is not layout:
+                raise RuntimeError(
+                    f"layout {layout_name(layout)} does not match layout of out parameter "
+                    f"({layout_name(out.layout)})"
+                )
             return without_entries(fill, shape, dtype, device, requires_grad, layout=layout)
+        kind = out.dtype if dtype is None and out is not None else dtype
         made = finish(
-            lambda xp: settled(getattr(xp, fill)(shape, dtype=_kind(dtype)), fill),
+            lambda xp: settled(getattr(xp, fill)(shape, dtype=_kind(kind)), fill),
             device,
             requires_grad,
             name,
@@ -255,7 +261,7 @@ def put_out(
         out._array = sparse.empty(tuple(made.shape), out.dtype.numpy, None, place(out.device)[0])
         return out.requires_grad_(made.requires_grad)
     if out._array.shape != made._array.shape:
-        take(out, made._array)
+        take(out, made._array if made.dtype is out.dtype else made.to(out.dtype)._array)
         writing.bump(out)
     else:
         out.copy_(made)
@@ -298,14 +304,15 @@ def full(
         kind = _kind(dtype or types.of_scalar(fill_value))
     shape = _size((size,), None)
     return put_out(
-        finish(
+        dtype=dtype,
+        out=out,
+        names=names,
+        made=finish(
             lambda xp: xp.full(shape, np.asarray(fill_value).astype(kind)[()], kind),
             device,
             requires_grad,
             "full",
         ),
-        out,
-        names,
     )
 
 
