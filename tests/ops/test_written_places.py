@@ -117,6 +117,23 @@ def test_same(program: str) -> None:
         assert got == want
 
 
+@pytest.mark.parametrize("warn", [True, False])
+@pytest.mark.parametrize("program", [
+    "y.put_(i, v)", "y.put(i, v)", "y.put(i, v, accumulate=True)",
+    "t.nn.MaxUnpool1d(3, 1)(t.ones(1, 1, 7), t.zeros(1, 1, 7, dtype=t.long))",
+    "t.nn.MaxUnpool3d(3, 1)(t.ones(1, 1, 2, 2, 2), t.zeros(1, 1, 2, 2, 2, dtype=t.long))",
+])  # fmt: skip
+def test_alerts(program: str, warn: bool) -> None:
+    """What has no deterministic algorithm in PyTorch is refused, or warned of, where one is wanted."""
+    for root in (torch, tt):
+        root.use_deterministic_algorithms(True, warn_only=warn)
+    try:
+        test_same(program)
+    finally:
+        for root in (torch, tt):
+            root.use_deterministic_algorithms(False)
+
+
 def test_empty_memory_of_out() -> None:
     tt.use_deterministic_algorithms(True)
     try:

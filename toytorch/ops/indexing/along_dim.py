@@ -17,6 +17,7 @@ from toytorch.facts.size import copy_order, wrap_dim
 from toytorch.ops.define import define, general
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.ops.scalars import as_element
+from toytorch.settings import alert_not_deterministic
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -473,6 +474,8 @@ take = general(
 
 
 def _put_flat(xp: ArrayModule, a: Array, i: Array, source: Array, accumulate: bool) -> Any:
+    if not accumulate:
+        alert_not_deterministic("put_")
     i = _flat_index("put_()", a, i).reshape(-1)
     if source.dtype != a.dtype:
         raise RuntimeError(
