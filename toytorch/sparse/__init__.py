@@ -1,6 +1,9 @@
 """Functions on sparse tensors: `torch.sparse`.
 
-Sparse tensors are in coordinates (`torch.sparse_coo`). They have
+Compressed layouts (`torch.sparse_csr` and its like) have conversions, clone and to; neg, sin and
+the other functions with f(0) = 0; add, mul, sum; mm, mv, addmm; t, transpose, select.
+
+Sparse tensors in coordinates (`torch.sparse_coo`) have
 
     torch.sparse_coo_tensor, to_sparse, to_dense, coalesce, indices, values, sparse_mask, clone,
     to, detach, zeros_like; neg, abs and the other functions with f(0) = 0; add, sub, mul,
