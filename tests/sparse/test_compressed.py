@@ -285,3 +285,11 @@ def test_close() -> None:
             except AssertionError as error:
                 told.append(str(error).replace("toytorch", "torch"))
         assert told[0] == told[1]
+
+
+def test_compiled_and_traced() -> None:
+    """A product with a compressed matrix, as an argument and as a constant of a graph."""
+    a, w = tt.tensor(ROWS).to_sparse_csr(), tt.ones(4, 2)
+    want = (a @ w).tolist()
+    assert tt.compile(lambda x, y: x @ y)(a, w).tolist() == want
+    assert tt.jit.trace(lambda y: a @ y, (w,))(w).tolist() == want
