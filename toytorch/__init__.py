@@ -233,6 +233,11 @@ LATER = {
     **dict.fromkeys(("_check_not_implemented", "_check_value", "_check_with"), "compat._checks"),
     **dict.fromkeys(("_check_tensor_all", "_check_tensor_all_with"), "compat._checks"),
     "Future": "futures",
+    **dict.fromkeys(
+        "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor "
+        "sparse_csr_tensor".split(),
+        "ops.sparse.compressed_create",
+    ),
     "is_storage": "compat._checks",
     **dict.fromkeys(("ScriptFunction", "ScriptModule", "compile"), "jit"),
     "get_device_module": "accelerator",

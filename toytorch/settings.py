@@ -28,7 +28,10 @@ _values: dict[str, Any] = {
 
 
 def use_deterministic_algorithms(mode: Any, *, warn_only: bool = False) -> None:
-    """Asks for algorithms that give the same bits in every run; here, all do."""
+    """Asks for algorithms that give the same bits in every run; here, all do.
+
+    What PyTorch then refuses on the CPU is refused here, too (`alert_not_deterministic`).
+    """
     _values.update(deterministic=bool(mode), warn_only=bool(mode) and bool(warn_only))
 
 
@@ -40,6 +43,29 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether an op without a deterministic algorithm should only warn."""
     return bool(_values["warn_only"])
+
+
+def alert_not_deterministic(name: str) -> None:
+    """Refuses, or warns of, what PyTorch has no deterministic algorithm for, where one is wanted."""
+    if not _values["deterministic"]:
+        return
+    text = f"{name} does not have a deterministic implementation, but you set "
+    more = (
+        "file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding "
+        "deterministic support for this operation."
+    )
+    if _values["warn_only"]:
+        warnings.warn(
+            f"{text}'torch.use_deterministic_algorithms(True, warn_only=True)'. You can {more}",
+            UserWarning,
+            stacklevel=2,
+        )
+        return
+    raise RuntimeError(
+        f"{text}'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for "
+        "this operation, or you can use the 'warn_only=True' option, if that's acceptable for your "
+        f"application. You can also {more}"
+    )
 
 
 def set_deterministic_debug_mode(debug_mode: Any) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends.sparse import SparseArray
+from toytorch.backends.sparse import TABLES
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.node import AccumulateGrad, Node, Output, as_function, node_of
@@ -431,7 +431,7 @@ def copied(grad: Tensor, leaf: Tensor) -> Any:
 
 def joined(old: Tensor, grad: Tensor) -> Tensor:
     """The sum of two gradients; a sparse one is added to a dense one, never the other way."""
-    if old._array.__class__ is SparseArray and grad._array.__class__ is not SparseArray:
+    if old._array.__class__ in TABLES and grad._array.__class__ not in TABLES:
         old, grad = grad, old
     return old + grad
 
@@ -455,7 +455,7 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     array, storage = grad._array, grad._storage
     if grad._batches is not None:
         return grad  # inside vmap
-    if array.__class__ is SparseArray:  # writes to it replace its parts, they do not change them
+    if array.__class__ in TABLES:  # writes to it replace its parts, they do not change them
         return wrap(
             array.copy() if id(array) in given else array.with_values(array.values), grad.dtype
         )

@@ -15,6 +15,7 @@ import numpy as np
 from toytorch.autograd import forward_ad
 from toytorch.autograd.api import grad
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.device import strided
 from toytorch.facts.hints import Array
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.random import randn_like
@@ -141,6 +142,7 @@ def gradcheck(
 ) -> bool:
     """Whether gradients agree with (f(x + ε) - f(x - ε))/2ε. Like `torch.autograd.gradcheck`.
 
+    With `masked` only the entries of sparse inputs are varied, else all of their elements.
     With `fast_mode` one random combination of all entries of each Jacobian is compared.
 
     >>> import toytorch as torch
@@ -161,6 +163,7 @@ def gradcheck(
             check_forward_ad,
             check_backward_ad,
             fast_mode,
+            bool(masked),
         )
     except GradcheckError:
         if raise_exception:
@@ -181,6 +184,7 @@ def check(
     forward: bool,
     backward: bool,
     fast: bool,
+    masked: bool = False,
 ) -> bool:
     """The checks one after the other; the first that fails raises."""
     if not (forward or backward):
@@ -202,7 +206,7 @@ def check(
                 "of double precision floating point or complex. ",
                 stacklevel=4,
             )
-        held = x._values() if x.is_sparse else x
+        held = x._values() if x.is_sparse else x.values() if x._compressed else x
         if any(s == 0 and n > 1 for n, s in zip(held.shape, held.stride())):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only "
@@ -210,7 +214,16 @@ def check(
                 "numerical gradients correctly. You should call .contiguous on the "
                 "input before passing it to gradcheck."
             )
+    if any(isinstance(x, Tensor) and x.layout is not strided for x in inputs):
+        from toytorch.autograd.sparse_gradcheck import densified  # seldom needed
+
+        func, inputs = densified(func, inputs, masked)
     outputs = differentiable(as_tuple(func(*inputs)))
+    if any(o.layout is not strided for o in outputs):
+        raise ValueError(
+            "Sparse output is not supported at gradcheck yet. Please call "
+            "to_dense(masked_grad=...) on the output of fn for gradcheck."
+        )
     if not outputs:
         raise ValueError("Expected at least one output to be a differentiable tensor")
     for j in wanted:
@@ -404,4 +417,5 @@ def gradgradcheck(
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
+        masked=masked,
     )

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.facts.device import cpu
+from toytorch.facts.device import cpu, sparse_coo
 from toytorch.facts.device import device as device_class
 
 
 def xp_of(array: Any) -> Any:
     """The array module of a dense array, or of a sparse array's values."""
-    array = array.values if array.__class__ is SparseArray else array
+    array = array.values if array.__class__ in TABLES else array
     return np if isinstance(array, (np.ndarray, np.generic)) else base.of_array(array).xp
 
 
@@ -45,6 +45,7 @@ class SparseArray:
     __slots__ = ("coalesced", "indices", "shape", "values")
     __array_ufunc__ = None  # NumPy's functions shall refuse it
     flags = Flags()
+    layout = sparse_coo
 
     def __init__(
         self, indices: Any, values: Any, shape: Any, coalesced: bool | None = None
@@ -91,6 +92,14 @@ class SparseArray:
     def strides(self) -> tuple[int, ...]:
         """There are none: zeros, as in PyTorch."""
         return (0,) * len(self.shape)
+
+    def parts(self) -> tuple[tuple[str, Any], ...]:
+        """What it consists of, as it is printed."""
+        return ("indices", self.indices), ("values", self.values)
+
+    def mapped(self, of: Callable[[Any], Any]) -> SparseArray:
+        """The same array of other parts: what a function makes of each."""
+        return SparseArray(of(self.indices), of(self.values), self.shape, self.coalesced)
 
     def with_values(self, values: Any) -> SparseArray:
         """The same places with other values."""
@@ -180,8 +189,10 @@ def empty(sizes: Any, kind: Any, sparse_dim: int | None = None, xp: Any = np) ->
 class Kernels:
     """What ops see as the array module of sparse arrays: a table from op to sparse kernel."""
 
-    def __init__(self) -> None:
+    def __init__(self, where: str) -> None:
         self.table: dict[str, Callable[..., Any]] = {}
+        self.where = where  # PyTorch's name of the kind of tensors
+        self.refuse: Callable[[Any], Callable[..., Any]] | None = None  # for ops without a kernel
 
     def asarray(self, value: Any) -> Any:
         """Numbers that meet sparse arrays are dense."""
@@ -191,12 +202,14 @@ class Kernels:
         """The sparse kernel of an op; NotImplementedError where it has none."""
         if op.name in self.table:
             return self.table[op.name]
+        if op.sparse not in ("entries", "sums") and self.refuse is not None:
+            return self.refuse(op)
         if op.sparse not in ("entries", "sums"):
             # A view that needs strides is refused by what PyTorch finds it cannot make.
             name = "as_strided" if op.sparse == "strides" else op.name
-            raise NotImplementedError(unsupported(name, "SparseCPU"))
+            raise NotImplementedError(unsupported(name, self.where))
 
-        def on_values(a: SparseArray, *rest: Any) -> SparseArray:
+        def on_values(a: Any, *rest: Any) -> Any:
             a = a if op.sparse == "sums" else a.coalesce()
             return a.with_values(op.kernel_on(xp_of(a))(a.values, *rest))
 
@@ -215,10 +228,10 @@ class SparseBackend:
     """Sparse arrays live on the device of their values."""
 
     name = module = "sparse"
-    array_type = SparseArray
+    array_type: type = SparseArray
 
     def __init__(self) -> None:
-        self.xp = Kernels()
+        self.xp = Kernels("SparseCPU")
         self.kernels: dict[str, Any] = self.xp.table
 
     def is_available(self) -> bool:
@@ -256,3 +269,4 @@ class SparseBackend:
 
 
 backend = SparseBackend()
+TABLES: dict[Any, Kernels] = {SparseArray: backend.xp}  # by the class of the arrays

@@ -12,8 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from toytorch.backends import base
-from toytorch.backends import sparse as sparse_arrays
-from toytorch.backends.sparse import SparseArray
+from toytorch.backends.sparse import TABLES, Kernels
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
@@ -27,7 +26,6 @@ from toytorch.facts.size import broadcast_pair
 
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 REDUCED = (types.float16, types.bfloat16)
-SPARSE = sparse_arrays.backend.xp
 
 
 def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
@@ -84,7 +82,7 @@ def queue_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, list[Tensor]]:
             operands += [t for t in a if isinstance(t, Tensor)]
     found = None
     for t in operands:
-        array = t._array.values if t._array.__class__ is SparseArray else t._array
+        array = t._array.values if t._array.__class__ in TABLES else t._array
         backend = base.queued.get(array.__class__)
         if backend is not None and (found is None or backend.name != "cpu"):
             found = backend
@@ -195,13 +193,19 @@ def same_device(xp: Any, tensor: Tensor, op: Op) -> Any:
     """The array module of `tensor`, which must be the one found before."""
     found = np if tensor._array.__class__ is ndarray else base.of_array(tensor._array).xp
     if xp is not None and found is not xp:
-        if SPARSE in (xp, found):
-            return SPARSE  # its kernels take dense operands too
+        if xp.__class__ is Kernels or found.__class__ is Kernels:
+            return table_of(xp, found)  # its kernels take dense operands too
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two "
             f"devices, cuda:0 and cpu! (when checking arguments of {op.name})"
         )
     return found
+
+
+def table_of(xp: Any, found: Any) -> Any:
+    """Of two array modules the table of sparse kernels; that of compressed arrays, if one is."""
+    tables = [m for m in (xp, found) if m.__class__ is Kernels]
+    return tables[0] if len(tables) == 1 or tables[0].where != "SparseCPU" else tables[1]
 
 
 def check_list(op: Op, i: int, value: Sequence[Tensor]) -> None:
@@ -278,8 +282,8 @@ def compute_pointwise(
         if not isinstance(a, Tensor):
             if op.promotion == "none" and not fits(op.schema.args[i], a):
                 raise TypeError(not_a_tensor(op, i, a))
-        elif a._array.__class__ is SparseArray:
-            xp = SPARSE
+        elif a._array.__class__ in TABLES:
+            xp = table_of(xp, TABLES[a._array.__class__])
         elif a._array.__class__ is not ndarray:
             if where is not None and where != a.device and a.ndim:
                 raise RuntimeError(
@@ -335,7 +339,7 @@ def compute_pointwise(
         if (
             target is not None
             and target.dtype == work
-            and xp is not SPARSE
+            and xp.__class__ is not Kernels
             and (
                 isinstance(op.kernel, str)
                 or (op.plain and len(args) == 3 and args[2].__class__ is int and args[2] == 1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.sparse import SparseArray
+from toytorch.backends.sparse import TABLES
 from toytorch.core import arguments
 from toytorch.core.compute import compute, wrap_result
 from toytorch.core.op import Op
@@ -54,7 +54,7 @@ def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
 
 def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
-    if op.kind == "view" and getattr(args[0], "_array", None).__class__ is not SparseArray:
+    if op.kind == "view" and getattr(args[0], "_array", None).__class__ not in TABLES:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
     if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.sparse import TABLES
 from toytorch.core.storage import InferenceStorage, Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
@@ -89,6 +90,7 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
             not isinstance(other, Tensor)
             or other._storage is None
             or (other._storage is not target._storage)
+            or other._array.__class__ in TABLES  # a write replaces its parts
         ):
             continue
         b = other._array
@@ -99,6 +101,26 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
         )
         if not same and array.__class__ is np.ndarray and np.may_share_memory(array, b):
             raise RuntimeError(SHARED)
+
+
+def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
+    """Refuses to write over any operand, where elements go to places that others name."""
+    array = target._array
+    for other in args:
+        for t in other if other.__class__ in (list, tuple) else (other,):
+            if (
+                isinstance(t, Tensor)
+                and array.__class__ is np.ndarray
+                and (
+                    t is target
+                    or (
+                        t._storage is not None
+                        and t._storage is target._storage
+                        and np.may_share_memory(array, t._array)
+                    )
+                )
+            ):
+                raise RuntimeError(SHARED)
 
 
 def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]) -> None:

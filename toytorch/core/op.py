@@ -70,8 +70,9 @@ class Op:
                 end of the node's name (PowBackward1)
     inplace     whether there is a form that writes into its first argument
     overlap     whether that form may write where one place of memory is several elements (or a
-                function of the arguments that says so)
+                function of the arguments that says so; a text is what a warning then shows)
     apart       whether out= must have memory of its own, which arguments may share elsewhere
+                ("in place": whether the first argument must, where it is written to)
     out_type    where out= must have the result's own type: how the refusal is worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
@@ -132,8 +133,8 @@ class Op:
         checks: Any = None,
         plain: str = "",
         variant: Any = None,
-        overlap: bool = False,
-        apart: bool = False,
+        overlap: bool | str = False,
+        apart: bool | str = False,
         out_type: str = "",
         words: dict[str, str] | None = None,
         memory: str | None = None,

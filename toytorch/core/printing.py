@@ -6,18 +6,16 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.device import strided
 from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
-
-if TYPE_CHECKING:
-    from toytorch.backends.sparse import SparseArray
 
 
 @dataclass(frozen=True)
@@ -201,11 +199,15 @@ def with_suffixes(text: str, suffixes: list[str], indent: int, new_line: bool = 
     return "".join(parts) + ")"
 
 
-def sparse_body(array: SparseArray, indent: int) -> str:
+def sparse_body(array: Any, indent: int, hidden: bool = False) -> str:
     """The indices and values of a sparse tensor."""
     parts = []
-    for name, part in (("indices", array.indices), ("values", array.values)):
-        part, start = base.of_array(part).to_numpy(part), f"{name}=tensor("
+    for name, part in array.parts():
+        start = f"{name}=tensor("
+        if hidden:
+            parts.append(f"{start}..., size={tuple(part.shape)})")
+            continue
+        part = base.of_array(part).to_numpy(part)
         text = body(part, indent + len(start)) if part.size else f"[], size={tuple(part.shape)}"
         parts.append(start + text + ")")
     return (",\n" + " " * indent).join(parts)
@@ -220,17 +222,19 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append(f"device='{device}'")
     default = types.get_default_dtype()
     known = (default, types.default_complex(), types.int64, types.bool)
-    sparse = tensor.is_sparse
+    sparse = tensor.layout is not strided
     hidden = device.type == "meta"
     array = (
         tensor._array if sparse or hidden else base.of_array(tensor._array).to_numpy(tensor._array)
     )
     if sparse:
-        suffixes += [f"size={tuple(array.shape)}", f"nnz={array.nnz}"]
+        suffixes.append(f"size={tuple(array.shape)}")
+        if not hidden:
+            suffixes.append(f"nnz={array.nnz}")
         if tensor.dtype not in known:
             suffixes.append(f"dtype={tensor.dtype}")
         suffixes.append(f"layout={tensor.layout}")
-        text = sparse_body(array, len(prefix))
+        text = sparse_body(array, len(prefix), hidden)
     elif hidden:
         suffixes.append(f"size={tuple(array.shape)}")
         if tensor.dtype is not default:
@@ -257,7 +261,7 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append(f"names={tensor._names!r}")
     for tangent in (tensor._tangents or {}).values():
         suffixes.append(f"tangent={tangent!r}")
-    return with_suffixes(prefix + text, suffixes, len(prefix), sparse)
+    return with_suffixes(prefix + text, suffixes, len(prefix), tensor.is_sparse)
 
 
 def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base, no_elements
-from toytorch.backends.sparse import SparseArray
+from toytorch.backends.sparse import TABLES, SparseArray
 from toytorch.core.storage import InferenceStorage, Storage
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.device import cpu, device, sparse_coo, strided
+from toytorch.facts.device import cpu, device, layout_name, sparse_csr, strided
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
@@ -50,6 +50,9 @@ SELDOM = (
     "_batches",
     "_tangents",
 )  # what no copy takes over
+
+
+CAN_REQUIRE = "Tensors of floating point and complex dtype can require gradients"
 
 
 class Tensor:
@@ -85,7 +88,7 @@ class Tensor:
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
     __hash__ = object.__hash__
     __array_priority__ = 1000
-    is_quantized = is_mkldnn = is_nested = is_sparse_csr = False
+    is_quantized = is_mkldnn = is_nested = False
     is_mps = is_xpu = is_xla = is_ipu = is_hpu = is_mtia = is_maia = is_vulkan = False
 
     if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
@@ -188,12 +191,14 @@ class Tensor:
     def stride(self, dim: int | None = None) -> Any:
         """Steps in elements, for each dimension or for one."""
         array = self._array
+        if array.__class__ is not ndarray and self._compressed:
+            raise RuntimeError("Sparse CSR tensors do not have strides")
         strides = strides_of(array)
         return strides if dim is None else strides[wrap_dim(dim, array.ndim, wrap_scalar=False)]
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the first element."""
-        if self.is_sparse:
+        if self.layout is not strided:
             return 0
         if not self._array.size:
             return no_elements.offset(self._array, self._memory().flat())
@@ -225,8 +230,8 @@ class Tensor:
 
     def untyped_storage(self) -> UntypedStorage:
         """The bytes of the whole memory."""
-        if self.is_sparse:
-            raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+        if self.layout is not strided:
+            base.of_array(self._array).flat(self._array)  # which says that there is none
         return UntypedStorage.of(self._memory())
 
     def is_set_to(self, tensor: Tensor) -> bool:
@@ -286,7 +291,17 @@ class Tensor:
     @property
     def layout(self) -> layout_class:
         """How the elements lie in memory."""
-        return sparse_coo if self._array.__class__ is SparseArray else strided
+        return self._array.layout if self._array.__class__ in TABLES else strided
+
+    @property
+    def is_sparse_csr(self) -> bool:
+        """Whether only some elements are in memory, row by row."""
+        return self.layout is sparse_csr
+
+    @property
+    def _compressed(self) -> bool:
+        """Whether only some elements are in memory, by rows or columns (of blocks)."""
+        return self._array.__class__ in TABLES and self._array.__class__ is not SparseArray
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""
@@ -319,6 +334,8 @@ class Tensor:
     def requires_grad(self, value: bool) -> None:
         if value and self._grad_edge is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+        if value and self.dtype.rank < 2:
+            raise RuntimeError(f"only {CAN_REQUIRE}")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -330,9 +347,10 @@ class Tensor:
                 "differentiation use var_no_grad = var.detach()."
             )
         if requires_grad and self.dtype.rank < 2:
-            first = "only" if self.__class__ is Tensor else "Only"
             raise RuntimeError(
-                f"{first} Tensors of floating point and complex dtype can require gradients"
+                "only Tensors of floating point dtype can require gradients"
+                if self.__class__ is Tensor
+                else f"Only {CAN_REQUIRE}"
             )
         if requires_grad and not state.local.inference and self.is_inference():
             raise RuntimeError(
@@ -497,7 +515,7 @@ class Tensor:
         old = self._grad
         if old is None:
             self._grad = grad
-        elif old._array.__class__ is SparseArray and grad._array.__class__ is not SparseArray:
+        elif old._array.__class__ in TABLES and grad._array.__class__ not in TABLES:
             self._grad = grad + old
         elif state.local.grad:
             self._grad = old + grad  # create_graph: the sum is itself differentiable
@@ -516,9 +534,10 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> Any:
         """The elements as a NumPy array over the same memory."""
-        if self.is_sparse:
+        if self.layout is not strided:
+            kind = layout_name(self.layout)
             raise TypeError(
-                "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."
+                f"can't convert {kind} layout tensor to numpy. Use Tensor.to_dense() first."
             )
         if force:
             return base.of_array(self._array).to_numpy(self._array)
@@ -608,11 +627,19 @@ class Tensor:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
 
+    def _real(self, kind: str) -> Any:
+        value = self._one()
+        if isinstance(value, complex):
+            if value.imag:
+                raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+            return value.real
+        return value
+
     def __int__(self) -> int:
-        return int(self._one())
+        return int(self._real("int64_t"))
 
     def __float__(self) -> float:
-        return float(self._one())
+        return float(self._real("double"))
 
     def __complex__(self) -> complex:
         return complex(self._one())
@@ -670,7 +697,7 @@ class Tensor:
             )
         if id(self) in memo:
             return memo[id(self)]
-        if self.is_sparse:
+        if self.layout is not strided:
             made = like(self, self._array.copy())
         else:  # of the whole memory, so that what shares it shares the copy
             made = rebuild(type(self), deepcopy(self._memory(), memo), *self._layout())
@@ -685,7 +712,9 @@ class Tensor:
         """How `copy.copy` makes a tensor over the same memory, and `pickle` one over its bytes."""
         warn_of_hooks(self)
         cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
-        held = (self._array, self.dtype) if self.is_sparse else (self._memory(), *self._layout())
+        held = (self._array, self.dtype)
+        if self.layout is strided:
+            held = (self._memory(), *self._layout())
         return _rebuild, (cls, self._requires_grad, self._state(), *held)
 
     def _layout(self) -> tuple[Any, ...]:
@@ -810,7 +839,7 @@ def like_class(cls: type, source: Tensor) -> Any:
     return tensor
 
 
-def like(source: Tensor, array: SparseArray) -> Any:
+def like(source: Tensor, array: Any) -> Any:
     """A tensor of the class of `source` over a new array."""
     tensor = new(type(source))
     tensor._array, tensor.dtype = array, source.dtype

@@ -69,6 +69,17 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         writing.check(target, needs)
     if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
         writing.refuse_overlap(target)
+    if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
+        raise RuntimeError(f"{op.name}_ requires coalesced input")
+    if op.apart:
+        writing.refuse_any_shared(target, args[1:])
+    if op.overlap.__class__ is str and writing.overlaps(target):
+        warnings.warn(
+            f"Use of {op.name}_ on expanded tensors is deprecated. Please clone() the tensor before "
+            "performing this operation. This also applies to advanced indexing e.g. "
+            f"{op.overlap}",
+            stacklevel=3,
+        )
     common = None
     if op.kind == "pointwise":
         writing.refuse_shared(target, args)
@@ -196,7 +207,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         if op.kind == "pointwise" and isinstance(o, Tensor):
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
-        if op.apart and isinstance(o, Tensor):
+        if op.apart is True and isinstance(o, Tensor):
             writing.refuse_overlap(o)
             writing.refuse_arguments(o, args, array.shape)
         if not isinstance(o, Tensor):
@@ -206,6 +217,9 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
         if op.out_type and made is not o.dtype and not truth:
             raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype))
+        asked = op.schema.index.get("dtype")
+        if asked is not None and args[asked] is not None and made is not o.dtype:
+            raise RuntimeError(refusal("same", op.name, made, o.dtype))
         if made.rank > o.dtype.rank and made is not o.dtype:
             raise RuntimeError(
                 f"result type {made.legacy} can't be cast to the desired output "

@@ -94,6 +94,9 @@ class layout:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def __reduce__(self) -> str:
+        return self.name  # there is one object of each
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
@@ -112,9 +115,19 @@ class memory_format:
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
-# Layouts of which programs ask whether a tensor has them; none has.
 sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
+
+
+def layout_name(of: layout) -> str:
+    """What PyTorch's errors call a layout.
+
+    >>> layout_name(sparse_csr), layout_name(sparse_coo)
+    ('SparseCsr', 'Sparse')
+    """
+    return "Sparse" if of is sparse_coo else of.name.title().replace("_", "")
+
+
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

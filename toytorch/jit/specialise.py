@@ -23,6 +23,7 @@ from toytorch.backends.no_elements import lying
 from toytorch.core import random
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
+from toytorch.facts.device import strided
 from toytorch.facts.hints import Array
 from toytorch.facts.pytree import TreeSpec, tree_flatten
 from toytorch.jit import interpreter, types
@@ -179,7 +180,7 @@ def laid_out(array: Array, strides: tuple[int, ...]) -> Any:
 def module_of(inputs: Sequence[Any]) -> Any:
     """The array module of all tensors among the inputs; Untraceable where there are several."""
     tensors = [v for v in inputs if isinstance(v, Tensor)]
-    found = {id(m): m for m in (base.of_array(t._array).xp for t in tensors if not t.is_sparse)}
+    found = {id(m): m for m in (base.of_array(t._array).xp for t in tensors if t.layout is strided)}
     if len(found) > 1 or len({t.device for t in tensors}) > 1:
         raise Untraceable("its tensors are on several devices")
     module = next(iter(found.values()), np)
@@ -193,7 +194,7 @@ def copied(tensor: Tensor) -> Tensor:
     if array.__class__ in base.queued:
         array = base.queued[array.__class__].without_time(array)
     if array.__class__ is not np.ndarray:
-        backend = None if tensor.is_sparse else base.of_array(array)
+        backend = None if tensor.layout is not strided else base.of_array(array)
         if backend is None or not hasattr(backend.xp, "RawModule"):
             raise Untraceable(f"{tensor.layout} tensors on {tensor.device} are run node by node")
         # The graph is found with a copy on the CPU, whose strides are the same.

@@ -14,6 +14,7 @@ import numpy as np
 from toytorch.core import random
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
+from toytorch.facts.device import strided
 from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from toytorch.jit import switch, types
 from toytorch.jit.function import TracedFunction, signature
@@ -378,7 +379,7 @@ def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: f
     for i, (a, b) in enumerate(zip(tree_leaves(wanted), tree_leaves(given)), 1):
         if not isinstance(a, Tensor):
             continue
-        x, y = (t.detach().to_dense()._array if t.is_sparse else t._array for t in (a, b))
+        x, y = (t._array if t.layout is strided else t.detach().to_dense()._array for t in (a, b))
         same = x.shape == y.shape and np.allclose(
             np.asarray(x, complex if x.dtype.kind == "c" else float),
             np.asarray(y, complex if y.dtype.kind == "c" else float),

@@ -268,6 +268,6 @@ def of(value: Any) -> Type:
 
 def of_tensor(t: TensorClass) -> Tensor:
     """Everything that is known of a tensor at hand."""
-    if t.is_sparse:
+    if t.is_sparse or t._compressed:
         return TENSOR
     return Tensor(t.dtype, tuple(t._array.shape), t.stride(), t.requires_grad, str(t.device))

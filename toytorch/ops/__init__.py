@@ -105,6 +105,7 @@ import toytorch.ops.sparse.coo
 import toytorch.ops.sparse.create
 import toytorch.ops.sparse.kernels
 import toytorch.ops.sparse.layout
+import toytorch.ops.sparse.methods
 import toytorch.ops.sparse.products
 import toytorch.ops.sparse.reduce
 import toytorch.ops.special.bessel

@@ -106,11 +106,15 @@ def min(
 
 
 @public("median", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
-def median(input: Tensor, dim: int | None = None, keepdim: builtins.bool = False) -> Any:
+def median(
+    input: Tensor, dim: int | None = None, keepdim: builtins.bool = False, *, out: Any = None
+) -> Any:
     """The middle element (the lower of two); with a dimension (values, indices)."""
     if dim is None:
+        if out is not None:
+            raise TypeError('median() missing 1 required positional arguments: "dim"')
         return sort.median.function(input)
-    return return_type("median", sort.median_dim.function(input, dim, keepdim))
+    return return_type("median", sort.median_dim.function(input, dim, keepdim, out=out))
 
 
 for _op in (sort.sort, sort.topk, sort.kthvalue, scan.cummax, scan.cummin):

@@ -21,8 +21,8 @@ from toytorch.backends import base
 from toytorch.core.public_modules import pytorch_module
 from toytorch.core.storage import Storage
 from toytorch.core.storages import TypedStorage, UntypedStorage
-from toytorch.core.tensor import Tensor, warn_of_hooks
-from toytorch.facts.device import device, layout
+from toytorch.core.tensor import Tensor, warn_of_hooks, wrap
+from toytorch.facts.device import device, layout, strided
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
@@ -235,7 +235,7 @@ class Pickler:
             return
         learned = isinstance(tensor, Parameter)  # its outer call says whether gradients are wanted
         wanted = tensor.requires_grad and not learned
-        call = self._sparse(tensor) if tensor.is_sparse else self._strided(tensor, wanted)
+        call = self._strided(tensor, wanted) if tensor.layout is strided else self._sparse(tensor)
         state = {
             k: v
             for k, v in vars(tensor).items()
@@ -270,14 +270,14 @@ class Pickler:
         )
 
     def _sparse(self, tensor: Tensor) -> Call:
-        kind = Call("torch.serialization _get_layout", ("torch.sparse_coo",))
-        return Call(
-            "torch._utils _rebuild_sparse_tensor",
-            (
-                kind,
-                (tensor._indices(), tensor._values(), tensor.size(), bool(tensor.is_coalesced())),
-            ),
-        )
+        kind = Call("torch.serialization _get_layout", (str(tensor.layout),))
+        parts: tuple[Any, ...]
+        if tensor.is_sparse:
+            coalesced = bool(tensor.is_coalesced())
+            parts = tensor._indices(), tensor._values(), tensor.size(), coalesced
+        else:
+            parts = *(wrap(part) for _, part in tensor._array.parts()), tensor.size()
+        return Call("torch._utils _rebuild_sparse_tensor", (kind, parts))
 
     # -- everything else ----------------------------------------------------------------------
 

@@ -14,7 +14,16 @@ from typing import Any, NamedTuple
 from toytorch.backends import base
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.facts.device import device, layout, sparse_coo, strided
+from toytorch.facts.device import (
+    device,
+    layout,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
 from toytorch.facts.dtype import ALL, STORED, dtype
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Parameter
@@ -125,10 +134,10 @@ def device_of(spend: Callable[..., Any], kind: str, index: int | None = None) ->
 
 def layout_of(spend: Callable[..., Any], name: str) -> layout:
     """How elements lie in memory, by name."""
-    found = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
-    if found is None:
-        raise UnpicklingError(f"layout {name!r} is not known here")
-    return found
+    for found in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc):
+        if str(found) == name:
+            return found
+    raise UnpicklingError(f"layout {name!r} is not known here")
 
 
 # -- tensors --------------------------------------------------------------------------------------
@@ -275,8 +284,10 @@ def from_type(
 
 def sparse_tensor(spend: Any, kind: Any, data: Any) -> Tensor:
     """A sparse tensor from its places and values."""
-    require(kind is sparse_coo, "only sparse tensors of coordinates are known here")
+    require(type(kind) is layout and kind is not strided, "a sparse tensor needs a layout")
     require(type(data) is tuple and len(data) in (3, 4), "a sparse tensor needs its parts")
+    if kind is not sparse_coo:
+        return compressed_tensor(kind, data)
     indices, values, size = data[:3]
     require(
         isinstance(indices, Tensor)
@@ -294,9 +305,24 @@ def sparse_tensor(spend: Any, kind: Any, data: Any) -> Tensor:
     )
 
 
+def compressed_tensor(kind: Any, data: Any) -> Tensor:
+    """A sparse tensor of compressed rows or columns, whose indices are checked."""
+    *parts, size = data
+    require(
+        len(parts) == 3 and all(isinstance(p, Tensor) and _is_dense(p) for p in parts),
+        "a sparse tensor needs three tensors",
+    )
+    # few files have one
+    from toytorch.ops.sparse.compressed_create import sparse_compressed_tensor
+
+    ends, places, values = parts
+    sizes = _sizes(size, "size")
+    return sparse_compressed_tensor(ends, places, values, sizes, layout=kind, check_invariants=True)
+
+
 def _is_dense(tensor: Tensor) -> bool:
     """Whether a tensor has no more elements than its storage."""
-    return not tensor.is_sparse and tensor.numel() <= tensor._memory().flat().size
+    return tensor.layout is strided and tensor.numel() <= tensor._memory().flat().size
 
 
 def only_named(spend: Callable[..., Any], *args: object) -> Any:

@@ -1,6 +1,9 @@
 """Functions on sparse tensors: `torch.sparse`.
 
-Sparse tensors are in coordinates (`torch.sparse_coo`). They have
+Compressed layouts (`torch.sparse_csr` and its like) have conversions, clone and to; neg, sin and
+the other functions with f(0) = 0; add, mul, sum; mm, mv, addmm; t, transpose, select.
+
+Sparse tensors in coordinates (`torch.sparse_coo`) have
 
     torch.sparse_coo_tensor, to_sparse, to_dense, coalesce, indices, values, sparse_mask, clone,
     to, detach, zeros_like; neg, abs and the other functions with f(0) = 0; add, sub, mul,
@@ -18,7 +21,10 @@ from typing import Any
 
 from toytorch.backends.sparse import unsupported
 from toytorch.core.tensor import Tensor, as_dtype, wrap
+from toytorch.facts import dtype as types
+from toytorch.facts.device import layout_name, sparse_coo, sparse_csc, sparse_csr, strided
 from toytorch.facts.hints import DType
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.linalg import matmul
 from toytorch.ops.shaping import rearrange as shape_ops
@@ -51,9 +57,9 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """
     if reduce is not None:
         raise NotImplementedError(unsupported("_sparse_mm_reduce_impl", "SparseCPU"))
-    if mat1.is_sparse and mat2.is_sparse:
+    if mat1.layout is not strided and mat2.layout is not strided:
         return products.sparse_sparse.function(mat1, mat2)
-    if mat2.is_sparse:  # the sparse operand goes first
+    if mat2.layout is not strided:  # the sparse operand goes first
         return mm(mat2.t(), mat1.t()).transpose(0, 1)
     zero = create.zeros(mat1.shape[0], mat2.shape[-1], dtype=mat1.dtype, device=mat1.device)
     return addmm(zero, mat1, mat2, beta=0)
@@ -61,7 +67,7 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: int = 1) -> Tensor:
     """beta·mat + alpha·mat1·mat2 with `mm`'s gradients."""
-    op = products.sparse_addmm if mat1.is_sparse else matmul.addmm
+    op = matmul.addmm if mat1.layout is strided else products.sparse_addmm
     return op.function(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
@@ -75,10 +81,10 @@ def sampled_addmm(
     >>> sampled_addmm(places, torch.ones(2, 3), torch.ones(3, 2)).values()
     tensor([4., 4.])
     """
-    if not input.is_sparse:
+    if input.layout is strided:
         raise NotImplementedError(unsupported("sparse_sampled_addmm", "CPU"))
     for name, m in (("mat1", mat1), ("mat2", mat2)):
-        if m.is_sparse or m.ndim != 2:
+        if m.layout is not strided or m.ndim != 2:
             raise RuntimeError(f"sampled_addmm: Expected {name} to be a dense matrix")
     if mat1.shape[1] != mat2.shape[0]:
         raise RuntimeError(
@@ -88,7 +94,7 @@ def sampled_addmm(
     for d, n in enumerate((mat1.shape[0], mat2.shape[1])):
         if input.shape[d] != n:
             raise RuntimeError(f"sampled_addmm: self.shape[{d}] must match mat{d + 1}.shape[{d}]")
-    base = input.coalesce()
+    base = input.coalesce() if input.is_sparse else input
     made = products.sampled.function(mat1, mat2, base.detach())
     made = made if alpha == 1 else made * alpha
     if beta != 0:
@@ -110,6 +116,10 @@ def sum(input: Tensor, dim: Any = None, dtype: DType | None = None) -> Tensor:
     if dtype is not None:
         input = input.to(as_dtype(dtype))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    wrapped = [wrap_dim(d, input.ndim) for d in dims]
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     return sparse_reduce.dims_sum.function(input, dims)
 
 
@@ -138,8 +148,19 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
             [0, 0, 3],
             [0, 0, 0]])
     """
-    if layout is not None and layout.name != "sparse_coo":
-        raise RuntimeError("toytorch has one sparse layout, torch.sparse_coo")
+    if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
+        raise RuntimeError(
+            "Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got "
+            f"{layout_name(layout)}"
+        )
+    if offsets.ndim > 1:
+        raise RuntimeError("Offsets must be scalar or vector")
+    if diagonals.ndim not in (1, 2):
+        raise RuntimeError("Diagonals must be vector or matrix")
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
+    if offsets.dtype is not types.int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {offsets.dtype.legacy}")
     diagonals, offsets = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)
     if len(offsets) != len(diagonals):
         raise RuntimeError(
@@ -156,4 +177,5 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     which, where = inside.nonzero()
     places = [wrap(rows[which, where]), wrap(where)]
     values = diagonals[wrap(which), wrap(where)]
-    return sparse_coo_tensor(shape_ops.stack.function(places), values, (n, m))
+    made = sparse_coo_tensor(shape_ops.stack.function(places), values, (n, m))
+    return made if layout is None else made.to_sparse(layout=layout)

@@ -28,7 +28,7 @@ def bounds(kind: Dtype, low: Any, high: Any) -> tuple[Any, Any]:
         limits = types.finfo(kind)
         least, most, usual = limits.min, limits.max, (-9, 9)
     low, high = usual[0] if low is None else low, usual[1] if high is None else high
-    if math.isnan(low) or math.isnan(high):
+    if low != low or high != high:
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low == high and not exact:
         warnings.warn(

@@ -149,3 +149,42 @@ def _rows() -> Iterator[Sample]:
 for _name in ("softmax", "log_softmax"):
     entry(f"sparse.{_name}", _rows, call=_softmax(_name), forms=False,
           covers=(f"_sparse_{_name}", f"_sparse_{_name}_backward_data"))  # fmt: skip
+
+
+def _broadcast() -> Iterator[Sample]:
+    yield S(holes(1, 4), (3, 4))
+    yield S(holes(2, 1), (3, 2, 5))
+    yield S(holes(3, 4), (3, 4))
+
+
+def _broadcast_to(side: Any) -> Any:
+    return lambda x, size: side.root._sparse_broadcast_to(x.to_sparse(), size).to_dense()
+
+
+entry("_sparse_broadcast_to", _broadcast, call=_broadcast_to, forms=False)
+
+
+# -- compressed rows and columns ------------------------------------------------------------------
+
+
+def _converted() -> Iterator[Sample]:
+    for layout in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
+        yield S(holes(4, 6), layout)
+    yield V(holes(4, 6, dtype=i64), "sparse_csr")
+    yield S(holes(4, 6, dtype=c64), "sparse_csc")
+
+
+def _there_and_back(side: Any) -> Any:
+    def run(x: Any, layout: str) -> Any:
+        size = (2, 3) if layout[-3] == "b" else None
+        a = x.to_sparse(layout=getattr(side.root, layout), blocksize=size)
+        b = getattr(x, "to_" + layout)(*([size] if size else []))
+        sums = b.values().sum()  # whose gradient is made of the places
+        return a.to_dense() + 2 * a.to_sparse().to_dense() + 3 * b.to_dense() + sums
+
+    return run
+
+
+entry("to_sparse compressed", _converted, call=_there_and_back, forms=False,
+      covers=("to_sparse.layout", "_compressed_to_coo", "_sparse_compressed_tensor",
+              "_to_sparse_csr", "_to_sparse_csc", "_to_sparse_bsr", "_to_sparse_bsc"))  # fmt: skip

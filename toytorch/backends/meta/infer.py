@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from toytorch.backends.meta.array import MetaArray
 from toytorch.backends.simulator.array import root_of
-from toytorch.backends.sparse import SparseArray
+from toytorch.backends.sparse import TABLES
 from toytorch.facts import state
 from toytorch.facts.device import device
 from toytorch.facts.hints import Array
@@ -102,7 +102,7 @@ class Call:
             local.place, local.modes = before, modes
 
 
-def swapped(value: object, held: dict[int, Array]) -> Any:
+def swapped(value: Any, held: dict[int, Array]) -> Any:
     """An argument with host arrays for arrays without memory."""
     if isinstance(value, MetaArray):
         return held[id(value)]
@@ -110,13 +110,12 @@ def swapped(value: object, held: dict[int, Array]) -> Any:
         return value.__class__(swapped(v, held) for v in value)
     if value.__class__ is dict:
         return {k: swapped(v, held) for k, v in value.items()}
-    if value.__class__ is SparseArray:
-        parts = swapped(value.indices, held), swapped(value.values, held)
-        return SparseArray(*parts, value.shape, value.coalesced)
+    if value.__class__ in TABLES:
+        return value.mapped(lambda part: swapped(part, held))
     return np if getattr(value, "is_array_module", False) else value
 
 
-def arrays_in(value: object) -> Iterable[MetaArray]:
+def arrays_in(value: Any) -> Iterable[MetaArray]:
     """The arrays without memory in an argument."""
     if isinstance(value, MetaArray):
         yield value
@@ -125,8 +124,8 @@ def arrays_in(value: object) -> Iterable[MetaArray]:
             yield from arrays_in(v)
     elif value.__class__ is dict:
         yield from arrays_in(list(value.values()))
-    elif value.__class__ is SparseArray:
-        yield from arrays_in([value.indices, value.values])
+    elif value.__class__ in TABLES:
+        yield from arrays_in([part for _, part in value.parts()])
 
 
 def stored(array: MetaArray) -> int:
@@ -153,7 +152,7 @@ def new_array(name: str, args: tuple[object, ...], kwargs: dict[str, Any]) -> Me
     return MetaArray.new(shape, np.asarray(value).dtype if kind is None else kind)
 
 
-def on_meta(value: object, owners: dict[int, tuple[MetaArray, Array]]) -> Any:
+def on_meta(value: Any, owners: dict[int, tuple[MetaArray, Array]]) -> Any:
     """Results as arrays without memory: views of an operand, or new ones."""
     if isinstance(value, np.generic):
         return MetaArray.new((), value.dtype)
@@ -169,9 +168,8 @@ def on_meta(value: object, owners: dict[int, tuple[MetaArray, Array]]) -> Any:
         return array.at(array.offset + moved, value.shape, value.strides, value.dtype)
     if value.__class__ in (list, tuple):
         return value.__class__(on_meta(v, owners) for v in value)
-    if value.__class__ is SparseArray:
-        parts = on_meta(value.indices, owners), on_meta(value.values, owners)
-        return SparseArray(*parts, value.shape, value.coalesced)
+    if value.__class__ in TABLES:
+        return value.mapped(lambda part: on_meta(part, owners))
     if isinstance(value, tuple):  # a named result
         return value.__class__(*(on_meta(v, owners) for v in value))
     return value

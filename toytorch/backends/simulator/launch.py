@@ -28,7 +28,7 @@ from toytorch.backends.simulator.machine import (
     users_line,
 )
 from toytorch.backends.simulator.roofline import kernel_time
-from toytorch.backends.sparse import SparseArray
+from toytorch.backends.sparse import TABLES
 from toytorch.facts import state
 from toytorch.facts.trace import OutOfMemoryError
 
@@ -194,13 +194,8 @@ class _Operands:
             return {k: self.on_host(v) for k, v in value.items()}
         if getattr(value, "is_array_module", False):
             return np
-        if kind is SparseArray and value.values.__class__ is DeviceArray:
-            return SparseArray(
-                self.on_host(value.indices),
-                self.on_host(value.values),
-                value.shape,
-                value.coalesced,
-            )
+        if kind in TABLES and value.values.__class__ is DeviceArray:
+            return value.mapped(self.on_host)
         return value
 
     def one_device(self, name: str) -> SimulatedDevice | None:
@@ -286,10 +281,8 @@ class _Results:
             return kind(self.wrap(m) for m in made)
         if isinstance(made, tuple):  # a named result
             return kind(*(self.wrap(m) for m in made))
-        if kind is SparseArray:
-            return SparseArray(
-                self.wrap(made.indices), self.wrap(made.values), made.shape, made.coalesced
-            )
+        if kind in TABLES:
+            return made.mapped(self.wrap)
         return made
 
     def array(self, made: Any) -> DeviceArray:

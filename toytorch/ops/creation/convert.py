@@ -20,7 +20,7 @@ from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Scalar
-from toytorch.facts.size import infer_size, view_strides
+from toytorch.facts.size import Size, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
 from toytorch.ops.define import creating, define, public, takes_words
@@ -178,6 +178,10 @@ def is_contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> bo
     (48, 1, 12, 3)
     """
     array = self._array
+    if array.__class__ is not np.ndarray and self._compressed:
+        raise RuntimeError(
+            f"Sparse {self.layout.name[-3:].upper()} tensors do not have is_contiguous"
+        )
     if memory_format is not None and memory_format.name in rearrange.CHANNELS_LAST:
         if array.ndim != rearrange.CHANNELS_LAST[memory_format.name] or (
             array.__class__ is SparseArray
@@ -242,6 +246,8 @@ def reshape(
     given = spread(shape_ if shape is None else (shape,))
     wanted = infer_size(given, input._array.size)
     array = input._array
+    if input._compressed:
+        raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
     if array.__class__ is SparseArray:
         raise RuntimeError("reshape is not implemented for sparse tensors")
     if (
@@ -338,8 +344,13 @@ def new(self: Tensor, *args: object, device: Device = None) -> Tensor:
     tensor([3])
     """
     sizes: list[int] = [n for n in args if isinstance(n, int)]
+    if self.is_sparse and len(args) == 1 and isinstance(args[0], Size):
+        sizes, args = list(args[0]), args[0]
     if self.is_sparse and len(sizes) == len(args):
         return create.without_entries("empty", sizes or [0], self.dtype, device or self.device)
+    if self.is_sparse and len(args) == 1 and not isinstance(args[0], Size):
+        kind = type(args[0]).__name__
+        raise TypeError(f"new() received an invalid combination of arguments - got ({kind})")
     made = make_legacy(Tensor, *args, type=self.dtype)
     return to(made, device=self.device if device is None else device)
 
@@ -364,6 +375,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         and write.quick(self)
         and not (src._requires_grad and state.fast_path is None)
     ):
+        if src._storage is not None and src._storage is self._storage:
+            writing.refuse_shared(self, (self, src))
         self._array[...] = src._array
         writing.bump(self)
         return self

@@ -12,13 +12,13 @@ from toytorch.backends import base, sparse
 from toytorch.core import inplace as writing
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import kept
-from toytorch.core.tensor import Tensor, as_dtype, wrap
+from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import refusal, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
-from toytorch.facts.device import sparse_coo
-from toytorch.facts.hints import Device, DType, Layout, MemoryFormat, Scalar
+from toytorch.facts.device import layout_name, sparse_coo, strided
+from toytorch.facts.hints import ArrayModule, Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.size import Size, copy_order
 from toytorch.ops.creation.uninitialized import settled
 from toytorch.ops.define import creating, public
@@ -63,7 +63,14 @@ def finish_here(make: Callable[..., Any], device: Device, requires_grad: builtin
     else:
         with context:
             tensor = wrap(make(xp))
-    return tensor.requires_grad_() if requires_grad else tensor
+    return asking(tensor) if requires_grad else tensor
+
+
+def asking(made: Tensor) -> Tensor:
+    """A new tensor that asks for a gradient."""
+    if made.dtype.rank < 2:
+        raise RuntimeError(f"Only {CAN_REQUIRE}")
+    return made.requires_grad_()
 
 
 def _size(
@@ -107,13 +114,36 @@ def without_entries(
     device: Device = None,
     requires_grad: builtins.bool = False,
     sparse_dim: int | None = None,
+    layout: Layout = sparse_coo,
 ) -> Tensor:
     """A sparse tensor of zeros, the only fill that needs no entries."""
     if fill not in ("zeros", "empty"):
         raise RuntimeError("full(...) is not implemented for sparse layout")
-    return finish(
-        lambda xp: sparse.empty(tuple(shape), _kind(dtype), sparse_dim, xp), device, requires_grad
-    )
+
+    def make(xp: ArrayModule) -> Any:
+        if layout is sparse_coo:
+            return sparse.empty(tuple(shape), _kind(dtype), sparse_dim, xp)
+        from toytorch.backends import compressed  # few programs need these layouts
+
+        return compressed.zeros(xp, fill, tuple(shape), _kind(dtype), layout)
+
+    return finish(make, device, requires_grad)
+
+
+def like_compressed(
+    input: Tensor, fill: str, dtype: DType | None, device: Device, requires_grad: builtins.bool
+) -> Tensor:
+    """A tensor like a compressed one: without entries for zeros, else with entries as it has."""
+    a, kind = input._array, _kind(dtype or input.dtype)
+    if fill == "zeros":
+        made = wrap(a.without_entries(kind))
+    else:  # which leaves the indices alone, and looks at no value
+        like = ones_like if fill == "ones" else empty_like
+        values = like(wrap(a.values), dtype=dtype)._array
+        made = wrap(a.mapped(lambda part: values if part is a.values else part.copy()))
+    if device is not None:
+        made = made.to(device)
+    return asking(made) if requires_grad else made
 
 
 NOTHING = (None,) * 5  # arguments that were not given
@@ -175,10 +205,16 @@ def _filled(name: str, fill: str, doc: str) -> Any:
         shape = _size(shape, None)
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
-        if layout is sparse_coo:
-            return without_entries(fill, shape, dtype, device, requires_grad)
+        if layout is not None and layout is not strided:
+            if out is not None and out.layout is not layout:
+                raise RuntimeError(
+                    f"layout {layout_name(layout)} does not match layout of out parameter "
+                    f"({layout_name(out.layout)})"
+                )
+            return without_entries(fill, shape, dtype, device, requires_grad, layout=layout)
+        kind = out.dtype if dtype is None and out is not None else dtype
         made = finish(
-            lambda xp: settled(getattr(xp, fill)(shape, dtype=_kind(dtype)), fill),
+            lambda xp: settled(getattr(xp, fill)(shape, dtype=_kind(kind)), fill),
             device,
             requires_grad,
             name,
@@ -223,9 +259,9 @@ def put_out(
         return made
     if out.is_sparse:
         out._array = sparse.empty(tuple(made.shape), out.dtype.numpy, None, place(out.device)[0])
-        return out
+        return out.requires_grad_(made.requires_grad)
     if out._array.shape != made._array.shape:
-        take(out, made._array)
+        take(out, made._array if made.dtype is out.dtype else made.to(out.dtype)._array)
         writing.bump(out)
     else:
         out.copy_(made)
@@ -259,6 +295,8 @@ def full(
     >>> full((2,), 3), full((2,), 1.5)
     (tensor([3, 3]), tensor([1.5000, 1.5000]))
     """
+    if layout is not None and layout is not strided:
+        return without_entries("full", (), dtype)
     if isinstance(fill_value, Tensor):
         kind = _kind(dtype or fill_value.dtype)
         fill_value = fill_value.item()
@@ -266,14 +304,15 @@ def full(
         kind = _kind(dtype or types.of_scalar(fill_value))
     shape = _size((size,), None)
     return put_out(
-        finish(
+        dtype=dtype,
+        out=out,
+        names=names,
+        made=finish(
             lambda xp: xp.full(shape, np.asarray(fill_value).astype(kind)[()], kind),
             device,
             requires_grad,
             "full",
         ),
-        out,
-        names,
     )
 
 
@@ -299,7 +338,19 @@ def _like(name: str, fill: str) -> Any:
         ):
             array = FILLS[fill](source.shape, source.dtype)
             return wrap(settled(array, fill) if fill == "empty" else array, input.dtype)
-        if (input.layout if layout is None else layout) is sparse_coo:
+        wanted = input.layout if layout is None else layout
+        if wanted is not strided and memory_format is not None:
+            raise RuntimeError("memory format option is only supported by strided tensors")
+        if wanted is sparse_coo and input.layout is strided and fill == "empty":
+            raise NotImplementedError(sparse.unsupported("empty_strided", "SparseCPU"))
+        if input._compressed:
+            if wanted is not input.layout:
+                raise RuntimeError(
+                    "empty_like with different sparse layout is not supported (self is "
+                    f"{layout_name(input.layout)} but you requested {layout_name(wanted)})"
+                )
+            return like_compressed(input, fill, dtype, device, requires_grad)
+        if wanted is not strided:
             refuse_fill(fill)
             return without_entries(
                 fill,
@@ -308,6 +359,7 @@ def _like(name: str, fill: str) -> Any:
                 input.device if device is None else device,
                 requires_grad,
                 input._array.sparse_dim if input.is_sparse else None,
+                wanted,
             )
         kind = _kind(dtype or input.dtype)
         same = device is None or device_class(device).type == input.device.type
@@ -322,7 +374,7 @@ def _like(name: str, fill: str) -> Any:
             )
             array = kept(array, source) if source.__class__ is np.ndarray else array
             made = wrap(settled(array, fill))
-            return made.requires_grad_() if requires_grad else made
+            return asking(made) if requires_grad else made
         made = finish(
             lambda xp: settled(getattr(xp, fill)(input._array.shape, dtype=kind), fill),
             device or input.device,
@@ -357,6 +409,10 @@ def full_like(
     >>> full_like(ones(2), 7)
     tensor([7., 7.])
     """
+    if input._compressed and layout in (None, input.layout):
+        made = like_compressed(input, "empty", dtype, device, False)
+        made._array.values[...] = fill_value
+        return asking(made) if requires_grad else made
     if (input.layout if layout is None else layout) is sparse_coo:
         refuse_fill("full")
     made = full(input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device)
@@ -374,7 +430,7 @@ def lying_as(
             made = empty_like(input, dtype=made.dtype)
     elif memory_format.name != "contiguous_format":
         made = made.contiguous(memory_format=memory_format)
-    return made.requires_grad_() if requires_grad else made
+    return asking(made) if requires_grad else made
 
 
 @creating

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.sparse import unsupported
 from toytorch.core import inplace as writing
 from toytorch.core.arguments import spread
 from toytorch.core.storage import Storage
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
-from toytorch.facts.device import channels_last, channels_last_3d, preserve_format
+from toytorch.facts.device import channels_last, channels_last_3d, preserve_format, strided
 from toytorch.facts.hints import MemoryFormat
 from toytorch.facts.size import contiguous_strides
 from toytorch.ops.creation.uninitialized import settled
@@ -114,6 +115,9 @@ def resize_(
 ) -> Tensor:
     """Another shape over the same memory, which grows where it is too small."""
     wanted = spread(sizes if size is None else (size,))
+    if self.layout is not strided:
+        name = "SparseCPU" if self.is_sparse else "SparseCsrCPU"
+        raise NotImplementedError(unsupported("resize_", name))
     if self._requires_grad and not state.local.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if memory_format is preserve_format:
@@ -139,6 +143,9 @@ def resize_as_(
     self: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None
 ) -> Tensor:
     """`resize_` to the shape of another tensor, and with `memory_format` also to its layout."""
+    if self.is_sparse and the_template.is_sparse:
+        a = the_template._array
+        return self.sparse_resize_(the_template.shape, a.sparse_dim, a.dense_dim)
     if memory_format is preserve_format:
         memory_format = next(
             (f for f in (channels_last, channels_last_3d)

@@ -12,13 +12,17 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import RandomSource
+from toytorch.backends.sparse import unsupported
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import in_memory_order, walk
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.write import c_name, inplace
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
+from toytorch.facts.device import strided
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout, MemoryFormat
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation import create
@@ -159,17 +163,17 @@ def check_bounds(type: np.dtype[Any], digits: int | None, low: int, last: int) -
             )
 
 
+def upper_bound(type: np.dtype[Any]) -> int:
+    """One more than the largest integer of a type, or than the last before floats have gaps."""
+    digits = DIGITS.get(type.name)
+    if digits is not None:
+        return (1 << digits) + 1
+    return 2 if type.kind == "b" else int(np.iinfo(type).max) + 1
+
+
 def any_integers(rng: RandomSource, count: int, type: np.dtype[Any]) -> Any:
     """Integers from 0 to the largest of the type, or to the last before floats have gaps."""
-    digits = DIGITS.get(type.name)
-    limit = (
-        2
-        if type.kind == "b"
-        else int(np.iinfo(type).max) + 1
-        if digits is None
-        else (1 << digits) + 1
-    )
-    return narrowed(rng.whole(count, limit, type.name in ("int64", "float64")), type)
+    return narrowed(rng.whole(count, upper_bound(type), type.name in ("int64", "float64")), type)
 
 
 def _draw(
@@ -282,6 +286,10 @@ def _like(name: str, how: Callable[..., Any]) -> Any:
         pin_memory: bool = False,
     ) -> Tensor:
         kind, where, shape = dtype or input.dtype, device or input.device, tuple(input.shape)
+        if input.layout is not strided and layout is not strided:
+            what = "uniform_" if name == "rand_like" else "normal_"
+            kinds = "SparseCPU" if input.is_sparse else "SparseCsrCPU"
+            raise NotImplementedError(unsupported(what, kinds))
         _need_float(KERNELS[name], kind)
         like = order_of(input, memory_format)
 
@@ -574,8 +582,18 @@ def _filled(
 def _uniform_fill(
     xp: ArrayModule, a: Array, low: float, high: float, generator: Generator | None
 ) -> Any:
-    _refuse_bounds(low, high)
     _only_floats("check_uniform_bounds", a)
+    kind = from_numpy_dtype(a.dtype)
+    most = float(types.finfo(kind).max)
+    for side, value in (("from", low), ("to", high)):
+        if not -most <= value <= most:
+            raise RuntimeError(f"{side} is out of bounds for {c_name(kind)}")
+    _refuse_bounds(low, high)
+    if high - low > most:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{kind.legacy}>::max(), but found "
+            f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
+        )
     return _filled(a, generator, lambda rng, n: uniform_numbers(rng, n, a.dtype, low, high))
 
 
@@ -593,7 +611,9 @@ def _random_fill(
     xp: ArrayModule, a: Array, low: int | None, high: Any, generator: Generator | None
 ) -> Any:
     if high is None and low is not None:
-        low, high = 0, low
+        high = upper_bound(a.dtype)
+        if a.dtype.kind in "iu" and not np.iinfo(a.dtype).min <= low < high:
+            raise RuntimeError(f"from is out of bounds for {c_name(from_numpy_dtype(a.dtype))}")
     if high is None or low is None:
         return _filled(a, generator, lambda rng, n: any_integers(rng, n, a.dtype))
     if low >= high:
@@ -664,6 +684,30 @@ normal_fill = _filler(
 random_fill = _filler(
     "random", ", int? from_=None, int? to=None", _random_fill, "Fills with integers."
 )
+
+
+@public(method=True)
+def random_(
+    self: Tensor, *bounds: int | None, generator: Any = None, **named: int | None
+) -> Tensor:
+    """Fills with integers: `random_()`, `random_(to)`, or `random_(from, to)`.
+
+    With `to` None they go up to the last of the type; without any bound they start at 0.
+
+    >>> bool((Tensor(3).random_(2) < 2).all())
+    True
+    """
+    low = named.pop("from", None)
+    high = named.pop("to", None) if "to" in named else bounds[-1] if bounds else None
+    if named or len(bounds) > 2:
+        raise TypeError("random_() received an invalid combination of arguments")
+    if len(bounds) == 2 or (bounds and high is not bounds[-1]):
+        low = bounds[0]
+    elif low is None and high is not None:
+        low = 0
+    return inplace(random_fill, (self, low, high, generator))
+
+
 exponential = _filler(
     "exponential", ", float lambd=1", _exponential_fill, "Fills with exponential numbers."
 )
@@ -733,6 +777,8 @@ def bernoulli(
         made = create.empty_like(input.contiguous())
         made.bernoulli_(p, generator=generator)
         return create.put_out(made, out)
+    if out is not None and out.dtype is not input.dtype:
+        return create.put_out(bernoulli_of.function(input, generator=generator).to(out.dtype), out)
     return bernoulli_of.function(input, generator=generator, out=out)
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.write import c_name
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.dtype import of_scalar
 from toytorch.facts.hints import ArrayModule, Device, DType, Layout
 from toytorch.ops.creation.create import _kind as kind_of
 from toytorch.ops.creation.create import finish, put_out
@@ -139,8 +141,21 @@ def range(
     )
 
 
-def _end_points(name: str, start: Any, end: Any, steps: int) -> tuple[Any, Any]:
+def _end_points(
+    name: str, start: Any, end: Any, steps: int, dtype: DType | None
+) -> tuple[Any, Any]:
     """The ends as numbers."""
+    widest = max(
+        (start, end), key=lambda v: (v.dtype if isinstance(v, Tensor) else of_scalar(v)).rank
+    )
+    found = widest.dtype if isinstance(widest, Tensor) else of_scalar(widest)
+    if found.is_complex and dtype is not None and not dtype.is_complex:
+        if not isinstance(widest, Tensor):
+            found = types.default_complex()
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype {c_name(found)} can't be safely cast to passed dtype "
+            f"{dtype.legacy}"
+        )
     for side, value in (("start", start), ("end", end)):
         if isinstance(value, Tensor) and value.ndim:
             raise RuntimeError(
@@ -192,7 +207,7 @@ def linspace(
     >>> linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    start, end = _end_points("linspace", start, end, steps)
+    start, end = _end_points("linspace", start, end, steps, dtype)
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
     if dtype is None and out is not None:
@@ -229,7 +244,7 @@ def logspace(
     >>> logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    start, end = _end_points("logspace", start, end, steps)
+    start, end = _end_points("logspace", start, end, steps, dtype)
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
     if dtype is None and out is not None:

@@ -86,6 +86,16 @@ def resolve_conj(input: Tensor) -> Tensor:
     return input
 
 
+def set_real(self: Tensor, value: Any) -> None:
+    """Writes over the real part."""
+    real(self)[...] = value
+
+
+def set_imag(self: Tensor, value: Any) -> None:
+    """Writes over the imaginary part."""
+    imag(self)[...] = value
+
+
 Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.real = property(real)  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.imag = property(imag)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.real = property(real, set_real)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.imag = property(imag, set_imag)  # type: ignore[attr-defined]  # ops attach methods to the class

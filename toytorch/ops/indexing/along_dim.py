@@ -17,6 +17,7 @@ from toytorch.facts.size import copy_order, wrap_dim
 from toytorch.ops.define import define, general
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.ops.scalars import as_element
+from toytorch.settings import alert_not_deterministic
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -166,6 +167,7 @@ index_add = define(
     _index_add,
     kind="general",
     inplace=True,
+    apart="in place",
     upcast=False,
     d_self=lambda g: g,
     d_source=lambda g, dim, index, source_shape, alpha: (
@@ -208,7 +210,7 @@ index_fill = define(
     inplace=True,
     out=False,
     upcast=False,
-    overlap=True,
+    overlap="tensor[mask] = scalar",
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
     names="same",
@@ -255,6 +257,7 @@ index_copy = define(
     _index_copy,
     kind="general",
     inplace=True,
+    apart="in place",
     upcast=False,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_source=lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(source_shape),
@@ -409,6 +412,7 @@ scatter: Op = define(
     _writing("scatter", _put),
     kind="general",
     inplace=True,
+    apart="in place",
     upcast=False,
     function=False,
     method=False,
@@ -424,6 +428,7 @@ scatter_add = define(
     _writing("scatter_add", add_at, True),
     kind="general",
     inplace=True,
+    apart="in place",
     upcast=False,
     d_self=lambda g: g,
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
@@ -469,6 +474,8 @@ take = general(
 
 
 def _put_flat(xp: ArrayModule, a: Array, i: Array, source: Array, accumulate: bool) -> Any:
+    if not accumulate:
+        alert_not_deterministic("put_")
     i = _flat_index("put_()", a, i).reshape(-1)
     if source.dtype != a.dtype:
         raise RuntimeError(
@@ -495,6 +502,7 @@ put: Op = define(
     kind="general",
     inplace=True,
     out=False,
+    apart="in place",
     upcast=False,
     d_self=lambda g, index, accumulate: (
         g if accumulate else g.put(index, g.new_zeros(index.shape), False)

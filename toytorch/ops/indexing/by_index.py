@@ -154,7 +154,8 @@ index_put: Op = define(
     inplace=True,
     out=False,
     upcast=False,
-    overlap=True,
+    overlap="tensor[indices] = tensor",
+    apart="in place",
     d_self=lambda g, indices, accumulate: (
         g if accumulate else index_put.function(g, indices, g.new_zeros(()), False)
     ),
@@ -212,7 +213,7 @@ masked_fill = define(
     inplace=True,
     out=False,
     upcast=False,
-    overlap=True,
+    overlap="tensor[mask] = scalar",
     d_self=lambda g, mask: g.masked_fill(mask, 0),
     d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
     batch="elementwise",

@@ -148,6 +148,7 @@ scatter_reduce: Op = define(
     "bool include_self=True) -> Tensor",
     _scatter_reduce,
     kind="general",
+    apart="in place",
     inplace=True,
     d_self=_to_self,
     d_src=_to_source,

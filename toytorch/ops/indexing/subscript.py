@@ -20,6 +20,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import made_view, quick, view_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.device import strided
 from toytorch.ops.creation.from_data import tensor as make_tensor
 from toytorch.ops.indexing import by_index as gathering
 from toytorch.ops.scalars import as_element
@@ -328,6 +329,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, with the value cast and broadcast."""
     if quick_write(x, index, value):
         return
+    if x.layout is not strided:
+        raise TypeError("Cannot assign to a sparse tensor")
     parts = [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
         unsqueeze.function(x, 0).copy_(value)

@@ -32,6 +32,8 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def _block_diag(xp: ArrayModule, blocks: Sequence[Array]) -> Any:
+    if not blocks:
+        return xp.zeros((1, 0), "float32")
     for i, b in enumerate(blocks):
         if b.ndim > 2:
             raise RuntimeError(
@@ -41,7 +43,7 @@ def _block_diag(xp: ArrayModule, blocks: Sequence[Array]) -> Any:
     blocks = [b.reshape(_as_block(b.shape)) for b in _common(xp, list(blocks))]
     made = xp.zeros(
         [sum(b.shape[i] for b in blocks) for i in range(2)],
-        blocks[0].dtype if blocks else "float32",
+        blocks[0].dtype,
     )
     row = column = 0
     for b in blocks:

@@ -25,6 +25,7 @@ from toytorch.ops.nn.pool_arrays import (
     put_flat,
 )
 from toytorch.ops.nn.windows import sizes_text
+from toytorch.settings import alert_not_deterministic
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -437,6 +438,7 @@ FRACTIONAL_MAX = {n: _fractional_max(n) for n in (2, 3)}
 
 def _max_unpool(n: int) -> Op:
     def forward(xp: ArrayModule, a: Array, indices: Array, out: Sequence[int]) -> Any:
+        alert_not_deterministic(f"max_unpooling{n}d_forward_out")
         if indices.dtype != np.int64:
             raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
         if a.shape != indices.shape:

@@ -48,6 +48,7 @@ for _name, _function in {
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Applies a Python function to every element, in place; slow, for the CPU only."""
     flat = [callable(v) for v in self._array.reshape(-1).tolist()]
+    refuse_texts(flat)
     self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
     writing.bump(self)
     return self
@@ -56,13 +57,49 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 @public(method=True)
 def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     """Sets every element to callable(element, element of the other tensor); slow, on the CPU."""
-    other = np.broadcast_to(tensor._array, self._array.shape)
-    flat = [
-        callable(a, b) for a, b in zip(self._array.reshape(-1).tolist(), other.reshape(-1).tolist())
-    ]
+    if self._requires_grad:
+        raise RuntimeError(
+            "Can't call map_() on Variable that requires grad. Use var.detach().map_() instead."
+        )
+    if tensor.dtype is not self.dtype:
+        raise TypeError(f"map_: expected {self.type()} for 'other' (got {tensor.type()})")
+    return mapped(self, callable, tensor)
+
+
+@public(method=True)
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Sets every element to callable(element, element of x, element of y); slow, on the CPU.
+
+    >>> Tensor([1., 2.]).map2_(Tensor([3., 4.]), Tensor([5., 6.]), lambda a, b, c: a + b * c)
+    tensor([16., 26.])
+    """
+    if self._requires_grad:
+        raise RuntimeError(
+            "Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead."
+        )
+    for name, other in (("x", x), ("y", y)):
+        if other.dtype is not self.dtype:
+            raise TypeError(
+                f"map2_: expected {self.type()} for argument '{name}' (got {other.type()})"
+            )
+    return mapped(self, callable, x, y)
+
+
+def mapped(self: Tensor, callable: Any, *others: Tensor) -> Tensor:
+    """Sets every element to what a Python function makes of it and of those of other tensors."""
+    wide = [t.expand(self.shape)._array.reshape(-1).tolist() for t in others]
+    flat = [callable(*values) for values in zip(self._array.reshape(-1).tolist(), *wide)]
+    refuse_texts(flat)
     self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
     writing.bump(self)
     return self
+
+
+def refuse_texts(values: list[Any]) -> None:
+    """Refuses what is no number."""
+    for v in values:
+        if isinstance(v, str):
+            raise TypeError("must be real number, not str")
 
 
 @public(method=True)

@@ -189,7 +189,7 @@ flip = general(
 
 def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence[int] | int) -> Any:
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims or ())
     if not shifts:
         raise RuntimeError("`shifts` required")
     if not dims:

@@ -10,7 +10,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.creation import convert, create
+from toytorch.ops.creation import convert, create, ranges
 from toytorch.ops.define import general, public, with_words
 from toytorch.ops.elementwise import complex_pairs
 from toytorch.ops.shaping import several, slices, strided, view
@@ -26,6 +26,13 @@ def _expand(self: Tensor, size: tuple[int, ...], *, implicit: bool = False) -> T
 def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
     if not -self.ndim <= dim < self.ndim and self.ndim:
         raise RuntimeError(f"narrow_copy(): expected dim < {self.ndim}, but got dim = {dim}")
+    if self.is_sparse:
+        if not 0 <= start <= start + length <= self.shape[dim]:
+            raise RuntimeError(
+                "Invalid range to narrow. range(start, start+length) must be a subset of "
+                f"range(0, {self.shape[dim]})."
+            )
+        return self.index_select(dim, ranges.arange(start, start + length))
     return slices.narrow.function(self, dim, start, length)
 
 
@@ -59,7 +66,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
     def function(*args: Any, out: Any = None, **kwargs: int) -> Any:
         made = show(*args, **kwargs)
         if isinstance(made, Tensor):
-            return create.put_out(made.clone(memory_format=convert.CONTIGUOUS), out, same=True)
+            order = None if made.is_sparse else convert.CONTIGUOUS
+            return create.put_out(made.clone(memory_format=order), out, same=True)
         outs = [None] * len(made) if out is None else out
         if len(outs) != len(made):
             raise RuntimeError(

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends import sparse as arrays
-from toytorch.backends.sparse import SparseArray, unsupported, xp_of
-from toytorch.core.inplace import bump
+from toytorch.backends.sparse import SparseArray, unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.device import sparse_coo, strided
 from toytorch.facts.hints import Array, ArrayModule, DType, Layout
 from toytorch.ops.define import define, general
 from toytorch.ops.sparse.kernels import kernel, look_up, need_sparse
@@ -69,6 +68,11 @@ def _nothing_dense(xp: ArrayModule, a: Array, *rest: bool) -> Any:
 
 
 def _dense_gradient(g: Any, self: Any, masked_grad: bool) -> Any:
+    if self._compressed:
+        if masked_grad:
+            return sparse_mask(g, self.detach())
+        a = self._array
+        return to_sparse(g, layout=a.layout, blocksize=a.blocksize, dense_dim=a.dense_dim or None)
     if not masked_grad:
         return g if g.is_sparse else to_sparse(g, self._array.sparse_dim)
     return sparse_mask(g, self.detach().coalesce())
@@ -128,6 +132,16 @@ coalesced = general(
 )
 kernel("coalesce")(lambda a: a.coalesce())
 
+
+def _at_entries(g: Any, self: Any, shape: tuple[int, ...]) -> Any:
+    """A gradient of the values, where the entries are."""
+    if self._compressed:
+        from toytorch.ops.sparse.compressed import with_values  # seldom needed
+
+        return with_values(self, g)
+    return construct.function(wrap(self._array.indices), g, shape, True)
+
+
 stored = general(
     "values(Tensor self) -> Tensor",
     _nothing_dense,
@@ -135,9 +149,7 @@ stored = general(
     method=False,
     out=False,
     upcast=False,
-    d_self=lambda g, self, self_shape: construct.function(
-        wrap(self._array.indices), g, tuple(self_shape), True
-    ),
+    d_self=lambda g, self, self_shape: _at_entries(g, self, tuple(self_shape)),
     doc="The values of a coalesced tensor's entries.",
 )
 kernel("values")(lambda a: a.values)
@@ -198,14 +210,17 @@ def to_sparse(
            values=tensor([5.]),
            size=(2, 2), nnz=1, layout=torch.sparse_coo)
     """
-    if (
-        blocksize is not None
-        or dense_dim is not None
-        or (layout is not None and layout.name not in ("sparse_coo", "strided"))
-    ):
-        raise NotImplementedError("toytorch has one sparse layout, torch.sparse_coo")
-    if layout is not None and layout.name == "strided":
+    plain = self.layout is strided or self.is_sparse
+    if blocksize is not None or not plain or layout not in (None, sparse_coo, strided):
+        if sparse_dim is not None and layout is not None:
+            raise TypeError("to_sparse() takes 0 positional arguments but 1 was given")
+        from toytorch.ops.sparse.compressed import to_layout  # few programs need these layouts
+
+        return to_layout(self, layout, blocksize, dense_dim, sparse_dim)
+    if layout is strided:
         return to_dense(self)
+    if dense_dim is not None and not self.is_sparse:
+        sparse_dim = self.ndim - dense_dim
     if self.is_sparse:
         if sparse_dim is not None and sparse_dim != self._array.sparse_dim:
             raise RuntimeError(
@@ -223,162 +238,21 @@ def to_dense(
 
     The gradient of a sparse tensor has entries at its places only, unless masked_grad is False.
     """
-    if not self.is_sparse:
+    if self.layout is strided:
         return self if dtype is None else self.to(dtype)
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     return dense.function(self, masked_grad is None or masked_grad)
 
 
-def _need(self: Tensor, name: str, kind: str = "sparse coordinate tensor") -> SparseArray:
-    if not self.is_sparse:
-        raise RuntimeError(f"{name} expected {kind} layout but got Strided")
-    found: SparseArray = self._array
-    return found
-
-
-def _parts(self: Tensor, name: str) -> SparseArray:
-    return need_sparse(name, self._array)
-
-
-def coalesce(self: Tensor) -> Tensor:
-    """The tensor with its entries in order and one for each place; itself where it is so."""
-    if _need(self, "coalesce").coalesced:
-        return self
-    return coalesced.function(self)
-
-
-def is_coalesced(self: Tensor) -> bool:
-    """Whether entries are known to be in order, with one for each place."""
-    return _need(self, "is_coalesced").coalesced
-
-
-def indices(self: Tensor) -> Tensor:
-    """The places of a coalesced tensor's entries, (sparse_dim, nnz)."""
-    if not _need(self, "indices").coalesced:
-        raise RuntimeError(
-            "Cannot get indices on an uncoalesced tensor, please call .coalesce() first"
-        )
-    return wrap(self._array.indices)
-
-
-def values(self: Tensor) -> Tensor:
-    """The values of a coalesced tensor's entries, over the same memory."""
-    if not _need(self, "values", "sparse tensor").coalesced:
-        raise RuntimeError(
-            "Cannot get values on an uncoalesced tensor, please call .coalesce() first"
-        )
-    return stored.function(self)
-
-
-def _indices(self: Tensor) -> Tensor:
-    """The places of the entries as they are stored."""
-    return wrap(_parts(self, "_indices").indices)
-
-
-def _values(self: Tensor) -> Tensor:
-    """The values of the entries as they are stored; no gradient passes here."""
-    return wrap(_parts(self, "_values").values, self.dtype)
-
-
-def _nnz(self: Tensor) -> int:
-    """The number of entries."""
-    return _parts(self, "_nnz").nnz
-
-
-def sparse_dim(self: Tensor) -> int:
-    """How many dimensions the coordinates name; 0 for a dense tensor."""
-    return self._array.sparse_dim if self.is_sparse else 0
-
-
-def dense_dim(self: Tensor) -> int:
-    """How many dimensions each entry has."""
-    return self._array.dense_dim if self.is_sparse else self.ndim
-
-
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements at the places where a sparse mask has entries."""
-    op = masked_sparse if self.is_sparse else masked
+    op = masked if self.layout is strided else masked_sparse
     return op.function(self, mask)
 
 
-def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
-    """Says whether entries are in order, one for each place; whoever says so must know."""
-    _parts(self, "_coalesced_").coalesced = bool(coalesced)
-    return self
-
-
-def sparse_resize_(self: Tensor, size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> Tensor:
-    """Another size with the same entries, in place; dimensions may only grow."""
-    a, size = _parts(self, "sparse_resize_"), tuple(size)
-    _fit_dims(size, sparse_dim, dense_dim)
-    if a.nnz:
-        for kind, old, new in (
-            ("sparse", a.sparse_dim, sparse_dim),
-            ("dense", a.dense_dim, dense_dim),
-        ):
-            if old != new:
-                raise RuntimeError(
-                    f"changing the number of {kind} dimensions (from {old} to {new})"
-                    " on a non-empty sparse tensor is not supported."
-                )
-        for kind, part in (("sparse", slice(sparse_dim)), ("dense", slice(sparse_dim, None))):
-            before, after = a.shape[part], size[part]
-            if any(m < n for n, m in zip(before, after)):
-                raise RuntimeError(
-                    f"shrinking the size of {kind} dimensions (from {list(before)} "
-                    f"to {list(after)}) on a non-empty sparse tensor is not "
-                    "supported."
-                )
-    else:
-        return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
-    grown = [(0, 0), *((0, m - n) for n, m in zip(a.shape[sparse_dim:], size[sparse_dim:]))]
-    self._array = SparseArray(a.indices, xp_of(a).pad(a.values, grown), size, a.coalesced)
-    bump(self)
-    return self
-
-
-def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Another size without entries, in place."""
-    a = _parts(self, "sparse_resize_and_clear_")
-    _fit_dims(size, sparse_dim, dense_dim)
-    self._array = arrays.empty(tuple(size), a.dtype, sparse_dim, xp_of(a))
-    bump(self)
-    return self
-
-
-def _fit_dims(size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> None:
-    if len(size) != sparse_dim + dense_dim:
-        raise RuntimeError(
-            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
-            f"{len(size)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}"
-        )
-
-
-METHODS = (
-    to_sparse,
-    to_dense,
-    coalesce,
-    is_coalesced,
-    indices,
-    values,
-    _indices,
-    _values,
-    _nnz,
-    sparse_dim,
-    dense_dim,
-    sparse_mask,
-    _coalesced_,
-    sparse_resize_,
-    sparse_resize_and_clear_,
-)
-for _method in METHODS:
-    setattr(Tensor, _method.__name__, _method)
-Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]  # ops attach methods to the class
 kernel("_to_device")(
-    lambda a, device, source, non_blocking: SparseArray(
-        moved(a.indices, device), moved(a.values, device), a.shape, a.coalesced
-    )
+    lambda a, device, source, non_blocking: a.mapped(lambda part: moved(part, device))
 )
 
 

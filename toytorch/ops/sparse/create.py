@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -129,7 +130,7 @@ def inferred(places: Tensor, held: Tensor) -> tuple[int, ...]:
 def check_sizes(places: Tensor, held: Tensor, sizes: tuple[int, ...]) -> None:
     """Refuses parts that do not fit each other."""
     dims, nnz = places.shape
-    if any(n < 0 for n in sizes):
+    if any(n < 0 for n in sizes) or math.prod(sizes) >= 1 << 63:
         raise RuntimeError("numel: integer multiplication overflow")
     if len(sizes) != dims + held.ndim - 1:
         raise RuntimeError(

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from toytorch.backends.sparse import SparseArray, backend, empty, positions, unsupported, xp_of
+from toytorch.backends.sparse import (
+    TABLES,
+    SparseArray,
+    backend,
+    empty,
+    positions,
+    unsupported,
+    xp_of,
+)
 from toytorch.core.op import registry
 from toytorch.facts.hints import MemoryFormat
 from toytorch.facts.size import broadcast_pair
@@ -109,15 +117,27 @@ def _add(a: Any, b: Any, alpha: float = 1) -> Any:
             "add: expected sizes of 'self' and 'other' to match, but "
             f"{list(a.shape)} != {list(b.shape)}"
         )
+    if not b.nnz:
+        return a.copy()
+    if not a.nnz:
+        return b.with_values(share if alpha != 1 else b.values.copy())
     if a.sparse_dim != b.sparse_dim:
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same density, but 'self' has "
             f"{a.sparse_dim} sparse dimensions while 'other' has {b.sparse_dim} "
             "sparse dimensions"
         )
+    return merged(xp, a, b.with_values(share))
+
+
+def merged(xp: Any, a: SparseArray, b: SparseArray) -> SparseArray:
+    """The entries of both, one after the other, unless both are in order or at the same places."""
+    if a.indices is b.indices:
+        return a.with_values(a.values + b.values)
     both = SparseArray(
-        xp.concatenate([a.indices, b.indices], 1), xp.concatenate([a.values, share]), a.shape, False
-    )
+        xp.concatenate([a.indices, b.indices], 1), xp.concatenate([a.values, b.values]), a.shape,
+        False,
+    )  # fmt: skip
     return both.coalesce() if a.coalesced and b.coalesced else both
 
 
@@ -213,13 +233,18 @@ def look_up(a: Any, indices: Any) -> Any:
     return made
 
 
-def _divider(name: str, linear: bool) -> Kernel:
+def _divider(name: str, linear: bool, word: str = "") -> Kernel:
     """A quotient; one that rounds is not linear, so what lies at one place is added up first."""
 
     def run(a: Any, b: Any) -> SparseArray:
-        if not is_sparse(a) or b.ndim:
+        if b.__class__ in TABLES and not b.ndim:
             raise RuntimeError(
-                "Sparse division requires a scalar or zero-dim dense tensor divisor "
+                f"Sparse {word}division requires a scalar or zero-dim dense tensor divisor "
+                "(got a sparse divisor)"
+            )
+        if a.__class__ not in TABLES or b.ndim:
+            raise RuntimeError(
+                f"Sparse {word}division requires a scalar or zero-dim dense tensor divisor "
                 f"(got shape {list(b.shape)} for divisor)"
             )
         a = a if linear else a.coalesce()
@@ -230,8 +255,9 @@ def _divider(name: str, linear: bool) -> Kernel:
 
 
 kernel("div")(_divider("div", True))
-for _name in ("div.floor", "div.trunc", "floor_divide"):
+for _name in ("div.floor", "div.trunc"):
     kernel(_name)(_divider(_name, False))
+kernel("floor_divide")(_divider("floor_divide", False, "floor "))
 
 
 @kernel("relu_backward")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toytorch.backends.sparse import SparseArray, sum_runs, xp_of
+from toytorch.facts.device import strided
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
@@ -109,7 +110,7 @@ def _mv(a: Any, v: Array) -> Any:
 
 
 @kernel("addmm", "_sparse_addmm")
-def _addmm(c: Array, a: Any, b: SparseArray | Array, beta: float, alpha: int) -> Any:
+def _addmm(c: Array, a: Any, b: SparseArray | Array, beta: float, alpha: float) -> Any:
     if is_sparse(c):
         raise RuntimeError("addmm: expected 'self' to be dense, but it is sparse")
     made = product(a, b)
@@ -157,9 +158,17 @@ def _plain(
 
 
 def _left_share(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: int) -> Any:
-    if not mat1.is_sparse:
+    if mat1.layout is strided:
         return scaled(g.mm(mat2.t()), alpha)
-    return scaled(sampled.function(g, mat2.t(), mat1.detach().coalesce()), alpha)
+    if mat2.layout is not strided:
+        return scaled(_at(g.mm(mat2.t()), mat1), alpha)
+    return scaled(sampled.function(g, mat2.t(), places_of(mat1)), alpha)
+
+
+def places_of(operand: Tensor) -> Tensor:
+    """A sparse operand as a mask: each place once."""
+    mask = operand.detach()
+    return mask.coalesce() if mask.is_sparse else mask
 
 
 sparse_addmm = general(
@@ -223,4 +232,4 @@ kernel("_sparse_sparse_matmul")(product)
 
 
 def _at(g: Tensor, operand: Any) -> Any:
-    return g.sparse_mask(operand.detach().coalesce())
+    return g.sparse_mask(places_of(operand))

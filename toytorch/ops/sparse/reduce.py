@@ -19,7 +19,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.reductions import reduce
-from toytorch.ops.sparse.kernels import is_sparse, kernel, look_up
+from toytorch.ops.sparse.kernels import is_sparse, kernel, look_up, spread
 from toytorch.ops.sparse.layout import unsqueeze
 
 
@@ -117,6 +117,40 @@ dims_spread: Op = _hidden(
     doc="The gradient of a sum for each entry of self.",
 )
 kernel("_sparse_sum_backward")(spread_dims)
+
+
+def _spread(a: SparseArray, size: tuple[int, ...]) -> SparseArray:
+    for d in range(-1, -a.ndim - 1, -1):
+        if -d > len(size) or a.shape[d] not in (1, size[d]):
+            wanted = size[d] if -d <= len(size) else 0
+            raise RuntimeError(
+                f"The expanded size of the tensor ({wanted}) must match the existing size "
+                f"({a.shape[d]}) at non-singleton dimension {d + a.ndim}"
+            )
+    return spread(a, tuple(size))
+
+
+broadcast: Op = general(
+    "_sparse_broadcast_to(Tensor self, int[] size) -> Tensor",
+    _refuse("_sparse_broadcast_to"),
+    method=False,
+    out=False,
+    d_self=lambda g, self_shape: summed_to(g, tuple(self_shape)),
+    doc="A sparse tensor broadcast to a shape: its entries repeated.",
+)
+kernel("_sparse_broadcast_to")(_spread)
+
+
+def summed_to(g: Any, shape: tuple[int, ...]) -> Any:
+    """A gradient summed over the dimensions that were broadcast."""
+    lead = g.ndim - len(shape)
+    over = [d for d in range(g.ndim) if d < lead or shape[d - lead] != g.shape[d]]
+    made = dims_sum.function(g, tuple(over)) if over else g
+    for d, n in enumerate(shape):
+        if made.ndim < len(shape) and d + lead in over and n == 1:
+            made = made.unsqueeze(d)
+    return made
+
 
 # -- softmax --------------------------------------------------------------------------------------
 
