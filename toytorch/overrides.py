@@ -168,7 +168,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     return not asking.off and any(answers(type(a)) for a in relevant_args)
 
 
-def has_torch_function_unary(arg: Any) -> bool:
+def has_torch_function_unary(arg: object) -> bool:
     """`has_torch_function` of one object."""
     return has_torch_function((arg,))
 
@@ -346,7 +346,7 @@ def _handler(func: Any, plain: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
-def _ask(function: types.FunctionType, func: Any) -> None:
+def _ask(function: types.FunctionType, func: object) -> None:
     """Gives a function code that asks; `func` is what is told to those who are asked."""
     code = function.__code__
     plain = types.FunctionType(

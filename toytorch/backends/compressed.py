@@ -200,7 +200,12 @@ class CompressedArray:
 
 
 def empty(
-    xp: Any, shape: Any, kind: Any, layout: layout_class, blocksize: Any = (), index: Any = np.int64
+    xp: Any,
+    shape: Any,
+    kind: object,
+    layout: layout_class,
+    blocksize: Any = (),
+    index: object = np.int64,
 ) -> CompressedArray:
     """An array without entries."""
     *batch, n, m = shape

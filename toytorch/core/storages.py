@@ -454,7 +454,7 @@ class TypedStorage(Face):
         """The name of the older class, `FloatStorage` and so on."""
         return f"{self.dtype.legacy}Storage"
 
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(self, dtype: object = None, non_blocking: bool = False) -> Any:
         """The older class's name; with an argument, the elements in that type."""
         if dtype is None:
             where = "torch" if self.device.type == "cpu" else f"torch.{self.device.type}"
@@ -544,7 +544,7 @@ def _typed(storage: Any, kind: Any) -> TypedStorage:
 
 
 def _converting(name: str, kind: types.dtype) -> Any:
-    def convert(self: Any) -> TypedStorage:
+    def convert(self: object) -> TypedStorage:
         return _typed(self, kind)
 
     convert.__name__ = name
@@ -556,7 +556,7 @@ for _name, _kind in CONVERSIONS.items():
     setattr(Face, _name, _converting(_name, _kind))
 
 
-def made_of(given: Any, kind: DType, device: Device, head: str) -> Storage:
+def made_of(given: object, kind: DType, device: Device, head: str) -> Storage:
     """A new storage: a number of elements, or those of a sequence."""
     backend = backend_of(device)
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
@@ -587,7 +587,7 @@ class _LegacyStorageMeta(type):
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     """The classes `FloatStorage` and so on, which make TypedStorages of their type."""
 
-    def __new__(cls, *args: Any, wrap_storage: Any = None, **more: Any) -> Any:
+    def __new__(cls, *args: Any, wrap_storage: object = None, **more: Any) -> Any:
         head = f"{cls}.__new__ {EXPECTED_OLD}\n"
         if cls is _LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")

@@ -31,7 +31,7 @@ FOLDING = [fold_batch_norm, eliminate_dead_code]
 
 
 def freeze(
-    mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
+    mod: object, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
 ) -> RecursiveScriptModule:
     """A copy of a compiled module whose parameters and attributes are constants of its graphs.
 
@@ -182,12 +182,12 @@ def kept_at(path: tuple[str, ...], kept: set[tuple[str, ...]]) -> bool:
     return any(path[: len(k)] == k for k in kept)
 
 
-def own_value(value: Any, memo: dict[int, Any]) -> Any:
+def own_value(value: object, memo: dict[int, Any]) -> Any:
     """What becomes a constant of the graph."""
     return value.detach() if isinstance(value, Tensor) else copy.deepcopy(value, memo)
 
 
-def set_on(graph: Graph, owner: Any) -> set[tuple[int, str]] | None:
+def set_on(graph: Graph, owner: object) -> set[tuple[int, str]] | None:
     """The attributes that the graph sets: the module's id, and the name; None where Python runs a
     module, which may set any."""
     made = inline(graph)
@@ -219,7 +219,7 @@ def getters(graph: Graph, module: Value, attribute: Attribute, v: Value) -> list
     return nodes
 
 
-def everywhere(mod: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+def everywhere(mod: object, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
     """All attributes of a module and of its children that are tensors or containers, by path."""
     original = mod.__dict__.get("_original", mod)
     own = {**vars(original), **vars(mod), **original._parameters, **original._buffers}
@@ -234,7 +234,7 @@ def everywhere(mod: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ..
     return found
 
 
-def sharers(mod: Any, written: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+def sharers(mod: object, written: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
     """The attributes that are, or share memory with, attributes that are written to."""
     every = everywhere(mod)
     targets = [(p, v) for p, v in every if p in written]
@@ -253,7 +253,7 @@ def sharers(mod: Any, written: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
     return found
 
 
-def containers(value: Any) -> list[Any]:
+def containers(value: object) -> list[Any]:
     """A list or dictionary, and those inside."""
     if isinstance(value, (list, tuple)):
         inner = [c for v in value for c in containers(v)]
@@ -263,14 +263,14 @@ def containers(value: Any) -> list[Any]:
     return []
 
 
-def shares(a: Any, b: Any) -> bool:
+def shares(a: object, b: object) -> bool:
     """Whether writing to the one may change the other."""
     if {id(c) for c in containers(a)} & {id(c) for c in containers(b)}:
         return True
     return any(np.may_share_memory(x, y) for x in arrays_of(a) for y in arrays_of(b))
 
 
-def same_parts(a: Any, b: Any) -> bool:
+def same_parts(a: object, b: Any) -> bool:
     """Whether what they share is the very same tensors and lists, and no views of each other."""
     mine, theirs = arrays_of(a), arrays_of(b)
     return all(x is y for x in mine for y in theirs if np.may_share_memory(x, y))

@@ -265,7 +265,7 @@ def _with_attributes(tensor: Tensor, state: Any, spend: Callable[..., Any]) -> T
 
 
 def from_type(
-    spend: Callable[..., Any], build: Builder, kind: Builder, args: Any, state: Any
+    spend: Callable[..., Any], build: Builder, kind: Builder, args: Any, state: object
 ) -> Tensor:
     """A tensor with attributes that the user gave it."""
     require(
@@ -282,7 +282,7 @@ def from_type(
     return _with_attributes(made, state, spend)
 
 
-def sparse_tensor(spend: Any, kind: Any, data: Any) -> Tensor:
+def sparse_tensor(spend: object, kind: Any, data: Any) -> Tensor:
     """A sparse tensor from its places and values."""
     require(type(kind) is layout and kind is not strided, "a sparse tensor needs a layout")
     require(type(data) is tuple and len(data) in (3, 4), "a sparse tensor needs its parts")
@@ -330,7 +330,7 @@ def only_named(spend: Callable[..., Any], *args: object) -> Any:
     raise UnpicklingError("a class of tensors cannot be called")
 
 
-def finished(value: Any) -> Any:
+def finished(value: object) -> Any:
     """What a storage or a class becomes that was saved by itself."""
     if type(value) is Builder:
         require(value.thing is not None, f"{value.name} is not a value")

@@ -235,7 +235,7 @@ def tensors_differ(
     return "\n".join(lines)
 
 
-def unknown(actual: Any, expected: Any, place: tuple[Any, ...]) -> Mismatch:
+def unknown(actual: object, expected: object, place: tuple[Any, ...]) -> Mismatch:
     """The refusal of values that are of no kind known here."""
     return Mismatch(
         TypeError,
@@ -245,7 +245,7 @@ def unknown(actual: Any, expected: Any, place: tuple[Any, ...]) -> Mismatch:
     )
 
 
-def pair(actual: Any, expected: Any, place: tuple[Any, ...], options: dict[str, Any]) -> Pair:
+def pair(actual: object, expected: Any, place: tuple[Any, ...], options: dict[str, Any]) -> Pair:
     """Two leaves, by their kind."""
     if actual is None or expected is None:
         return Nothing(actual, expected, place, options)
@@ -302,8 +302,8 @@ def pairs(
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     *,
     allow_subclasses: bool = True,
     rtol: float | None = None,
@@ -344,8 +344,8 @@ def assert_close(
 
 
 def assert_allclose(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     rtol: float | None = None,
     atol: float | None = None,
     equal_nan: bool = True,

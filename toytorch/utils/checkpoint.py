@@ -249,7 +249,7 @@ def checkpoint_sequential(
     size = len(parts) // segments
 
     def runner(start: int, end: int) -> Any:
-        def forward(x: Any) -> Any:
+        def forward(x: object) -> Any:
             for part in parts[start:end]:
                 x = part(x)
             return x

@@ -21,7 +21,7 @@ class Refused(Exception):
     """A value that does not stand for the type."""
 
 
-def given(value: Any, kind: types.Type) -> Any:
+def given(value: object, kind: types.Type) -> Any:
     """The value as one of a type; Refused where it is none.
 
     >>> given((1, 2), types.List(types.FLOAT)), given(Tensor([3]), types.INT)
@@ -56,7 +56,7 @@ def given(value: Any, kind: types.Type) -> Any:
     raise Refused
 
 
-def sequence(value: Any) -> Iterable[Any]:
+def sequence(value: object) -> Iterable[Any]:
     """What a list may be made of."""
     if isinstance(value, (Mapping, str, bytes)) or not (
         isinstance(value, Sequence) or (hasattr(value, "__len__") and hasattr(value, "__iter__"))
@@ -67,7 +67,7 @@ def sequence(value: Any) -> Iterable[Any]:
     return value
 
 
-def of_tuple(value: Any, kind: types.Tuple) -> Any:
+def of_tuple(value: object, kind: types.Tuple) -> Any:
     """A tuple of as many parts as the type has."""
     parts = list(sequence(value))
     if len(parts) != len(kind.elements):
@@ -78,7 +78,7 @@ def of_tuple(value: Any, kind: types.Tuple) -> Any:
     return kind.python(*made) if kind.python is not None else tuple(made)
 
 
-def single(value: Any) -> Any:
+def single(value: object) -> Any:
     """A number, from a number of Python's or NumPy's or from a tensor of one element."""
     if isinstance(value, Tensor):
         if value.numel() != 1:
@@ -91,7 +91,7 @@ def number(*taken: type) -> Callable[[Any], Any]:
     """A number of the last type from one of the others. PyTorch cuts fractions off tensors and
     NumPy's numbers where it wants an int, but refuses Python's floats."""
 
-    def make(value: Any) -> Any:
+    def make(value: object) -> Any:
         found = single(value)
         if isinstance(found, taken) or (
             taken[-1] is int and found is not value and isinstance(found, float)
@@ -102,7 +102,7 @@ def number(*taken: type) -> Callable[[Any], Any]:
     return make
 
 
-def scalar(value: Any) -> Any:
+def scalar(value: object) -> Any:
     """A number of any kind."""
     found = single(value)
     if isinstance(found, (bool, int, float, complex)) and not isinstance(value, np.generic):
@@ -110,7 +110,7 @@ def scalar(value: Any) -> Any:
     raise Refused
 
 
-def truth(value: Any) -> bool:
+def truth(value: object) -> bool:
     """A bool, from a number, or None, which is false."""
     found = single(value)
     if found is None or isinstance(found, (bool, int, float, complex)):
