@@ -35,7 +35,7 @@ CUDA = Side(tt, "cuda")
 # Records whose kernels over sparse arrays are in the tables of `ops.sparse`; PyTorch has no sample
 # of the last that is differentiable.
 SPARSE = names(
-    "_sampled_mm _sparse_addmm _sparse_entries _sparse_log_softmax coalesce sparse_mask values "
+    "_sampled_mm _sparse_addmm _sparse_broadcast_to _sparse_entries _sparse_log_softmax coalesce sparse_mask values "
     "_sparse_log_softmax_backward_data _sparse_softmax _sparse_softmax_backward_data to_dense "
     "_sparse_sparse_matmul _sparse_sum _sparse_sum_backward sparse_mask.sparse"
 )
