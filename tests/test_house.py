@@ -95,7 +95,6 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "trainer/": ("words of `mode=` and `reduce_fx=`; Python's module", "mean sum min max random"),
     "autograd/graph.py": ("words of `mode=`", "all any"),
     "backends/sparse.py": ("slots of an array", "values"),
-    "backends/compressed.py": ("slots of an array", "values"),
     "distributions/constraints.py": (
         "names that the module exports",
         "cat real square stack",

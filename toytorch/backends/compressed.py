@@ -7,7 +7,6 @@ imported with the first such tensor.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends import base, sparse
-from toytorch.backends.sparse import Flags, Kernels, SparseArray, SparseBackend
+from toytorch.backends.sparse import Entries, Kernels, SparseArray, SparseBackend
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.device import layout_name, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from toytorch.facts.hints import Array, ArrayModule, Scalar
@@ -34,7 +33,7 @@ TURNED = {
 }
 
 
-class CompressedArray:
+class CompressedArray(Entries):
     """Matrices (of blocks) whose entries are listed row by row, or column by column.
 
     ends     (*batch, lines + 1): where each line's entries end; line k has ends[k]:ends[k + 1]
@@ -43,9 +42,7 @@ class CompressedArray:
     layout   torch.sparse_csr, sparse_csc, sparse_bsr or sparse_bsc
     """
 
-    __slots__ = ("ends", "layout", "places", "shape", "values")
-    __array_ufunc__ = None  # NumPy's functions shall refuse it
-    flags = Flags()
+    __slots__ = ("ends", "layout", "places")
     coalesced = True
 
     def __init__(
@@ -85,31 +82,6 @@ class CompressedArray:
     def dense_dim(self) -> int:
         """How many dimensions each entry, or each element of a block, has."""
         return int(self.values.ndim) - self.batch_dim - 1 - len(self.blocksize)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of the elements."""
-        return self.values.dtype
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes per element."""
-        return int(self.values.dtype.itemsize)
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements, zeros included."""
-        return math.prod(self.shape)
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """There are none."""
-        return (0,) * len(self.shape)
 
     @property
     def indices(self) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.facts.device import cpu, sparse_coo
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Array
 
 
 def xp_of(array: Any) -> Any:
@@ -32,44 +33,17 @@ class Flags:
     c_contiguous, f_contiguous = True, False
 
 
-class SparseArray:
-    """Elements by their coordinates; all others are zero.
+class Entries:
+    """What arrays of entries have in common: `shape`, and the `values` of the entries."""
 
-    indices     (sparse_dim, nnz) integers: the place of each entry along the first dimensions
-    values      (nnz, *dense sizes): an entry is an element, or a dense block of them
-    coalesced   whether entries are in the order of their places, and no place has two
-
-    Entries at one place add up.
-    """
-
-    __slots__ = ("coalesced", "indices", "shape", "values")
+    __slots__ = ("shape", "values")
     __array_ufunc__ = None  # NumPy's functions shall refuse it
     flags = Flags()
-    layout = sparse_coo
-
-    def __init__(
-        self, indices: Any, values: Any, shape: Any, coalesced: bool | None = None
-    ) -> None:
-        self.indices, self.values, self.shape = indices, values, tuple(shape)
-        self.coalesced = indices.shape[1] < 2 if coalesced is None else coalesced
+    shape: tuple[int, ...]
+    values: Array
 
     @property
-    def nnz(self) -> int:
-        """The number of entries."""
-        return int(self.indices.shape[1])
-
-    @property
-    def sparse_dim(self) -> int:
-        """How many dimensions the coordinates name."""
-        return int(self.indices.shape[0])
-
-    @property
-    def dense_dim(self) -> int:
-        """How many dimensions each entry has."""
-        return int(self.values.ndim) - 1
-
-    @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         """NumPy's type of the elements."""
         return self.values.dtype
 
@@ -92,6 +66,41 @@ class SparseArray:
     def strides(self) -> tuple[int, ...]:
         """There are none: zeros, as in PyTorch."""
         return (0,) * len(self.shape)
+
+
+class SparseArray(Entries):
+    """Elements by their coordinates; all others are zero.
+
+    indices     (sparse_dim, nnz) integers: the place of each entry along the first dimensions
+    values      (nnz, *dense sizes): an entry is an element, or a dense block of them
+    coalesced   whether entries are in the order of their places, and no place has two
+
+    Entries at one place add up.
+    """
+
+    __slots__ = ("coalesced", "indices")
+    layout = sparse_coo
+
+    def __init__(
+        self, indices: Any, values: Any, shape: Any, coalesced: bool | None = None
+    ) -> None:
+        self.indices, self.values, self.shape = indices, values, tuple(shape)
+        self.coalesced = indices.shape[1] < 2 if coalesced is None else coalesced
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        return int(self.indices.shape[1])
+
+    @property
+    def sparse_dim(self) -> int:
+        """How many dimensions the coordinates name."""
+        return int(self.indices.shape[0])
+
+    @property
+    def dense_dim(self) -> int:
+        """How many dimensions each entry has."""
+        return int(self.values.ndim) - 1
 
     def parts(self) -> tuple[tuple[str, Any], ...]:
         """What it consists of, as it is printed."""

@@ -294,7 +294,7 @@ def special(module: ScriptModule, name: str) -> Any:
         return module._methods[name]
     found = getattr(type(module.__dict__.get("_original")), name, None)
     if found is None:
-        raise NotImplementedError
+        raise NotImplementedError  # neither the script nor its class has the method, as in PyTorch
     return found.__get__(module, type(module))
 
 
