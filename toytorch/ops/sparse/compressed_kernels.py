@@ -6,7 +6,7 @@ sparse are compressed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from toytorch.backends.compressed import BY_ROWS, IN_BLOCKS, CompressedArray, backend
@@ -19,20 +19,12 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.reductions import reduce as reductions
 from toytorch.ops.sparse import coo, kernels, layout, products, reduce
 from toytorch.ops.sparse.compress import Stored, in_layout, into, turned
-from toytorch.ops.sparse.kernels import K, Kernel
+from toytorch.ops.sparse.kernels import Kernel, entering
 
 WHERE = "SparseCsrCPU"
 
 
-def kernel(*names: str) -> Callable[[K], K]:
-    """Enters a function in the table as the compressed kernel of the named ops."""
-
-    def enter(function: K) -> K:
-        for name in names:
-            backend.kernels[name] = function
-        return function
-
-    return enter
+kernel = entering(backend.kernels)
 
 
 def refuse(op: Op) -> Kernel:

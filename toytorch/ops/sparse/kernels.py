@@ -27,15 +27,20 @@ Kernel = Callable[..., Any]
 K = TypeVar("K", bound=Kernel)
 
 
-def kernel(*names: str) -> Callable[[K], K]:
-    """Enters a function in the table as the sparse kernel of the named ops."""
+def entering(table: dict[str, Kernel]) -> Callable[..., Callable[[K], K]]:
+    """The decorator that enters a function in a table as the kernel of the named ops."""
 
-    def enter(function: K) -> K:
-        for name in names:
-            backend.kernels[name] = function
-        return function
+    def kernel(*names: str) -> Callable[[K], K]:
+        def enter(function: K) -> K:
+            table.update(dict.fromkeys(names, function))
+            return function
 
-    return enter
+        return enter
+
+    return kernel
+
+
+kernel = entering(backend.kernels)
 
 
 def is_sparse(a: Any) -> bool:
