@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -121,11 +122,23 @@ def test_an_index_out_of_range_is_reported_later(
             torch.cuda.synchronize()
 
 
-def test_or_at_once_where_launches_block(sim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
-    table = torch.nn.Embedding(3, 2).cuda()
-    with pytest.raises(torch.AcceleratorError):
-        table(torch.tensor([7], device="cuda"))
+def test_or_at_once_where_launches_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    with torch.cuda.simulate():
+        monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+        table = torch.nn.Embedding(3, 2).cuda()
+        with pytest.raises(torch.AcceleratorError):
+            table(torch.tensor([7], device="cuda"))
+
+
+def test_real_time_passes_where_the_host_waits() -> None:
+    with torch.cuda.simulate(model="V100", realtime=True) as sim:
+        began = time.perf_counter()
+        x = torch.ones(8 << 20).cuda()  # 33 MB over the host's link, pageable: about 5 ms
+        for _ in range(100):
+            x.mul_(1.0)
+        torch.cuda.synchronize()
+        assert sim.now > 5_000
+        assert (time.perf_counter() - began) * 1e6 > sim.now - 1_000
 
 
 def test_wrong_arguments_are_reported_at_once(sim: Any) -> None:

@@ -98,35 +98,41 @@ def on_queue(
     common: dtype | None = None,
 ) -> Any:
     """Hands a call over to a backend that keeps time: it calls back with arrays of the host."""
+    dense = target is None and common is None  # whether all operands are dense and of full size
     for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            dense = dense and not a.dtype.reduced and a._array.__class__ not in TABLES
+            continue
         argument = op.schema.args[i]
-        if not (isinstance(args[i], Tensor) or argument.is_tensor_list or fits(argument, args[i])):
-            raise TypeError(not_a_tensor(op, i, args[i]))
-    places = [t.device for t in operands]
-    where = next((p for p in places if p.type == backend.name), None)
-    apart = where is not None and any(p is not where and p != where for p in places)
+        dense = dense and a is None and argument.is_optional and op.kind != "pointwise"
+        if not (argument.is_tensor_list or fits(argument, a)):
+            raise TypeError(not_a_tensor(op, i, a))
+    where, apart = None, False
+    if len(operands) > 1:
+        places = [t.device for t in operands]
+        where = next((p for p in places if p.type == backend.name), None)
+        apart = where is not None and any(p is not where and p != where for p in places)
     if op.across == "always" or (op.across and apart):
         return op.on_cpu(*(a._array if isinstance(a, Tensor) else a for a in args))
     if apart:
         assert where is not None  # else there is nothing to be apart from
         refuse_elsewhere(op, args, operands, where)
 
-    dtype_of_all = operands[0].dtype
-    plain = (
-        target is None
-        and op.kind == "pointwise"
-        and op.promotion in ("default", "float")
-        and dtype_of_all in (types.float32, types.float64)
-        and len(operands) == len(op.tensor_at)
-        and all(t.dtype is dtype_of_all and t._array.ndim for t in operands)
-        and not any(a.__class__ is complex for a in args)
-    )
-    if plain and op.checks is not None:
-        op.checks(dtype_of_all, args)
+    host_args = tuple([bare(a) for a in args])
+    replaced = sum([new is not old for new, old in zip(host_args, args)])
+    plain = dense = dense and replaced == len(operands)  # else lists, or tensors for numbers
+    if dense and op.kind == "pointwise":
+        plain = nothing_to_promote(op, args, operands)
+        if plain and op.checks is not None:
+            op.checks(operands[0].dtype, args)
 
     def kernel(*arrays: Any) -> Any:
-        if plain:  # nothing to promote: as the fast path of the CPU
-            return in_order(op, op.on_cpu(*arrays), [arrays[i] for i in op.tensor_at])
+        if plain:  # as the fast path of the CPU
+            made = op.on_cpu(*arrays)
+            if op.kind != "pointwise":
+                return made
+            return in_order(op, made, [arrays[i] for i in op.tensor_at])
         host = tuple(dressed(new, old) for new, old in zip(arrays, args))
         if op.kind == "pointwise":
             out = arrays[op.tensor_at[0]] if target is not None and target.ndim else None
@@ -136,7 +142,18 @@ def on_queue(
     more: dict[str, Any] = {"waits": True} if op.data_dependent else {}
     if op.flops is not None and op.kind != "pointwise":  # else one for each element
         more.update(flops=op.flops(*args), product=True)
-    return backend.launch(op.name, kernel, tuple(bare(a) for a in args), target=target, **more)
+    return backend.launch(op.name, kernel, host_args, target=target, **more)
+
+
+def nothing_to_promote(op: Op, args: tuple[Any, ...], operands: list[Tensor]) -> bool:
+    """Whether a pointwise op can run on its operands as they are: floats of one type."""
+    kind = operands[0].dtype
+    if op.promotion not in ("default", "float") or kind not in (types.float32, types.float64):
+        return False
+    for t in operands:
+        if t.dtype is not kind or not t._array.ndim:
+            return False
+    return complex not in [a.__class__ for a in args]
 
 
 def bare(value: Any) -> Any:

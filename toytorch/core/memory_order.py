@@ -161,6 +161,12 @@ def placed(made: Any, *operands: Any) -> Any:
     if made.__class__ is not ndarray or made.ndim < 2:
         return made
     shape, step = made.shape, made.itemsize
+    if made.flags.c_contiguous and min(shape) > 1:
+        for a in operands:
+            if a.__class__ is not ndarray or a.shape != shape or not a.flags.c_contiguous:
+                break
+        else:  # the common case: rows give rows
+            return made
     arrays = [a for a in operands if a.__class__ is ndarray]
     if not made.size:
         return placed_nowhere(made, arrays, len(operands))

@@ -97,7 +97,8 @@ def simulate(
     memory    bytes that each has, the card's own unless given: less, to see it run out
     races     what to do about accesses that nothing puts in order: "error" raises RaceError, "warn"
               warns, "list" keeps them for `races()`, "ignore" does not look
-    realtime  whether the host sleeps as long as it would have waited, for demonstrations
+    realtime  whether the host, where it waits for a device, sleeps until as much real time has
+              passed as simulated time, for demonstrations
     host      what calls cost on the host (`toytorch.backends.simulator.roofline.Host`)
 
     Raises ValueError for an unknown card or choice. The environment variable TOYTORCH_CUDA=simulate

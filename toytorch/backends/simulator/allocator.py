@@ -22,7 +22,7 @@ import bisect
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -36,6 +36,7 @@ STEP = 2 * MIB  # what segments' sizes are multiples of
 FIRST_ADDRESS = 0x7F0000000000  # where PyTorch's addresses usually lie
 POOLS = ("small", "large")
 TRACED = 50_000  # events that are kept
+Source: TypeAlias = tuple[str, int] | None  # a file and a line of the user's program
 
 
 def rounded(size: int) -> int:
@@ -45,6 +46,13 @@ def rounded(size: int) -> int:
     (512, 512, 1024)
     """
     return max(SMALLEST, -(-size // SMALLEST) * SMALLEST)
+
+
+def frames(source: Source) -> list[dict[str, Any]]:
+    """A line of a program in the form of a snapshot."""
+    if source is None:
+        return []
+    return [{"filename": source[0], "line": source[1], "name": "<program>"}]
 
 
 def segment_size(size: int) -> int:
@@ -68,29 +76,24 @@ class Block:
         "after",
         "before",
         "events",
-        "frames",
         "requested",
         "segment",
         "size",
+        "source",
         "used",
         "users",
     )
     before: Block | None  # its neighbours in the segment
     after: Block | None
-    frames: list[dict[str, Any]]  # where it was asked for
+    source: Source  # where it was asked for
     events: list[Any]  # what has to happen before it is free
 
     def __init__(self, segment: Segment, address: int, size: int) -> None:
         self.segment, self.address, self.size = segment, address, size
         self.before = self.after = None
-        self.used, self.requested, self.frames = False, 0, []
+        self.used, self.requested, self.source = False, 0, None
         self.users: set[Any] = set()  # further streams that use it (`record_stream`)
         self.events = []
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """The order of free blocks: by size, then by address."""
-        return self.size, self.address
 
     def __repr__(self) -> str:
         return f"<block of {self.size} bytes at {self.address:#x}>"
@@ -180,26 +183,14 @@ class Statistics:
         self._figures[name, f"{pool}_pool"].add(amount)
         self._figures[name, "all"].add(amount)
 
-    def take(self, pool: str, size: int, requested: int) -> None:
-        """Counts a block that is given out."""
-        self.in_use += size
-        self._enter((POOLS.index(pool), 1, size, requested, 1, size, 0, 0))
+    def enter(self, pool: str, *changes: int) -> None:
+        """Counts what one request changed: amounts in the order of `LOGGED`.
 
-    def give(self, pool: str, size: int, requested: int) -> None:
-        """Counts a block that its owner gives back: it is active while streams still use it."""
-        self.in_use -= size
-        self._enter((POOLS.index(pool), -1, -size, -requested, 0, 0, 0, 0))
-
-    def settle(self, pool: str, size: int) -> None:
-        """Counts a block that no stream uses any more."""
-        self._enter((POOLS.index(pool), 0, 0, 0, -1, -size, 0, 0))
-
-    def split(self, pool: str, size: int, sign: int) -> None:
-        """Counts a free part of a segment that is in use, or one that is so no longer."""
-        self._enter((POOLS.index(pool), 0, 0, 0, 0, 0, sign, sign * size))
-
-    def _enter(self, entry: tuple[int, ...]) -> None:
-        self._log.append(entry)
+        Parts that come and go within a request need no entries of their own: free parts go before
+        they come, so no peak lies between.
+        """
+        self.in_use += changes[1]
+        self._log.append((0 if pool == "small" else 1, *changes))
         if len(self._log) >= LONGEST:
             self._count()
 
@@ -257,18 +248,18 @@ class CachingAllocator:
         self.free: dict[tuple[int, str, int], list[tuple[int, int, Block]]] = {}
         self.waiting: list[Block] = []
         self.statistics = Statistics()
-        self.trace: deque[dict[str, Any]] | None = deque(maxlen=TRACED)
+        self._trace: deque[tuple[Any, ...]] | None = deque(maxlen=TRACED)
         self.reserved = 0
+        self._parts = self._part_bytes = 0  # free parts that came (or, if negative, went) just now
         self._next = first_address
         self._gaps: list[tuple[int, int]] = []  # addresses given back: (size, address)
 
     # -- requests -----------------------------------------------------------------------------
 
-    def allocate(
-        self, size: int, stream: int = 0, frames: list[dict[str, Any]] | None = None, pool: int = 0
-    ) -> Block:
+    def allocate(self, size: int, stream: int = 0, source: Source = None, pool: int = 0) -> Block:
         """A block of at least `size` bytes for work on a stream; Shortage where there is none."""
-        self.look_at_waiting()
+        if self.waiting:
+            self.look_at_waiting()
         wanted = rounded(size)
         kind = "small" if wanted <= SMALL else "large"
         block = self._take(wanted, stream, kind, pool) or self._from_driver(
@@ -276,35 +267,37 @@ class CachingAllocator:
         )
         if self._splits(block.size - wanted, kind):
             self._split(block, wanted)
-        block.used, block.requested, block.frames = True, size, frames or []
-        self.statistics.take(kind, block.size, size)
-        self.note("alloc", block.address, size, stream, block.frames)
+        block.used, block.requested, block.source = True, size, source
+        self._count(kind, 1, block.size, size, 1, block.size)
+        self.note("alloc", block.address, size, stream, source)
         return block
 
     def release(self, block: Block, record: Callable[[Any], Any] | None = None) -> None:
         """Takes a block back; `record(stream)` makes the events that its other users have to reach
         before it is given out again."""
         kind, stream = block.segment.pool, block.segment.stream
-        self.note("free_requested", block.address, block.requested, stream, block.frames)
-        self.statistics.give(kind, block.size, block.requested)
+        size, requested = block.size, block.requested
+        self.note("free_requested", block.address, requested, stream, block.source)
         if block.users and record is not None:
+            self._count(kind, -1, -size, -requested, 0, 0)  # active while streams still use it
             block.events = [record(user) for user in block.users]
             block.users = set()
             self.waiting.append(block)
         else:
             self._make_free(block)
+            self._count(kind, -1, -size, -requested, -1, -size)
 
     def look_at_waiting(self) -> None:
         """Frees the blocks whose other users are done."""
-        if not self.waiting:
-            return
         still = []
         for block in self.waiting:
             block.events = [event for event in block.events if not self.finished(event)]
             if block.events:
                 still.append(block)
             else:
+                size = block.size
                 self._make_free(block)
+                self._count(block.segment.pool, 0, 0, 0, -1, -size)
         self.waiting = still
 
     def give_back(self, only: Callable[[Segment], bool] = lambda segment: True) -> int:
@@ -323,7 +316,7 @@ class CachingAllocator:
             self.statistics.add("segment", segment.pool, -1)
             self.statistics.add("reserved_bytes", segment.pool, -segment.size)
             self.statistics.driver_frees += 1
-            self.note("segment_free", segment.address, segment.size, segment.stream, [])
+            self.note("segment_free", segment.address, segment.size, segment.stream)
         return freed
 
     # -- the parts ----------------------------------------------------------------------------
@@ -338,8 +331,7 @@ class CachingAllocator:
         if blocks is None or at == len(blocks):
             return None
         block = blocks.pop(at)[2]
-        if block.before or block.after:
-            self._count_split(block, -1)
+        self._part_goes(block)
         return block
 
     def _from_driver(self, wanted: int, stream: int, kind: str, pool: int, size: int) -> Block:
@@ -350,7 +342,7 @@ class CachingAllocator:
             self.give_back()
             if self.reserved + total > self.limit:
                 self.statistics.shortages += 1
-                self.note("oom", 0, size, stream, [])
+                self.note("oom", 0, size, stream)
                 raise Shortage(size)
         segment = Segment(self._address(total), total, stream, kind, pool)
         segment.first = Block(segment, segment.address, total)
@@ -359,7 +351,7 @@ class CachingAllocator:
         self.statistics.driver_calls += 1
         self.statistics.add("segment", kind, 1)
         self.statistics.add("reserved_bytes", kind, total)
-        self.note("segment_alloc", segment.address, total, stream, [])
+        self.note("segment_alloc", segment.address, total, stream)
         return segment.first
 
     def _address(self, size: int) -> int:
@@ -389,12 +381,10 @@ class CachingAllocator:
         self._keep(rest)
 
     def _make_free(self, block: Block) -> None:
-        kind = block.segment.pool
-        self.statistics.settle(kind, block.size)
         self.note(
-            "free_completed", block.address, block.requested, block.segment.stream, block.frames
+            "free_completed", block.address, block.requested, block.segment.stream, block.source
         )
-        block.used, block.requested, block.frames = False, 0, []
+        block.used, block.requested, block.source = False, 0, None
         before, after = block.before, block.after
         if before is not None and not before.used:
             self._forget(before)
@@ -414,36 +404,54 @@ class CachingAllocator:
 
     def _keep(self, block: Block) -> None:
         """Puts a free block where requests look."""
-        bisect.insort(self._list(block.segment), (*block.key, block))
+        bisect.insort(self._list(block.segment), (block.size, block.address, block))
         if block.before or block.after:
-            self._count_split(block, 1)
+            self._parts += 1
+            self._part_bytes += block.size
 
     def _forget(self, block: Block) -> None:
         """Takes a free block from where requests look."""
-        self._list(block.segment).remove((*block.key, block))
-        if block.before or block.after:
-            self._count_split(block, -1)
+        blocks = self._list(block.segment)
+        del blocks[bisect.bisect_left(blocks, (block.size, block.address))]
+        self._part_goes(block)
 
-    def _count_split(self, block: Block, sign: int) -> None:
-        self.statistics.split(block.segment.pool, block.size, sign)
+    def _part_goes(self, block: Block) -> None:
+        if block.before or block.after:
+            self._parts -= 1
+            self._part_bytes -= block.size
+
+    def _count(self, kind: str, *changes: int) -> None:
+        """Enters a request into the statistics, with the free parts that came and went in it."""
+        self.statistics.enter(kind, *changes, self._parts, self._part_bytes)
+        self._parts = self._part_bytes = 0
 
     # -- what others look at ------------------------------------------------------------------
 
     def note(
-        self, action: str, address: int, size: int, stream: int, frames: list[dict[str, Any]]
+        self, action: str, address: int, size: int, stream: int, source: Source = None
     ) -> None:
         """One line of the trace, while one is kept."""
-        if self.trace is not None:
-            self.trace.append(
-                {
-                    "action": action,
-                    "addr": address,
-                    "size": size,
-                    "stream": stream,
-                    "time_us": self.now(),
-                    "frames": frames,
-                }
-            )
+        if self._trace is not None:
+            self._trace.append((action, address, size, stream, self.now(), source))
+
+    def record(self, enabled: bool) -> None:
+        """Begins a new trace, or ends it."""
+        self._trace = deque(maxlen=TRACED) if enabled else None
+
+    @property
+    def trace(self) -> list[dict[str, Any]]:
+        """What happened, in the form of `torch.cuda.memory._snapshot()`."""
+        return [
+            {
+                "action": action,
+                "addr": address,
+                "size": size,
+                "stream": stream,
+                "time_us": time,
+                "frames": frames(source),
+            }
+            for action, address, size, stream, time, source in self._trace or ()
+        ]
 
     def snapshot(self) -> list[dict[str, Any]]:
         """The segments with their blocks, in the form of `torch.cuda.memory_snapshot()`."""
@@ -473,7 +481,7 @@ class CachingAllocator:
                             else "active_awaiting_free"
                             if b.events
                             else "active_allocated",
-                            "frames": b.frames,
+                            "frames": frames(b.source),
                         }
                         for b in blocks
                     ],

@@ -25,25 +25,29 @@ GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
 class Buffer:
     """Memory of a device: a block of its allocator, and the NumPy memory that stands for it."""
 
-    __slots__ = ("__weakref__", "block", "device", "history", "root", "start", "stream")
+    __slots__ = ("__weakref__", "block", "device", "history", "root", "stream")
 
     def __init__(
         self, device: SimulatedDevice, stream: Stream, root: Array, source: tuple[str, int] | None
     ) -> None:
         self.block: Block | None = None
         self.device, self.stream, self.root = device, stream, root
-        self.start = root.__array_interface__["data"][0]
-        self.history = History(root.nbytes)
-        if root.nbytes:
-            with device.working():
-                self.block = obtain(device, stream, root.nbytes, source)
-                self._inherit(self.block)
+        size = root.nbytes
+        self.history = History(size)
+        if size:
+            with device.working:
+                self.block = obtain(device, stream, size, source)
+                if device.ghosts:
+                    self._inherit(self.block)
+
+    @property
+    def start(self) -> int:
+        """Where the memory that stands for it begins on the host."""
+        return int(self.root.__array_interface__["data"][0])
 
     def _inherit(self, block: Block) -> None:
         """Takes over what streams still do in this place, for whoever had it before."""
         ghosts, known = self.device.ghosts, self.device.machine.clock
-        if not ghosts:
-            return
         low, high = block.address, block.address + block.size
         left = []
         for access in ghosts:
@@ -61,8 +65,7 @@ class Buffer:
                     access.where,
                     access.source,
                 )
-                key = moved.writes, moved.low, moved.high, None
-                self.history.accesses.setdefault(moved.actor, {})[key] = moved
+                self.history.keep(moved)
                 if own and low <= access.low and access.high <= high:
                     continue  # it comes back with this memory
             left.append(access)
@@ -85,12 +88,9 @@ def obtain(
     """A block of the device's memory; OutOfMemoryError, with PyTorch's words, where none is left."""
     memory, machine = device.memory, device.machine
     calls = memory.statistics.driver_calls
-    frames = (
-        [] if source is None else [{"filename": source[0], "line": source[1], "name": "<program>"}]
-    )
     try:
         pool = 0 if machine.capture is None else machine.capture.pool
-        block = memory.allocate(size, stream.handle, frames, pool)
+        block = memory.allocate(size, stream.handle, source, pool)
     except Shortage as short:
         raise OutOfMemoryError(out_of_memory(device, short.size)) from None
     if memory.statistics.driver_calls > calls and machine.capture is None:
@@ -218,18 +218,20 @@ def note_access(
 ) -> None:
     """Takes one access into the history of its memory, and reports a race."""
     buffer, held = array.buffer, array.held
-    if not held.size:
+    history, size = buffer.history, held.nbytes
+    if not size:
         return
-    if held.nbytes == buffer.root.nbytes:
-        low, high = 0, held.nbytes
+    if size == history.size:
+        low, high = 0, size
     else:
+        start = buffer.start
         low, high = bounds(held)
-        low, high = low - buffer.start, high - buffer.start
-    access = Access(
-        stream.actor, stream.clock[stream.actor], writes, low, high, what, stream.name, source, held
-    )
-    raced = buffer.history.add(access, stream.clock)
+        low, high = low - start, high - start
+    actor, clock = stream.actor, stream.clock
+    entry = (actor, clock[actor], writes, low, high, what, stream.name, source, held)
+    raced = history.add(entry, clock)
     if raced is not None:
+        access = Access(*entry)
         machine.races.report(Race(words_for(buffer, raced), raced, access, advice(raced, access)))
 
 

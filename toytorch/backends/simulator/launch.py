@@ -34,6 +34,8 @@ from toytorch.facts.trace import OutOfMemoryError
 
 ELEMENTS_OF_THREAD = 4
 EMPTY = ("empty", "empty_like", "empty_strided")
+FLOAT = np.dtype(np.float32)
+NUMBERS = (int, float, bool, None.__class__)
 PIECE = 2.0  # µs of the host for each further kernel of a compiled function
 ASSERTION = (
     "{where}: block: [0,0,0], thread: [0,0,0] Assertion `index >= -size && index < size` failed."
@@ -69,12 +71,14 @@ class Launcher:
         waits    whether the host needs to know something of the result, such as its shape
         kernels  what it consists of, if that is several: name, bytes, operations, product
         """
-        machine, reads = self.machine, _Operands()
-        host_args = [reads.on_host(a) for a in args]
-        host_kwargs = {k: reads.on_host(v) for k, v in (kwargs or {}).items()}
-        device = reads.one_device(name) or machine.device
-        stream = self.stream_for(device, reads.arrays)
-        machine.check(device)
+        machine = self.machine
+        reads: list[DeviceArray] = []
+        host_args = [on_host(a, reads) for a in args]
+        host_kwargs = {k: on_host(v, reads) for k, v in kwargs.items()} if kwargs else {}
+        device = one_device(reads) or machine.device
+        stream = self.stream_for(device, reads)
+        if device.error is not None:
+            machine.check(device)
         source = users_line()
         call = _Call(function, host_args, host_kwargs, device)
         if machine.capture is not None:
@@ -85,30 +89,37 @@ class Launcher:
             made = self.late(device, stream, name, call, error)
         results = _Results(self, device, stream, reads, target, source)
         wrapped = results.wrap(made)
-        written = results.written + [a for a in writes if a.__class__ is DeviceArray]
+        written = results.written
+        for array in writes:
+            if array.__class__ is DeviceArray:
+                written.append(array)
         if (not written and results.views) or name in EMPTY:
             return wrapped  # a view, or memory that nothing is written to: nothing runs
-        touched = (*written, *reads.arrays)
-        size = max((a.size for a in touched), default=0)
-        kind = touched[0].dtype if touched else np.dtype(np.float32)
+        touched = [a.held for a in (*written, *reads)]
+        size = traffic = 0
+        for held in touched:
+            traffic += held.nbytes
+            if held.size > size:
+                size = held.size
+        kind = touched[0].dtype if touched else FLOAT
         cost = None if kernels is None else machine.host.call
         if kernels is None:
-            work = size if flops is None else int(flops)
-            kernels = [(name, sum(a.nbytes for a in touched), work, product)]
+            kernels = [(name, traffic, size if flops is None else int(flops), product)]
         spans = [
             (what, *kernel_time(device.card, moved, work, kind, matrix), moved, work)
             for what, moved, work, matrix in kernels
         ]
         if machine.capture is not None:  # nothing runs now
-            machine.capture.add(spans, call, wrapped, reads.arrays, written)
+            machine.capture.add(spans, call, wrapped, reads, written)
             return wrapped
+        share = share_of(device, size)
         for what, length, limit, moved, work in spans:
             machine.queue(
                 stream, what, length, source=source, bytes=moved, flops=work, limit=limit,
-                share=share_of(device, size), cost=cost,
+                share=share, cost=cost,
             )  # fmt: skip
             cost = PIECE
-        for array in reads.arrays:
+        for array in reads:
             note_access(machine, stream, array, False, name, source)
         for array in written:
             note_access(machine, stream, array, True, name, source)
@@ -176,40 +187,37 @@ class Launcher:
         return made
 
 
-class _Operands:
-    """The device arrays among the arguments of a call, and the host arrays that stand for them."""
-
-    def __init__(self) -> None:
-        self.arrays: list[DeviceArray] = []
-
-    def on_host(self, value: Any) -> Any:
-        """An argument with host arrays for device arrays."""
-        kind = value.__class__
-        if kind is DeviceArray:
-            self.arrays.append(value)
-            return value.held
-        if kind is list or kind is tuple:
-            return kind(self.on_host(v) for v in value)
-        if kind is dict:
-            return {k: self.on_host(v) for k, v in value.items()}
-        if getattr(value, "is_array_module", False):
-            return np
-        if kind in TABLES and value.values.__class__ is DeviceArray:
-            return value.mapped(self.on_host)
+def on_host(value: Any, reads: list[DeviceArray]) -> Any:
+    """An argument with host arrays for device arrays, which `reads` gets."""
+    kind = value.__class__
+    if kind is DeviceArray:
+        reads.append(value)
+        return value.held
+    if kind in NUMBERS:
         return value
+    if kind is list or kind is tuple:
+        return kind([on_host(v, reads) for v in value])
+    if kind is dict:
+        return {k: on_host(v, reads) for k, v in value.items()}
+    if getattr(value, "is_array_module", False):
+        return np
+    if kind in TABLES and value.values.__class__ is DeviceArray:
+        return value.mapped(lambda v: on_host(v, reads))
+    return value
 
-    def one_device(self, name: str) -> SimulatedDevice | None:
-        """The device of all operands; RuntimeError where they are on several."""
-        found = None
-        for array in self.arrays:
-            device = array.buffer.device
-            if found is not None and device is not found:
-                raise RuntimeError(
-                    "Expected all tensors to be on the same device, but found at least two devices, "
-                    f"cuda:{found.index} and cuda:{device.index}!"
-                )
-            found = device
-        return found
+
+def one_device(arrays: list[DeviceArray]) -> SimulatedDevice | None:
+    """The device of all operands; RuntimeError where they are on several."""
+    found = None
+    for array in arrays:
+        device = array.buffer.device
+        if found is not None and device is not found:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"cuda:{found.index} and cuda:{device.index}!"
+            )
+        found = device
+    return found
 
 
 class _Call:
@@ -258,13 +266,13 @@ class _Results:
         launcher: Launcher,
         device: SimulatedDevice,
         stream: Stream,
-        reads: _Operands,
+        reads: list[DeviceArray],
         target: DeviceArray | None,
         source: Any,
     ) -> None:
         self.launcher, self.device, self.stream = launcher, device, stream
         self.target, self.source = target, source
-        self.owners = {id(a.buffer.root): a for a in reads.arrays}
+        self.owners = {id(a.buffer.root): a for a in reads}
         if target is not None:
             self.owners.setdefault(id(target.buffer.root), target)
         self.written: list[DeviceArray] = []

@@ -12,9 +12,9 @@ import itertools
 import os
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,16 +40,12 @@ class Stream:
 
     def __init__(self, device: SimulatedDevice, handle: int, priority: int, actor: int) -> None:
         self.device, self.handle, self.priority, self.actor = device, handle, priority, actor
+        self.name = f"cuda:{device.index} stream {handle}"  # as timelines and reports call it
         self.tail = 0.0
         self.clock: Clock = {}
         self.queue: deque[float] = deque()  # when each of its latest pieces ends
         self.last: int | None = None  # the number of its last span
         self.waits: list[int] = []  # spans that its next piece waits for
-
-    @property
-    def name(self) -> str:
-        """As timelines and reports call it."""
-        return f"cuda:{self.device.index} stream {self.handle}"
 
 
 class Event:
@@ -94,28 +90,19 @@ class SimulatedDevice:
         self.freed: list[tuple[Block, Stream, History]] = []  # what waits to be given back
         self.lock = threading.RLock()
         self.at_work = 0
-
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """While the allocator is at work, what a garbage collection frees has to wait."""
-        with self.lock:
-            self.at_work += 1
-            try:
-                yield
-            finally:
-                self.at_work -= 1
-                self._give_back()
+        self.working = Working(self)
 
     def free(self, block: Block, stream: Stream, history: History) -> None:
         """Takes a block back from a tensor that is gone, which may happen at any time."""
         self.freed.append((block, stream, history))
         if self.lock.acquire(blocking=False):  # else another thread is at work, and does it
             try:
-                self._give_back()
+                self.give_back()
             finally:
                 self.lock.release()
 
-    def _give_back(self) -> None:
+    def give_back(self) -> None:
+        """Hands freed blocks to the allocator, unless it is at work."""
         while self.freed and not self.at_work:
             self.at_work += 1
             try:
@@ -128,20 +115,13 @@ class SimulatedDevice:
         # The stream's next owner of the place is in order with this one; other streams are not.
         left = [] if block.users else history.open_for(stream.clock)
         if len(self.streams) > 1:  # nor is what they do to the next owner's memory
-            own = history.accesses.get(stream.actor, {}).values()
-            left += [a for a in own if not a.before(machine.clock)]
+            left += [a for a in history.of(stream.actor) if not a.before(machine.clock)]
         for access in left:
             access.low += block.address
             access.high += block.address
             access.view = None
             self.ghosts.append(access)
-
-        def record(user: Stream) -> Event:
-            mark = Event()
-            machine.record(mark, user)
-            return mark
-
-        self.memory.release(block, record)
+        self.memory.release(block, machine.marked)
         machine.memory_point(self)
 
     @property
@@ -177,6 +157,29 @@ class SimulatedDevice:
         return max(stream.tail for stream in self.streams)
 
 
+class Working:
+    """While the allocator of a device is at work, what a garbage collection frees has to wait."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: SimulatedDevice) -> None:
+        self.device = device
+
+    def __enter__(self) -> None:
+        device = self.device
+        device.lock.acquire()
+        device.at_work += 1
+
+    def __exit__(self, *error: object) -> None:
+        device = self.device
+        try:
+            device.at_work -= 1
+            if device.freed:
+                device.give_back()
+        finally:
+            device.lock.release()
+
+
 class Machine:
     """The host and its devices."""
 
@@ -193,7 +196,7 @@ class Machine:
         self.clock: Clock = {HOST: 1}  # what the host knows to be done
         self.races = races
         self.host = host or Host.of(cards[0])
-        self.realtime = realtime
+        self.began = time.perf_counter() if realtime else None
         self.timeline = Timeline(f"{len(cards)} x {cards[0].name}, simulated")
         self.started = 0  # the number of spans so far
         self.recording = True
@@ -203,6 +206,7 @@ class Machine:
         self.local = _Chosen()
         self.lock = threading.RLock()
         self.capture: Any = None  # the graph that calls are recorded into
+        self.blocking: bool | None = None  # as the environment has it at the first launch
         self.backward: set[Stream] = set()  # streams that a backward pass used, to be waited for
         self.sync_debug = "default"
 
@@ -220,15 +224,15 @@ class Machine:
     # -- time ---------------------------------------------------------------------------------
 
     def span(
-        self, kind: str, name: str, row: str, start: float, end: float, **more: Any
+        self, kind: str, name: str, row: str, start: float, end: float, *place: Any, **more: Any
     ) -> int | None:
-        """Writes a span down; its number."""
+        """Writes a span down; its number. `place` is its device, stream and line, if it has any."""
         if not self.recording:
             return None
         number = self.started
-        self.started += 1
+        self.started = number + 1
         spans = self.timeline.spans
-        spans.append(Span(number, kind, name, row, start, end, **more))
+        spans.append(Span(number, kind, name, row, start, end, *place, **more))
         if len(spans) > KEPT:
             del spans[: KEPT // 10]
         return number
@@ -274,12 +278,15 @@ class Machine:
         **more: Any,
     ) -> None:
         """The host asks for work on a stream and goes on."""
-        device = stream.device
-        self.check(device)
-        self.leave_backward()
+        device, now = stream.device, self.now
+        if device.error is not None:
+            self.check(device)
+        if self.backward:
+            self.leave_backward()
         asked = None
         if self.capture is None:
-            asked = self.spend(self.host.op if cost is None else cost, name, source)
+            self.now += self.host.op if cost is None else cost
+            asked = self.span("host", name, "host", now, self.now, None, None, source)
             ends = stream.queue
             while ends and ends[0] <= self.now:
                 ends.popleft()
@@ -296,32 +303,35 @@ class Machine:
         stream.tail = start + length
         stream.queue.append(stream.tail)
         number = self.span(
-            kind,
-            name,
-            row,
-            start,
-            stream.tail,
-            device=device.index,
-            stream=stream.handle,
-            source=source,
-            **more,
+            kind, name, row, start, stream.tail, device.index, stream.handle, source, **more
         )
         self.arrow(asked, number, "launch")
-        for before in stream.waits:
-            self.arrow(before, number, "event")
-        stream.waits.clear()
+        if stream.waits:
+            for before in stream.waits:
+                self.arrow(before, number, "event")
+            stream.waits.clear()
         stream.last = number
         clock = stream.clock
         for actor, tick in self.clock.items():
             if tick > clock.get(actor, 0):
                 clock[actor] = tick
         clock[stream.actor] = clock.get(stream.actor, 0) + 1
-        if blocks and blocking() and self.capture is None:
+        if self.blocking is None:
+            self.blocking = blocking()
+        if blocks and self.blocking and self.capture is None:
             self.synchronise(stream, source=source)
 
-    def wait_until(self, time: float, why: str, source: Any = None) -> int | None:
+    def catch_up(self, began: float) -> None:
+        """Sleeps until as much real time has passed as simulated time."""
+        ahead = self.now * 1e-6 - (time.perf_counter() - began)
+        if ahead > 0:
+            time.sleep(ahead)
+
+    def wait_until(self, until: float, why: str, source: Any = None) -> int | None:
         """The host stands still until a time."""
-        start, self.now = self.now, max(self.now, time)
+        start, self.now = self.now, max(self.now, until)
+        if self.began is not None:
+            self.catch_up(self.began)
         if self.now > start:
             return self.span("sync", why, "host", start, self.now, source=source)
         return None
@@ -364,6 +374,12 @@ class Machine:
         for actor, tick in self.clock.items():
             event.clock[actor] = max(tick, event.clock.get(actor, 0))
         event.span, event.device = stream.last, stream.device
+
+    def marked(self, stream: Stream) -> Event:
+        """A new event at the end of what a stream has been given so far."""
+        mark = Event()
+        self.record(mark, stream)
+        return mark
 
     def wait(self, stream: Stream, event: Event) -> None:
         """What a stream is given from now on waits for an event."""
@@ -408,9 +424,7 @@ class Machine:
             current = self.stream_of(device)
             for stream in used:
                 if stream is not current:
-                    mark = Event()
-                    self.record(mark, stream)
-                    self.wait(current, mark)
+                    self.wait(current, self.marked(stream))
 
     def memory_point(self, device: SimulatedDevice) -> None:
         """Writes down how much memory is in use."""

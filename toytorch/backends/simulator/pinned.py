@@ -73,24 +73,18 @@ def note(
     else:
         actor, clock, where = stream.actor, stream.clock, stream.name
     low, high = bounds(array)
-    access = Access(
-        actor,
-        clock[actor],
-        writes,
-        low - start,
-        high - start,
-        what,
-        where,
-        source,
+    entry = (
+        actor, clock[actor], writes, low - start, high - start, what, where, source,
         array.view(ndarray),
-    )
-    raced = history.add(access, clock)
+    )  # fmt: skip
+    raced = history.add(entry, clock)
     if raced is not None:
         advice = (
             "Let the host wait for the copy: event.synchronize(), stream.synchronize() or "
             "torch.cuda.synchronize()."
         )
-        machine.races.report(Race(f"{high - low} bytes of pinned memory", raced, access, advice))
+        memory = f"{high - low} bytes of pinned memory"
+        machine.races.report(Race(memory, raced, Access(*entry), advice))
 
 
 class PinnedBackend(NumpyBackend):

@@ -10,8 +10,8 @@ the times were in this run.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -74,36 +74,69 @@ class Race:
 
 
 MOST = 4096  # accesses of one actor that are remembered for one memory
+# The fields of an Access: launches are many and races few, so an Access is made once one is asked for.
+Entry: TypeAlias = tuple[int, int, bool, int, int, str, str, tuple[str, int] | None, Any]
 
 
-@dataclass(slots=True)
 class History:
     """The accesses of one memory that later ones may race with, by actor."""
 
-    size: int
-    accesses: dict[int, dict[Any, Access]] = field(default_factory=dict)
+    __slots__ = ("accesses", "size")
 
-    def add(self, access: Access, clock: Clock) -> Access | None:
-        """Takes an access in; what it races with, if anything."""
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.accesses: dict[int, dict[Any, Entry]] = {}
+
+    def add(self, entry: Entry, clock: Clock) -> Access | None:
+        """Takes an access in, by whoever has that clock; what it races with, if anything."""
+        actor, _, writes, low, high, _, _, _, view = entry
+        accesses = self.accesses
+        own = accesses.get(actor)
         found = None
-        for actor, theirs in self.accesses.items():
-            if actor != access.actor:
-                for old in theirs.values():
-                    if not old.before(clock) and old.meets(access):
-                        found = old
-                        break
-        if access.writes and access.low == 0 and access.high >= self.size and found is None:
-            self.accesses.clear()  # all others are before it
-        own = self.accesses.setdefault(access.actor, {})
-        strides = None if access.view is None else access.view.strides
-        own[access.writes, access.low, access.high, strides] = access
+        if len(accesses) > (own is not None):
+            found = self._raced(Access(*entry), clock)
+        if writes and not low and high >= self.size and found is None:
+            accesses.clear()  # all others are before it
+            own = None
+        if own is None:
+            own = accesses[actor] = {}
+        own[writes, low, high, None if view is None else view.strides] = entry
         if len(own) > MOST:
             del own[next(iter(own))]
         return found
 
+    def _raced(self, access: Access, clock: Clock) -> Access | None:
+        """An access of another actor that nothing puts before this one."""
+        found = None
+        for actor, theirs in self.accesses.items():
+            known = clock.get(actor, 0)
+            if actor != access.actor:
+                for entry in theirs.values():
+                    if entry[1] > known and (old := Access(*entry)).meets(access):
+                        found = old
+                        break
+        return found
+
+    def keep(self, access: Access) -> None:
+        """Takes over an access of whoever had the memory before."""
+        key = access.writes, access.low, access.high, None
+        self.accesses.setdefault(access.actor, {})[key] = (
+            access.actor, access.tick, access.writes, access.low, access.high,
+            access.what, access.where, access.source, access.view,
+        )  # fmt: skip
+
+    def of(self, actor: int) -> list[Access]:
+        """The accesses of one actor."""
+        return [Access(*entry) for entry in self.accesses.get(actor, {}).values()]
+
     def open_for(self, clock: Clock) -> list[Access]:
         """What is not done for sure for whoever has that clock."""
-        return [a for own in self.accesses.values() for a in own.values() if not a.before(clock)]
+        return [
+            Access(*entry)
+            for actor, own in self.accesses.items()
+            for entry in own.values()
+            if entry[1] > clock.get(actor, 0)
+        ]
 
 
 class Races:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from typing import Any
 
-from toytorch.backends.simulator.allocator import TRACED
 from toytorch.backends.simulator.array import DeviceArray
 from toytorch.backends.simulator.graphs import Capture, Replayable, replay
 from toytorch.backends.simulator.machine import Event, Machine, SimulatedDevice, Stream, users_line
@@ -164,7 +162,7 @@ class SimulatorRuntime:
             for stream in device.streams:  # the driver waits for all work before it takes memory
                 machine.learn(stream.clock)
             machine.wait_until(device.tail, "cudaFree")
-            with device.working():
+            with device.working:
                 given = device.memory.give_back()
             if given:
                 machine.spend(machine.host.allocate, "cudaFree", users_line())
@@ -182,15 +180,15 @@ class SimulatorRuntime:
         segments: list[dict[str, Any]] = []
         traces = []
         for device in self.machine.devices:
-            with device.working():
+            with device.working:
                 found = device.memory.snapshot()
             segments += [{"device": device.index, **segment} for segment in found]
-            traces.append(list(device.memory.trace or ()))
+            traces.append(device.memory.trace)
         return {"segments": segments, "device_traces": traces}
 
     def record_memory(self, enabled: bool) -> None:
         for device in self.machine.devices:
-            device.memory.trace = deque(maxlen=TRACED) if enabled else None
+            device.memory.record(enabled)
 
     # -- graphs -------------------------------------------------------------------------------
 
