@@ -1,4 +1,5 @@
-"""Where every random stream of a training run is: toytorch's, Python's, NumPy's, the loader's."""
+"""Where every random stream of a training run is: toytorch's on each device, Python's, NumPy's, the
+loader's."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch import cuda
 from toytorch.core.random import Generator, get_rng_state, manual_seed, set_rng_state
 from toytorch.facts.dtype import int64
 from toytorch.ops.creation.from_data import tensor
@@ -32,6 +34,7 @@ def capture(loader: object = None) -> dict[str, Any]:
     version, inner, spare = random.getstate()
     return {
         "torch": get_rng_state(),
+        "cuda": cuda.get_rng_state_all(),
         "python": (version, tensor(inner, dtype=int64), spare),
         "numpy": (
             str(name),
@@ -47,6 +50,8 @@ def capture(loader: object = None) -> dict[str, Any]:
 def restore(state: dict[str, Any], loader: Any = None) -> None:
     """Puts all streams back to where `capture` found them."""
     set_rng_state(state["torch"])
+    known = cuda.device_count()  # a run may go on where there are fewer devices
+    cuda.set_rng_state_all(state.get("cuda", [])[:known])
     version, inner, spare = state["python"]
     random.setstate((version, tuple(inner.tolist()), spare))
     name, keys, position, has_gauss, gauss = state["numpy"]
