@@ -19,6 +19,7 @@ class Case:
     inner: int = 200  # calls per timed sample
     samples: int = 60
     traffic: int = 0  # bytes that have to be read and written, where that is what takes the time
+    flops: int = 0  # operations, where it is arithmetic that does
     random: bool = False  # whether the results of the two sides may differ
 
 

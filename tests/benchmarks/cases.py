@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.benchmarks import memory_ops, small_calls
-from tests.benchmarks.case import Case, Work, through
+from tests.benchmarks.case import Case, Work, size, through
 from tests.benchmarks.case import values as _values
 
 
@@ -188,6 +188,48 @@ def dropout(m: Any) -> Work:
     return run
 
 
+def attention(m: Any) -> Any:
+    """4 batches of 8 heads, 256 places of 64 numbers, causal."""
+    q, k, v = (_values(m, 4, 8, 256, 64, grad=True) for _ in range(3))
+    return (
+        q,
+        lambda x: m.nn.functional.scaled_dot_product_attention(x, k, v, is_causal=True),
+        [k, v],
+    )
+
+
+def transformer_block(m: Any) -> Work:
+    """8 sequences of 64 vectors of 128 numbers, 4 heads, as it is written in nanoGPT: forward,
+    backward and AdamW's step."""
+    nn, F = m.nn, m.nn.functional
+
+    class Block(nn.Module):  # type: ignore[misc]  # the base class is either side's
+        def __init__(self) -> None:
+            super().__init__()
+            self.ln_1, self.ln_2 = nn.LayerNorm(128), nn.LayerNorm(128)
+            self.c_attn, self.c_proj = nn.Linear(128, 384), nn.Linear(128, 128)
+            self.mlp = nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 128))
+
+        def forward(self, x: Any) -> Any:
+            n, t, c = x.size()
+            parts = self.c_attn(self.ln_1(x)).split(128, dim=2)
+            q, k, v = (p.view(n, t, 4, c // 4).transpose(1, 2) for p in parts)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.c_proj(y.transpose(1, 2).contiguous().view(n, t, c))
+            return x + self.mlp(self.ln_2(x))
+
+    block, x = Block(), _values(m, 8, 64, 128)
+    _fill(m, block)
+    rule = m.optim.AdamW(block.parameters(), lr=1e-4)
+
+    def run() -> None:
+        rule.zero_grad()
+        block(x).pow(2).mean().backward()
+        rule.step()
+
+    return run
+
+
 def uniformity(m: Any) -> Any:
     """log mean exp(-2 |a - b|^2) over pairs, by a product; Wang and Isola 2020."""
 
@@ -216,9 +258,10 @@ TRAINED = [
         Case(
             f"conv {name}{', channels last' * last}",
             convolution(images, outputs, last),
-            1.0 if last else 1.15,
+            1.0,
             4,
             30,
+            flops=3 * 2 * 9 * outputs * size(images),  # forward and two gradients
         )
         for last in (True, False)
         for name, images, outputs in IMAGES
@@ -253,7 +296,9 @@ TRAINED = [
     Case("embedding 4096 of 10000x64, trained", through(embedding), 0.9, 4, 30),
     Case("dropout 1000x1000, trained", dropout, 0.3, 4, 30),
     Case("uniformity loss 1024x128", through(uniformity), 0.6, 2, 20),
-    Case("LSTM 64-128, 16 steps of 32", through(recurrent), 1.2, 2, 20),
+    Case("LSTM 64-128, 16 steps of 32", through(recurrent), 0.9, 2, 20),
+    Case("attention 4x8x256x64, trained", through(attention), 0.9, 2, 20),
+    Case("transformer block 8x64x128, AdamW", transformer_block, 0.9, 2, 20),
 ]
 
 
@@ -266,13 +311,19 @@ CASES = [
     Case("sum of 10 floats", total, inner=1000),
     Case("16x16 matrix product", product(16), inner=1000),
     *(
-        Case(f"{n}x{n} matrix product", product(n), 1.1, inner=max(2, 20_000_000 // n**3))
-        for n in (64, 128, 256, 512)
+        Case(
+            f"{n}x{n} matrix product",
+            product(n),
+            1.05,
+            inner=max(2, 20_000_000 // n**3),
+            flops=2 * n**3,
+        )
+        for n in (64, 128, 256, 512, 1024)
     ),
-    Case("512x128 matrix by its transpose", gram, 1.1, inner=20),
+    Case("512x128 matrix by its transpose", gram, 1.1, inner=20, flops=512 * 513 * 128),
     Case("view, transpose, select", view, inner=500),
-    Case("MLP step 64x784-256-256-10, SGD", training_step("SGD"), 0.9, inner=4),
-    Case("MLP step 64x784-256-256-10, Adam", training_step("Adam"), 0.9, inner=4),
+    Case("MLP step 64x784-256-256-10, SGD", training_step("SGD"), 0.8, inner=4),
+    Case("MLP step 64x784-256-256-10, Adam", training_step("Adam"), 0.7, inner=4),
     Case("elementwise, 2 million floats", large, inner=2, samples=30),
     *(
         Case(f"{name}, 1 million floats", on_a_million(work), target, 4, 60, traffic)

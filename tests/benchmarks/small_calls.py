@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -152,8 +151,3 @@ def call(work: Callable[[Given], object]) -> Callable[[Any], Work]:
 CASES = [
     Case(f"small: {name}", call(work), 1.1, 200, 40, random=name in RANDOM) for name, work in CALLS
 ]
-
-
-def geometric_mean(ratios: list[float]) -> float:
-    """The one number for all small calls."""
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
