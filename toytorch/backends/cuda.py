@@ -24,52 +24,53 @@ def is_built() -> bool:
 
 
 class _Attention:
-    """Which ways of computing attention a program allows; there is one here, and it stays."""
+    """Which ways of computing attention a program allows: `flash` in blocks, which `ops.nn.attention`
+    asks for, `math` always; the others are for cards."""
 
     flash = mem_efficient = math = cudnn = True
 
 
-_attention = _Attention()
+attention_ways = _Attention()
 
 
 def flash_sdp_enabled() -> bool:
     """Whether `enable_flash_sdp` was told True."""
-    return _attention.flash
+    return attention_ways.flash
 
 
 def enable_flash_sdp(enabled: bool) -> None:
     """Keeps the switch."""
-    _attention.flash = bool(enabled)
+    attention_ways.flash = bool(enabled)
 
 
 def mem_efficient_sdp_enabled() -> bool:
     """Whether `enable_mem_efficient_sdp` was told True."""
-    return _attention.mem_efficient
+    return attention_ways.mem_efficient
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
     """Keeps the switch."""
-    _attention.mem_efficient = bool(enabled)
+    attention_ways.mem_efficient = bool(enabled)
 
 
 def math_sdp_enabled() -> bool:
     """Whether `enable_math_sdp` was told True."""
-    return _attention.math
+    return attention_ways.math
 
 
 def enable_math_sdp(enabled: bool) -> None:
     """Keeps the switch."""
-    _attention.math = bool(enabled)
+    attention_ways.math = bool(enabled)
 
 
 def cudnn_sdp_enabled() -> bool:
     """Whether `enable_cudnn_sdp` was told True."""
-    return _attention.cudnn
+    return attention_ways.cudnn
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
     """Keeps the switch."""
-    _attention.cudnn = bool(enabled)
+    attention_ways.cudnn = bool(enabled)
 
 
 @contextmanager
@@ -80,12 +81,12 @@ def sdp_kernel(
     enable_cudnn: bool = True,
 ) -> Iterator[None]:
     """The switches inside of a context; the older form of `torch.nn.attention.sdpa_kernel`."""
-    before = dict(vars(_attention))
-    vars(_attention).update(
+    before = dict(vars(attention_ways))
+    vars(attention_ways).update(
         flash=enable_flash, math=enable_math, cudnn=enable_cudnn, mem_efficient=enable_mem_efficient
     )
     try:
         yield
     finally:
-        vars(_attention).clear()
-        vars(_attention).update(before)
+        vars(attention_ways).clear()
+        vars(attention_ways).update(before)

@@ -33,6 +33,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "add_rows": rows.add_rows,
     "add_runs": rows.add_runs,
     "add_slices": later("by_index", "add_slices"),
+    "attention": later("attention", "forward"),
+    "attention_backward": later("attention", "backward"),
     "batch_norm": norm.batch,
     "batch_norm_affine": norm.affine,
     "batch_norm_backward": norm.batch_backward,

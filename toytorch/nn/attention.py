@@ -1,6 +1,6 @@
-"""The choice between ways of computing attention, kept for the programs that make it.
+"""The choice between ways of computing attention.
 
-`scaled_dot_product_attention` is computed in one way here, whatever is chosen.
+Of PyTorch's there are two here: `FLASH_ATTENTION` in blocks, and `MATH`, which all operands can take.
 """
 
 from __future__ import annotations

@@ -81,9 +81,18 @@ def _attention() -> Iterator[Sample]:
     yield S(q, k, v, mask > 0)
     yield S(t((1, 4, 2, 3)), t((1, 2, 5, 3)), t((1, 2, 5, 3)), enable_gqa=True)
     yield V(q.float(), k.float(), v.float())
+    q, k, v = t((2, 2, 4, 3)), t((2, 2, 5, 3)), t((2, 2, 5, 3))
+    yield S(q, k, v)
+    yield S(q, k, v, is_causal=True, scale=0.7)
+    yield S(q, k, v, t((4, 5)).detach())
 
 
-entry("scaled_dot_product_attention", _attention, slack=10, covers=("_safe_softmax",))
+entry(
+    "scaled_dot_product_attention",
+    _attention,
+    slack=10,
+    covers=("_safe_softmax", "_scaled_dot_product_flash_attention_for_cpu"),
+)
 
 
 def _heads() -> Iterator[Sample]:

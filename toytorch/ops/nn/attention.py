@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
+from toytorch.backends.cuda import attention_ways
+from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor, beside
+from toytorch.facts.dtype import float32, float64
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import public, reduction, tensor_first
+from toytorch.ops.define import general, public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.nn.dropout import dropout
+from toytorch.ops.nn.normalize import at_once, taken
 from toytorch.ops.nn.windows import sizes_text
 
 
@@ -97,6 +103,140 @@ def _check(
         )
 
 
+def _flash(
+    xp: ArrayModule,
+    q: Array,
+    k: Array,
+    v: Array,
+    dropout_p: float,
+    is_causal: bool,
+    mask: Array | None,
+    scale: float | None,
+) -> Any:
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if 0 in q.shape or 0 in k.shape:  # a traced call, since the function takes another way
+        return xp.zeros(q.shape, q.dtype), xp.zeros(q.shape[:3], q.dtype)
+    if mask is not None:
+        mask = xp.broadcast_to(mask, (*q.shape[:3], k.shape[2]))
+    made = attempt(xp, "attention", q, k, v, mask, is_causal, scale)
+    if made is not None:
+        return kept(made[0], q), made[1]
+    scores = (q * scale) @ k.swapaxes(2, 3)
+    if is_causal:
+        scores = xp.where(xp.tril(xp.ones(scores.shape[2:], bool)), scores, -xp.inf)
+    if mask is not None:
+        scores = scores + mask
+    top = scores.max(axis=-1, keepdims=True)
+    top = xp.where(top == -xp.inf, 0, top)
+    weights = xp.exp(scores - top)
+    total = weights.sum(axis=-1, keepdims=True)
+    sums = xp.where(total == 0, 0, top + xp.log(xp.where(total == 0, 1, total)))
+    made = (weights / xp.where(total == 0, 1, total)) @ v
+    return made.astype(q.dtype), sums[..., 0].astype(q.dtype)
+
+
+def _gradients(
+    gs: Sequence[Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    is_causal: bool,
+    attn_mask: Tensor | None,
+    scale: float | None,
+    result0: Tensor,
+    result1: Tensor,
+    work: dict[Any, Any],
+) -> Any:
+    """The three gradients, from one pass over the blocks; or of the whole scores, where they are to
+    be differentiated again."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    mask = attn_mask
+    if mask is not None:
+        mask = mask.expand([*query.shape[:3], key.shape[2]])
+    given = (gs[0], query, key, value, result0, result1, mask, is_causal, scale)
+    if at_once(work, "attention_backward", *given) is None and not work.get("made"):
+        scores = (query * scale) @ key.transpose(-2, -1)
+        if is_causal:
+            later = ~np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
+            scores = scores.masked_fill(beside(scores, later), -math.inf)
+        if mask is not None:
+            scores = scores + mask
+        weights = safe_softmax.function(scores, -1)
+        into = gs[0] @ value.transpose(-2, -1)
+        inner = weights * (into - (into * weights).sum([-1], True))
+        work["made"] = [
+            inner @ key * scale,
+            inner.transpose(-2, -1) @ query * scale,
+            weights.transpose(-2, -1) @ gs[0],
+        ]
+    return work["made"]
+
+
+def _share(k: int) -> Any:
+    """One of the gradients."""
+
+    def share(
+        gs: Sequence[Tensor],
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        is_causal: bool,
+        attn_mask: Tensor | None,
+        scale: float | None,
+        result0: Tensor,
+        result1: Tensor,
+        work: dict[Any, Any],
+    ) -> Any:
+        saved = query, key, value, is_causal, attn_mask, scale, result0, result1
+        return taken(_gradients(gs, *saved, work), k)
+
+    return share
+
+
+flash_attention = general(
+    "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
+    "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) "
+    "-> (Tensor output, Tensor logsumexp)",
+    _flash,
+    method=False,
+    function=False,
+    out=False,
+    results=(True, False),
+    d_query=_share(0),
+    d_key=_share(1),
+    d_value=_share(2),
+    node="ScaledDotProductFlashAttentionForCpuBackward0",
+    doc="softmax(q·kᵀ·scale + mask)·v of (B, H, L, E), and the logarithms of softmax's sums; Dao et al. 2022.",
+)
+
+
+def _fits_flash(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float
+) -> bool:
+    """Whether PyTorch has one op for these operands on a CPU."""
+    shapes = query.shape, key.shape, value.shape
+    if dropout_p or not (query.ndim == key.ndim == value.ndim == 4):
+        return False
+    if any(0 in s for s in shapes) or len({(*s[:2], s[3]) for s in shapes}) > 1:
+        return False
+    if key.shape[2] != value.shape[2] or not attention_ways.flash:
+        return False
+    for t in (query, key, value):
+        if t._array.__class__ is not np.ndarray or t.stride(3) != 1:
+            return False
+        if t.dtype not in (float32, float64):
+            return False
+    if mask is None:
+        return True
+    seen = query.shape[2], key.shape[2]
+    return (
+        not mask.requires_grad
+        and mask.ndim in (2, 4)
+        and all(m in (1, n) for m, n in zip(mask.shape[-2:], seen))
+        and all(m in (1, n) for m, n in zip(mask.shape[:-2], query.shape))
+    )
+
+
 @tensor_first
 def scaled_dot_product_attention(
     query: Tensor,
@@ -123,6 +263,11 @@ def scaled_dot_product_attention(
                 f"{sizes_text(query.shape)}"
             )
         key, value = (t.repeat_interleave(n, -3) for t, n in zip((key, value), times))
+    if _fits_flash(query, key, value, attn_mask, dropout_p):
+        mask = None if attn_mask is None else additive_mask(attn_mask, query).to(query.dtype)
+        return flash_attention.function(
+            query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale
+        )[0]
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = (query * scale) @ key.transpose(-2, -1)
     if is_causal:
