@@ -125,7 +125,7 @@ for name, f in functions.items():
 # | what | why | instead |
 # | --- | --- | --- |
 # | **branches and loops** | only the path that was taken is asked for | `torch.where`, or a script |
-# | **Python values** | `item()`, `len`, `shape`, NumPy: a number is a number, wherever it comes from | operations on tensors |
+# | **Python values** | `item()`, `len`, `shape`, NumPy: the number of this one call becomes a constant | operations on tensors |
 # | **effects** | `print`, `append`, counters happen once, while tracing | nothing |
 #
 # `torch.where` asks for both results and chooses by an operation. So the trace has
@@ -183,7 +183,7 @@ def grow(x, turns: int):
 viz.ir(grow.graph)
 
 # %% [markdown]
-# A name is no place in the graph. `x` of the program has five values here: the
+# The graph has values, and no variables. The variable `x` has five values here: the
 # argument, what the loop carries, what each branch makes, and what comes out. The
 # `If` node says which value the name has afterwards. The next picture runs the graph, node by node:
 

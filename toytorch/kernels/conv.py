@@ -39,8 +39,9 @@ from toytorch.loops import processor
 from toytorch.loops.runtime import jit, threads
 
 ACROSS = 8  # images, from which a tile of the pixels in a corner is made
-PARTS = 4  # of the images, for threads to share where there are too few tiles; for any number of
-# threads, so that it does not change the result
+# Into so many parts the images are divided where there are too few tiles for threads to share. It is
+# the same for any number of threads, so that their number does not change the result.
+PARTS = 4
 ENOUGH_PIXELS = 64  # a tile's sums over so many take ten times what reading and writing them does
 SMALLEST = 1 << 18  # multiplications; below, a call of NumPy's is as fast
 
