@@ -184,6 +184,7 @@ def traced_function(
         shown = alias_of(item)
         shown._array = item._array[...]  # its own: the item may be another input, or a parameter
         leaves.append(shown)
+        tracer.given.append(shown)
         if item._requires_grad and item.is_leaf:
             tracer.leaves.append(shown)
         made = tracer.graph.add_input(types.of_tensor(item), names[i] if names else "")

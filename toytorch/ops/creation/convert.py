@@ -359,6 +359,8 @@ def new(self: Tensor, *args: object, device: Device = None) -> Tensor:
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
     if src is self:
+        if (self._requires_grad or state.fast_path is state.SLOW) and not writing.overlaps(self):
+            return _copy_inplace(self, self)  # which has a node of its own
         writing.check(self, state.local.grad and self._requires_grad)
         writing.bump(self)
         return self

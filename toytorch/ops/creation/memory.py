@@ -20,6 +20,7 @@ from toytorch.facts import state
 from toytorch.facts.device import channels_last, channels_last_3d, preserve_format, strided
 from toytorch.facts.hints import MemoryFormat
 from toytorch.facts.size import contiguous_strides
+from toytorch.ops.define import relaying
 from toytorch.ops.creation.uninitialized import settled
 
 ORDERS: dict[MemoryFormat | None, tuple[int, ...]] = {
@@ -28,6 +29,7 @@ ORDERS: dict[MemoryFormat | None, tuple[int, ...]] = {
 }
 
 
+@relaying
 def set_(
     self: Tensor,
     source: Tensor | TypedStorage | UntypedStorage | None = None,
@@ -111,6 +113,7 @@ def reaching(
     return grown
 
 
+@relaying
 def resize_(
     self: Tensor,
     *sizes: int,
@@ -143,6 +146,7 @@ def resize_(
     return self
 
 
+@relaying
 def resize_as_(
     self: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None
 ) -> Tensor:

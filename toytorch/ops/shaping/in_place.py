@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import PUBLIC, public, takes_words
+from toytorch.ops.define import PUBLIC, public, relaying, takes_words
 from toytorch.ops.shaping import rearrange, strided, view
 from toytorch.ops.shaping.reshape import swapaxes
 
@@ -29,7 +29,7 @@ def _relaid(name: str, op: Any) -> Any:
 
     method.__name__ = name
     method.__doc__ = f"In-place form of `{name[:-1]}`: another layout of the same memory."
-    return public(method=name)(method)
+    return public(method=name)(relaying(method))
 
 
 for _name, _function in {
