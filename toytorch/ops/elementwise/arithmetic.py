@@ -321,6 +321,7 @@ conj_physical = pointwise(
     holomorphic=False,
     method=False,
     function=False,
+    overlap=lambda self: not self.dtype.is_complex,
     d_self=lambda g: g.conj(),
     sparse="sums",
     doc="Complex conjugate.",
