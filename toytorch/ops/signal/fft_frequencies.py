@@ -18,11 +18,10 @@ from toytorch.ops.define import public
 def _frequencies(
     n: int, d: float, half: bool, dtype: DType | None, device: Device, requires_grad: bool
 ) -> Any:
-    if n < 0 and not half:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     count = int(n / 2) + 1
-    if half and count < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if (count if half else n) < 0:
+        bad = count if half else n
+        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: [{bad}]")
     k = (
         np.arange(count)
         if half

@@ -216,13 +216,24 @@ def _hurwitz(xp: ArrayModule, s: int, q: Array) -> Any:
     return total
 
 
+def at_the_ends(xp: ArrayModule, value: Array, s: Any, q: Array) -> Any:
+    """ζ(s, q) where the sum says nothing, as PyTorch has it: infinite at 0, -1, …, 0 where its first
+    term is none any more, and no number at infinity."""
+    value = xp.where((q <= 0) & (q == xp.floor(q)), np.inf, value)
+    value = xp.where((q > 0) & (q**-s == 0), 0, value)
+    return xp.where(xp.isposinf(q), np.nan, value)
+
+
 def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
         return digamma_array(xp, a)
     x = a.astype(np.float64)
-    value = (-1) ** (n + 1) * math.factorial(n) * _hurwitz(xp, n + 1, x)
+    sums = _hurwitz(xp, n + 1, x)
+    if n > 1:
+        sums = at_the_ends(xp, sums, n + 1, x)
+    value = (-1) ** (n + 1) * math.factorial(n) * sums
     if n == 1:  # far below 0 the reflection is shorter than the sum
         sine = xp.sin(a.dtype.type(math.pi) * a).astype(np.float64)
         reflected = (math.pi / sine) ** 2 - _hurwitz(xp, 2, xp.where(x < 0.5, 1 - x, 1.0))

@@ -11,7 +11,7 @@ import numpy as np
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import number_place, one_tensor, only_floats
-from toytorch.ops.special.error_gamma import BERNOULLI, lgamma_array
+from toytorch.ops.special.error_gamma import BERNOULLI, at_the_ends, lgamma_array
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -198,7 +198,7 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
         value = xp.where(xp.isposinf(shifted) | xp.isposinf(x), total, total + rest)
         # A negative base to a broken power is no number; at the poles q = 0, -1, … it is infinite.
         value = xp.where((z <= 0) & ~whole & (x != xp.floor(x)), np.nan, value)
-        value = xp.where((z <= 0) & whole, np.inf, value)
+        value = at_the_ends(xp, value, x, z)
         value = xp.where(x == 1, np.inf, xp.where(x < 1, np.nan, value))
         return xp.where(xp.isnan(x) | xp.isnan(z), np.nan, value).astype(
             np.result_type(s.dtype, q.dtype)
