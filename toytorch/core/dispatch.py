@@ -16,7 +16,7 @@ from toytorch.backends.sparse import TABLES
 from toytorch.core import arguments
 from toytorch.core.compute import compute, wrap_result
 from toytorch.core.op import Op
-from toytorch.core.record import record, wants_grad
+from toytorch.core.record import record, underive, wants_grad
 from toytorch.core.storage import InferenceStorage
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor
@@ -60,7 +60,10 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     results = compute(op, args)
     if out is not None:
-        return write_out(op, args, results, out)
+        made = write_out(op, args, results, out)
+        if op.node_name == "NotImplemented":
+            underive(f"aten::{op.name}", [*(args[i] for i in op.tensor_at), made], made)
+        return made
     if op.many:
         tensors: Any = [wrap_result(r) for r in results]
     else:

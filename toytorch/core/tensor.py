@@ -18,7 +18,7 @@ import numpy as np
 
 from toytorch.backends import base, no_elements
 from toytorch.backends.sparse import TABLES, SparseArray
-from toytorch.core.storage import InferenceStorage, Storage
+from toytorch.core.storage import InferenceStorage, ShownInference, Storage, UncountedStorage
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -320,7 +320,7 @@ class Tensor:
 
     @property
     def _inference(self) -> bool:
-        return self._storage.__class__ is InferenceStorage  # views share it
+        return self._storage.__class__ in (InferenceStorage, ShownInference)  # views share it
 
     def is_signed(self) -> bool:
         """Whether the elements can be negative."""
@@ -669,8 +669,8 @@ class Tensor:
         """A tensor over the same memory that no graph knows of; writes to it are not counted."""
         tensor = wrap(self._array, self.dtype)
         memory = self._memory()
-        # What was made in inference mode stays so: its writes are never counted.
-        tensor._storage = memory if self.is_inference() else memory.counted_anew(0)
+        inference = memory.__class__ is InferenceStorage
+        tensor._storage = memory.shown() if inference else memory.counted_anew(0)
         return tensor
 
     @data.setter
@@ -681,11 +681,12 @@ class Tensor:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
-        if value.is_inference():
-            self._storage = value._memory()
+        memory = value._memory()
+        if self._inference and not value._inference:
+            self._storage = UncountedStorage(memory.array, memory.memory)
         else:
-            count = 0 if self._storage is None or self.is_inference() else self._storage.version
-            self._storage = value._memory().counted_anew(count)
+            count = 0 if self._storage is None or self._inference else self._storage.version
+            self._storage = memory.counted_anew(count)
         self._array, self.dtype = value._array, value.dtype
 
     # -- copies -------------------------------------------------------------------------------

@@ -342,3 +342,13 @@ def check_version(op_name: str, name: str, value: Tensor, seen: int, node: Node)
             "The variable in question was changed in there or anywhere later. Good luck!"
         )
     )
+
+
+@functools.cache
+def underived_class(name: str) -> Any:
+    """PyTorch's NotImplemented, the node of an operation without a derivative."""
+
+    def apply(node: Node, grad: object) -> Any:
+        raise RuntimeError(f"derivative for {name} is not implemented")
+
+    return type("NotImplemented", (Node,), {"__slots__": (), "apply": apply})

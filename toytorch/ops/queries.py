@@ -72,7 +72,9 @@ def result_type(*operands: Any, **named: Any) -> types.dtype:
     for words in (FIRST, SECOND)[len(given) :]:
         given += [named.pop(w) for w in words if w in named][:1]
     if named or len(given) != 2:
-        kinds = ", ".join([type(v).__name__ for v in given] + [f"{k}={v!r}" for k, v in named.items()])
+        kinds = ", ".join(
+            [type(v).__name__ for v in given] + [f"{k}={v!r}" for k, v in named.items()]
+        )
         raise TypeError(
             f"result_type() received an invalid combination of arguments - got ({kinds}), but "
             "expected one of:\n * (Tensor tensor, Tensor other)\n * (Number scalar, Tensor tensor)\n"

@@ -135,9 +135,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 @takes_words()
-def elu_(
-    input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0
-) -> Tensor:
+def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """In-place form of `elu`; negative numbers may be scaled first, and results afterwards."""
     return _run(activation.elu, input, True, alpha, scale, input_scale)  # type: ignore[no-any-return]  # an op's result
 

@@ -13,6 +13,7 @@ from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.arguments import spread
 from toytorch.core.op import Op
+from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -285,6 +286,8 @@ def detach(self: Tensor) -> Tensor:
 def _detach(self: Tensor) -> Tensor:
     """`detach` itself."""
     found = alias(self)
+    if found._storage.__class__ is InferenceStorage:
+        found._storage = found._storage.shown()
     if self._names is not None:
         found._names = self._names
     if self._batches is not None:

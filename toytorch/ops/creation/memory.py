@@ -20,8 +20,8 @@ from toytorch.facts import state
 from toytorch.facts.device import channels_last, channels_last_3d, preserve_format, strided
 from toytorch.facts.hints import MemoryFormat
 from toytorch.facts.size import contiguous_strides
-from toytorch.ops.define import relaying
 from toytorch.ops.creation.uninitialized import settled
+from toytorch.ops.define import relaying
 
 ORDERS: dict[MemoryFormat | None, tuple[int, ...]] = {
     channels_last: (0, 2, 3, 1),
@@ -92,7 +92,12 @@ def set_(
 
 
 def reaching(
-    self: Tensor, storage: Storage, flat: Any, shape: Sequence[int], steps: Sequence[int], start: int
+    self: Tensor,
+    storage: Storage,
+    flat: Any,
+    shape: Sequence[int],
+    steps: Sequence[int],
+    start: int,
 ) -> Any:
     """A storage's elements, of which there are at least as many as a part needs."""
     least = 0 if 0 in shape else start + 1 + sum((n - 1) * s for n, s in zip(shape, steps))

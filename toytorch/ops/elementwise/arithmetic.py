@@ -155,13 +155,20 @@ floor_divide = pointwise(
 )
 
 
+def _remainder_of(self: Scalar | Tensor, other: Scalar | Tensor) -> int | str:
+    """Which of PyTorch's overloads: of a number by a tensor there is no derivative."""
+    if not hasattr(self, "dtype"):
+        return "Scalar_Tensor"
+    return 1 if hasattr(other, "dtype") else 0
+
+
 remainder = pointwise(
     "remainder(Operand self, Operand other) -> Tensor",
     formula="remainder(self, other)",
     checks=one_tensor("remainder"),
     d_self="g",
     d_other="-g * floordiv(self, other)",
-    variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
+    variant=_remainder_of,
     doc="Remainder with the sign of the divisor, as Python's %.",
 )
 fmod = pointwise(

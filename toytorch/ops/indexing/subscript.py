@@ -109,9 +109,11 @@ def sliced(x: Tensor, dim: int, part: slice, among: bool = True) -> Tensor:
     step = 1 if step is None else bound(step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
-    if step == 1 and not start and (start is None or among):
-        if stop is None or (among and stop >= x._array.shape[dim]):
-            return x
+    whole = start is None and stop is None
+    if among and not start:
+        whole = stop is None or stop >= x._array.shape[dim]
+    if whole and step == 1:
+        return x
     return slice_.function(x, dim, start, stop, step)  # an op's result
 
 

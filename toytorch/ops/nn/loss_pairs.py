@@ -229,7 +229,9 @@ def _logits_loss(
     xp: ArrayModule, x: Array, t: Array, weight: Array | None, pos_weight: Array | None
 ) -> Any:
     real = x.real
-    log_sigmoid = xp.minimum(real, 0) - xp.log1p(xp.exp(-xp.abs(real)))  # of x; of -x it is that - x
+    log_sigmoid = xp.minimum(real, 0) - xp.log1p(
+        xp.exp(-xp.abs(real))
+    )  # of x; of -x it is that - x
     scale = 1 if pos_weight is None else (pos_weight - 1) * t + 1
     loss = (1 - t) * x - scale * log_sigmoid
     return _weighted(loss, weight)

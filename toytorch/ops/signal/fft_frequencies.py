@@ -51,7 +51,7 @@ def fftfreq(
     >>> fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return put_out(_frequencies(n, d, False, dtype, device, requires_grad), out)
+    return put_out(_frequencies(n, d, False, dtype, device, requires_grad), out, aten="fft_fftfreq")
 
 
 @public("fft.rfftfreq", tensor_first=False)
@@ -66,7 +66,7 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the places of `rfft`, for samples d apart."""
-    return put_out(_frequencies(n, d, True, dtype, device, requires_grad), out)
+    return put_out(_frequencies(n, d, True, dtype, device, requires_grad), out, aten="fft_rfftfreq")
 
 
 def _shift(x: Tensor, dim: int | Sequence[int] | None, back: bool) -> Any:
