@@ -165,7 +165,7 @@ def _remainder_of(self: Scalar | Tensor, other: Scalar | Tensor) -> int | str:
 remainder = pointwise(
     "remainder(Operand self, Operand other) -> Tensor",
     formula="remainder(self, other)",
-    checks=one_tensor("remainder"),
+    checks=one_tensor("remainder", no_bool("remainder_cpu")),
     d_self="g",
     d_other="-g * floordiv(self, other)",
     variant=_remainder_of,
@@ -174,6 +174,7 @@ remainder = pointwise(
 fmod = pointwise(
     "fmod(Tensor self, Operand other) -> Tensor",
     formula="fmod(self, other)",
+    checks=no_bool("fmod_cpu"),
     d_self="g",
     d_other="-g * truncdiv(self, other)",
     variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,

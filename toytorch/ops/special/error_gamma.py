@@ -16,6 +16,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops.language import functions
 from toytorch.ops.define import public, special_function
+from toytorch.ops.elementwise.operand_checks import numbers
 
 # Coefficients of Cody's three approximations: |x| ≤ 0.46875, ≤ 4, and above.
 ERF_P = (
@@ -95,6 +96,7 @@ erf = special_function(
     "erf(Tensor self) -> Tensor",
     formula="erf(self)",
     promotion="float",
+    checks=numbers("erf_vml_cpu"),
     d_self="g * (exp(-(self * self)) * (2 / sqrt(pi)))",
     sparse="entries",
     doc="Error function, 2/√π ∫₀ˣ e^{-t²} dt.",
@@ -103,6 +105,7 @@ erfc = special_function(
     "erfc(Tensor self) -> Tensor",
     formula="erfc(self)",
     promotion="float",
+    checks=numbers("erfc_vml_cpu"),
     d_self="g * (exp(-(self * self)) * (-2 / sqrt(pi)))",
     doc="1 - erf(x), exact for large x.",
 )
@@ -131,6 +134,7 @@ erfinv = special_function(
     "erfinv(Tensor self) -> Tensor",
     _erfinv,
     promotion="float",
+    checks=numbers("erfinv_vml_cpu"),
     d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
     sparse="entries",
     doc="The inverse of erf.",
@@ -165,6 +169,7 @@ lgamma = special_function(
     "lgamma(Tensor self) -> Tensor",
     lgamma_array,
     promotion="float",
+    checks=numbers("lgamma_vml_cpu"),
     d_self=lambda g, self: g * self.digamma(),
     doc="log |Γ(x)|.",
 )
@@ -191,6 +196,7 @@ digamma = special_function(
     "digamma(Tensor self) -> Tensor",
     digamma_array,
     promotion="float",
+    checks=numbers("digamma"),
     d_self=lambda g, self: g * self.polygamma(1),
     doc="The derivative of lgamma.",
 )
