@@ -138,6 +138,7 @@ def write(op: Op, target: Tensor, result: Any) -> None:
 
 OUT_TYPES = {  # what PyTorch says where out= has another type than the result
     "same": "Expected out tensor to have dtype {want}, but got {got} instead",
+    "given": "Expected out tensor to have dtype {want}, but got {got} instead",
     "found": "Found dtype {Got} but expected {Want}",
     "boolean": "{name} does not support non-boolean outputs.",
     "matched": "Expected the dtype for input and out to match, but got {Want} for input's dtype and "

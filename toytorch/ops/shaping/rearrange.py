@@ -379,6 +379,8 @@ def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
         )
+        if dtype.rank == 0:
+            return a.astype(bool, order=copy_order(a))  # whether any part of it is not 0
         a = a.real
     if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
         return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
@@ -412,7 +414,7 @@ cast = general(
 
 
 def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
-    if src.dtype.kind == "c" and a.dtype.kind != "c":
+    if src.dtype.kind == "c" and a.dtype.kind not in "cb":
         src = src.real
     if a.__class__ is not src.__class__ and base.hands_over(a, src):
         return _copy_across(a, src, non_blocking)
