@@ -92,7 +92,12 @@ def outcome(f: Callable[..., Any], leaves: Sequence[Any], kind: Kind) -> Any:
     layout = [
         [s for s, n in zip(r.stride(), r.shape) if n > 1] * bool(r.numel()) for r in results
     ]  # nothing is read by other steps
-    return [*(r.detach() for r in results), *grads, *(g.detach() for g in given)], held, needs, layout
+    return (
+        [*(r.detach() for r in results), *grads, *(g.detach() for g in given)],
+        held,
+        needs,
+        layout,
+    )
 
 
 def difference(wanted: Any, got: Any) -> str:
@@ -124,9 +129,7 @@ def made_with(way: str, p: Program, kind: Kind) -> Any:
 
 def kinds(rng: Random, count: int) -> list[Kind]:
     """Kinds of arguments, each part drawn by itself."""
-    return [
-        (rng.choice(SHARED), rng.choice(CHANGED), rng.random() < 0.5) for _ in range(count)
-    ]
+    return [(rng.choice(SHARED), rng.choice(CHANGED), rng.random() < 0.5) for _ in range(count)]
 
 
 def disagreement(seed: int) -> str:

@@ -684,6 +684,8 @@ class Tensor:
         memory = value._memory()
         if self._inference and not value._inference:
             self._storage = UncountedStorage(memory.array, memory.memory)
+        elif self._inference:
+            self._storage = InferenceStorage(memory.array, memory.memory)
         else:
             count = 0 if self._storage is None or self._inference else self._storage.version
             self._storage = memory.counted_anew(count)

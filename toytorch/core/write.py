@@ -169,7 +169,7 @@ def c_name(kind: dtype) -> str:
     }.get(kind.name, kind.name)  # fmt: skip
 
 
-def refuse_grad(name: str, args: Sequence[Any], out: Tensor) -> None:
+def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]) -> None:
     """Refuses out= where a graph would be recorded."""
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
     flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]

@@ -185,7 +185,11 @@ class Tracer:
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
         targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
         computed = dispatch.call(op, plain(args))
+        start = len(self.block.nodes)
         self.record(op, "aten::" + op.name, args, computed)
+        for node in self.block.nodes[start:]:
+            if node.op is op:
+                node.attributes["_out"] = True  # which is refused where a gradient is wanted
         result = dispatch.call(op, plain(args), out)
         for o, target, old, new in zip(outs, targets, before, computed if op.many else [computed]):
             made = self.values[id(new._array)][0]
@@ -322,6 +326,10 @@ class Tracer:
     def record(self, op: Op, kind: str, args: tuple[Any, ...], result: Any) -> None:
         """Adds the node of a call and binds its results."""
         inputs = [self.value_of(a) for a in args]
+        for made in result if op.many else [result]:
+            held = self.values.get(id(made._array))
+            if held is not None and held[1] is made._array and not any(made is a for a in args):
+                made._array = made._array[...]  # a view of everything is a value of its own
         if not op.many:
             node = self.add(self.graph.make(kind, inputs, [types.of(result)], function=op))
             self.bind(result, node.output)

@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.nn.conv_arrays import add_columns
 from toytorch.ops.nn.windows import inner, padded, sizes_text, taps, windows
@@ -43,6 +44,7 @@ def _im2col(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Any:
+    wrap_dim(2 if a.ndim == 2 else 1, a.ndim)  # which is where PyTorch finds too few dimensions
     if a.ndim not in (3, 4) or 0 in a.shape[a.ndim - 3 :]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and "

@@ -52,11 +52,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -
     >>> torch.trapezoid(torch.tensor([1., 2., 4.]))
     tensor(4.5000)
     """
-    _refuse_masks("trapezoid", y, x)
     v: Any = y
     d = wrap_dim(dim, v.ndim)
     if v.shape[d] == 0:
         return v.new_zeros([n for i, n in enumerate(v.shape) if i != d])
+    _refuse_masks("trapezoid", y, x)
     if x is None:  # all samples, but half of the first and the last
         return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * dx
     strips, _ = _strips("trapezoid", v, x, dx, dim)
