@@ -76,6 +76,14 @@ def leaf(x: Any) -> bool | str:
         return str(e)[:60]
 
 
+def version(x: Any) -> int | str:
+    """The count of writes; what it says where there is none, as of data set to an inference tensor."""
+    try:
+        return int(x._version)
+    except RuntimeError as e:
+        return str(e)[:60]
+
+
 def facts(side: Side, x: Any, names: dict[int, str]) -> dict[str, Any]:
     """What can be asked of a tensor besides its elements; differences are named in this order."""
     found: dict[str, Any] = {"shape": tuple(x.shape), "dtype": dtype_name(x.dtype)}
@@ -89,7 +97,7 @@ def facts(side: Side, x: Any, names: dict[int, str]) -> dict[str, Any]:
     found["view"] = base is not None and names.get(id(base), UNNAMED)
     found["inference"], found["conj"] = x.is_inference(), x.is_conj()
     if not found["inference"]:
-        found["version"] = x._version
+        found["version"] = version(x)
     try:
         node = x.grad_fn
         found["grad_fn"] = type(node).__name__ if node is not None else None
@@ -174,7 +182,7 @@ class Comparer:
     def __init__(self, graphs: set[str]) -> None:
         self.graphs = graphs  # names of compiled functions, whose results hang on another node
         self.loose: set[str] = set()
-        self.first: dict[tuple[str, int], tuple[int, int]] = {}
+        self.first: dict[tuple[str, int], tuple[int | str, int | str]] = {}
         self.from_functions: set[str] = set()  # variables that compiled functions gave
 
     def differences(self, ours: dict[str, Any], theirs: dict[str, Any]) -> Difference | None:
@@ -259,8 +267,9 @@ class Comparer:
             return
         key = (path, id(a))
         first = self.first.setdefault(key, (x["version"], y["version"]))
-        x["version"] -= first[0]
-        y["version"] -= first[1]
+        for d, before in ((x, first[0]), (y, first[1])):
+            if isinstance(d["version"], int) and isinstance(before, int):
+                d["version"] -= before
 
     def gradient(self, path: str, a: Any, b: Any) -> Difference | None:
         if (

@@ -256,7 +256,7 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        if self._inference:
+        if isinstance(self._storage, InferenceStorage):
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._storage is None else self._storage.version
 

@@ -375,12 +375,12 @@ def _cast(xp: Any, a: Any, dtype: Any) -> Any:
 
 
 def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
+    if a.dtype.kind == "c" and dtype.rank == 0:
+        return a.astype(bool, order=copy_order(a))  # whether any part of it is not 0
     if a.dtype.kind == "c" and dtype.rank < 3:
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
         )
-        if dtype.rank == 0:
-            return a.astype(bool, order=copy_order(a))  # whether any part of it is not 0
         a = a.real
     if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
         return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
