@@ -41,7 +41,7 @@ def edge(tensor: Tensor) -> Any:
 def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
     """Makes the node of a call and ties the results to it."""
     many = results.__class__ in (list, tuple)
-    if not many and results.dtype.rank < 2 and (overwritten is None or op.name == "copy"):
+    if not many and results.dtype.rank < 2 and (overwritten is None or op.across == "between"):
         return None  # integers that are written to have a history in PyTorch, but for copies
     node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
     edges: list[Any] = []

@@ -96,7 +96,8 @@ def hardtanh(
 @takes_words()
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """In-place form of `hardtanh`, whatever the limits."""
-    return _run(activation.hardtanh, input, True, min_val, max_val)  # type: ignore[no-any-return]  # an op's result
+    made: Tensor = _run(activation.hardtanh, input, True, min_val, max_val)
+    return made
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -137,7 +138,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 @takes_words()
 def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """In-place form of `elu`; negative numbers may be scaled first, and results afterwards."""
-    return _run(activation.elu, input, True, alpha, scale, input_scale)  # type: ignore[no-any-return]  # an op's result
+    made: Tensor = _run(activation.elu, input, True, alpha, scale, input_scale)
+    return made
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
