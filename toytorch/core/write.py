@@ -83,7 +83,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             stacklevel=3,
         )
     common = None
-    if op.kind == "pointwise" or op.across == "between":
+    if op.kind == "pointwise" or (op.across == "between" and not op.overlap(*args)):
         writing.refuse_shared(target, args)
     if op.kind == "pointwise" and op.promotion != "none":
         common = common_dtype(op, args)

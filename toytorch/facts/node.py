@@ -69,7 +69,9 @@ class Node:
 
     def name(self) -> str:
         """The name PyTorch gives this kind of node."""
-        return self.full_name or type(self).__name__
+        name = type(self).__name__
+        space = "torch::autograd::" if name == "NotImplemented" else ""
+        return self.full_name or space + name
 
     def __call__(self, *grads: Tensor) -> tuple[Any, ...]:
         """The gradients of the inputs, like calling `tensor.grad_fn` in PyTorch."""

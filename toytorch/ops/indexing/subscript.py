@@ -368,7 +368,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
     if any(t is not None for t in tensors):
-        masks = {t.dtype for t in parts if isinstance(t, Tensor)} <= {types.bool, types.uint8}
+        given = {t.dtype for t in parts if isinstance(t, Tensor)}
+        masks = bool(given) and given <= {types.bool, types.uint8}
         if masks and value.numel() == 1 and (value is x or value._storage is x._storage):
             value = value.clone()  # as masked_fill would read it
         if value.ndim and value.shape[0] == 1:
