@@ -27,6 +27,11 @@ def said(what: EXPRESSIONS) -> None:
     assert ours == theirs
 
 
+def forms(*functions: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
+    """Functions, of a type that is known."""
+    return functions
+
+
 def node(x: Any) -> Any:
     return type(x.grad_fn).__name__ if x.grad_fn is not None else None
 
@@ -85,13 +90,13 @@ def test_threshold_may_write_where_places_are_shared() -> None:
 
 
 def test_shuffles_make_memory_of_their_own() -> None:
-    for shuffle in (
+    for shuffle in forms(
         lambda m, x: m.nn.functional.pixel_shuffle(x, 1),
         lambda m, x: m.nn.functional.pixel_unshuffle(x, 1),
         lambda m, x: m.nn.functional.channel_shuffle(x, 1),
         lambda m, x: m.nn.functional.channel_shuffle(x, 2),
     ):
-        for layout in (
+        for layout in forms(
             lambda m: m.arange(48.0).reshape(2, 4, 2, 3),
             lambda m: m.arange(48.0).reshape(3, 2, 4, 2).permute(3, 2, 1, 0),
             lambda m: (m.arange(48.0).reshape(2, 4, 2, 3)).contiguous(
@@ -110,13 +115,13 @@ def test_unravelled_indices_are_views() -> None:
 
 
 def test_a_tensor_copied_to_itself_has_a_copys_node() -> None:
-    for write in (lambda x: x.copy_(x), lambda x: x.__setitem__(slice(None), x)):
+    for write in forms(lambda x: x.copy_(x), lambda x: x.__setitem__(slice(None), x)):
         same(lambda m: [x := m.ones(2, requires_grad=True) * 2, write(x), node(x)][2])  # noqa: B023
     said(lambda m: [x := m.ones(2, requires_grad=True), x.copy_(x)][0] is None)
 
 
 def test_slices_of_everything_are_no_step() -> None:
-    for index in (
+    for index in forms(
         lambda x: x[0, 0:2],
         lambda x: x[0, :5],
         lambda x: x[0, 0:],
@@ -152,7 +157,7 @@ def test_a_leaf_that_wants_no_gradient_any_more_gets_none() -> None:
 
 
 def test_integers_that_are_written_to_have_a_history() -> None:
-    for write in (
+    for write in forms(
         lambda b, y: b.fill_(y[0]),
         lambda b, y: b.gt_(y),
         lambda b, y: b.copy_(y),
@@ -226,7 +231,7 @@ def test_types_of_losses(name: str) -> None:
 
 def test_complex_numbers_as_truth_values() -> None:
     z = [0j, 1j, 1 + 0j, complex(0, float("nan")), complex(-0.0, 1)]
-    for turn in (
+    for turn in forms(
         lambda m, x: x.bool(),
         lambda m, x: m.zeros(5, dtype=m.bool).copy_(x),
         lambda m, x: m.asarray(x, dtype=m.bool),

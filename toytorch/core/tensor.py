@@ -669,8 +669,10 @@ class Tensor:
         """A tensor over the same memory that no graph knows of; writes to it are not counted."""
         tensor = wrap(self._array, self.dtype)
         memory = self._memory()
-        inference = memory.__class__ is InferenceStorage
-        tensor._storage = memory.shown() if inference else memory.counted_anew(0)
+        if isinstance(memory, InferenceStorage):
+            tensor._storage = memory.shown()
+        else:
+            tensor._storage = memory.counted_anew(0)
         return tensor
 
     @data.setter

@@ -83,7 +83,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             stacklevel=3,
         )
     common = None
-    if op.kind == "pointwise" or (op.across == "between" and not op.overlap(*args)):
+    if op.kind == "pointwise" or (op.across == "between" and over_part_of_itself(op, args)):
         writing.refuse_shared(target, args)
     if op.kind == "pointwise" and op.promotion != "none":
         common = common_dtype(op, args)
@@ -106,6 +106,12 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             pack(node)  # now that a saved result is there
         writing.rebase(target, node)
     return target
+
+
+def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether a copy may be one of a tensor to another place of its memory."""
+    alike = bool(args[0]._array.shape == args[1]._array.shape)
+    return alike and not (callable(op.overlap) and op.overlap(*args))
 
 
 def check_cast(op: Op, common: dtype, to: dtype) -> None:
