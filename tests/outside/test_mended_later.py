@@ -327,3 +327,13 @@ def test_results_of_plans_lie_as_the_function_lays_them() -> None:
     compiled, x = tt.compile(power), tt.arange(6.0).reshape(2, 3)
     for _ in range(3):
         assert compiled(x).stride() == power(x).stride()
+
+
+def test_plans_of_losses_in_bfloat16() -> None:
+    def loss(x: Any) -> Any:
+        return tt.nn.functional.hinge_embedding_loss(x, x)
+
+    compiled, x = tt.compile(loss), tt.tensor([1.0, 2, -1], dtype=tt.bfloat16, requires_grad=True)
+    wanted = tt.autograd.grad(loss(x), x)[0].tolist()
+    for _ in range(3):
+        assert tt.autograd.grad(compiled(x), x)[0].tolist() == wanted

@@ -17,7 +17,6 @@ SEEDS = range(160)
 KNOWN = {  # of these, what is left to mend
     1: "the base of what a product gives, which PyTorch makes as a view",
     8: "out= of a softmax that requires a gradient, which PyTorch does not notice",
-    37: "a compiled function with bfloat16 that NumPy refuses",
     61: "the gradient of elu at NaN, which in PyTorch depends on the number of elements",
 }
 
