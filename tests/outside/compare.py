@@ -68,11 +68,27 @@ def near(x: Any, y: Any, tol: Any) -> Any:
         return (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= tol)
 
 
+def leaf(x: Any) -> bool | str:
+    """Whether a tensor is a leaf; what it says where its history may not be asked for."""
+    try:
+        return bool(x.is_leaf)
+    except RuntimeError as e:
+        return str(e)[:60]
+
+
+def version(x: Any) -> int | str:
+    """The count of writes; what it says where there is none, as of data set to an inference tensor."""
+    try:
+        return int(x._version)
+    except RuntimeError as e:
+        return str(e)[:60]
+
+
 def facts(side: Side, x: Any, names: dict[int, str]) -> dict[str, Any]:
     """What can be asked of a tensor besides its elements; differences are named in this order."""
     found: dict[str, Any] = {"shape": tuple(x.shape), "dtype": dtype_name(x.dtype)}
     found["layout"] = str(x.layout).rpartition(".")[2]
-    found["requires_grad"], found["is_leaf"] = x.requires_grad, x.is_leaf
+    found["requires_grad"], found["is_leaf"] = x.requires_grad, leaf(x)
     if found["layout"] != "strided":
         return found
     found["strides"], found["offset"] = tuple(x.stride()), x.storage_offset()
@@ -81,7 +97,7 @@ def facts(side: Side, x: Any, names: dict[int, str]) -> dict[str, Any]:
     found["view"] = base is not None and names.get(id(base), UNNAMED)
     found["inference"], found["conj"] = x.is_inference(), x.is_conj()
     if not found["inference"]:
-        found["version"] = x._version
+        found["version"] = version(x)
     try:
         node = x.grad_fn
         found["grad_fn"] = type(node).__name__ if node is not None else None
@@ -121,7 +137,8 @@ COMPOSED = {
     ("ToCopyBackward0", "CloneBackward0"), ("FillBackward3", "CopyBackwards"),
     ("ViewBackward0", "RepeatInterleaveBackward0"), ("StdMeanBackward0", "MaskedFillBackward0"),
     ("MultiMarginLossBackward0", "MeanBackward0"), ("ViewAsComplexBackward0", "AsStridedBackward0"),
-    ("VarMeanBackward0", "MaskedFillBackward0"),
+    ("VarMeanBackward0", "MaskedFillBackward0"), ("SelectBackward0", "ImagBackward0"),
+    ("SelectBackward0", "RealBackward0"), ("StackBackward0", "IndexBackward0"),
 }  # fmt: skip
 
 
@@ -165,7 +182,7 @@ class Comparer:
     def __init__(self, graphs: set[str]) -> None:
         self.graphs = graphs  # names of compiled functions, whose results hang on another node
         self.loose: set[str] = set()
-        self.first: dict[tuple[str, int], tuple[int, int]] = {}
+        self.first: dict[tuple[str, int], tuple[int | str, int | str]] = {}
         self.from_functions: set[str] = set()  # variables that compiled functions gave
 
     def differences(self, ours: dict[str, Any], theirs: dict[str, Any]) -> Difference | None:
@@ -250,14 +267,15 @@ class Comparer:
             return
         key = (path, id(a))
         first = self.first.setdefault(key, (x["version"], y["version"]))
-        x["version"] -= first[0]
-        y["version"] -= first[1]
+        for d, before in ((x, first[0]), (y, first[1])):
+            if isinstance(d["version"], int) and isinstance(before, int):
+                d["version"] -= before
 
     def gradient(self, path: str, a: Any, b: Any) -> Difference | None:
         if (
-            not (a.is_leaf or a.retains_grad)
+            not (leaf(a) is True or a.retains_grad)
             or a.is_inference()
-            or (not b.is_leaf and not b.retains_grad)
+            or not (leaf(b) is True or b.retains_grad)
         ):
             return None
         g, h = a.grad, b.grad

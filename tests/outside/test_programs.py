@@ -16,16 +16,8 @@ pytestmark = pytest.mark.skipif(SELFTEST, reason="PyTorch is compared with itsel
 SEEDS = range(160)
 KNOWN = {  # of these, what is left to mend
     1: "the base of what a product gives, which PyTorch makes as a view",
-    2: "strides of a gradient along dimensions of one element",
     8: "out= of a softmax that requires a gradient, which PyTorch does not notice",
-    33: "a composed function's node",
-    37: "a compiled function that is refused where PyTorch takes complex numbers",
     61: "the gradient of elu at NaN, which in PyTorch depends on the number of elements",
-    66: "strides of a compiled function's result without elements",
-    79: "a loss of two types, which PyTorch computes in the first one's",
-    140: "the node of a view that is copied",
-    148: "digamma of complex numbers, which PyTorch refuses",
-    156: "the class of the error of bool // bool",
 }
 
 

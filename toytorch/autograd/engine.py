@@ -21,8 +21,10 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
+from toytorch.core.memory_order import is_dense
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.node import AccumulateGrad, Node, Output, as_function, node_of
 
 add, ndarray = np.add, np.ndarray
@@ -395,6 +397,8 @@ class Engine:
                 if not leaf._ignores_grad:
                     captured[id(leaf)] = grad
                 continue
+            if not leaf._requires_grad:
+                continue  # it was told so since
             if leaf._grad is None and not state.local.grad:
                 grad = owned(holder, given, leaf)
             else:
@@ -424,9 +428,15 @@ def copied(grad: Tensor, leaf: Tensor) -> Any:
     """A gradient that can be differentiated, in memory of its own that lies as the leaf's does."""
     if grad._array.__class__ is not ndarray or leaf._array.__class__ is not ndarray:
         return grad
-    layout = np.empty_like(leaf._array, dtype=grad._array.dtype)
-    made: Any = wrap(layout, grad.dtype)
+    made: Any = wrap(lying_as(np, leaf._array, grad._array.dtype), grad.dtype)
     return made.copy_(grad)
+
+
+def lying_as(xp: ArrayModule, leaf: Array, kind: Any) -> Any:
+    """New memory for the gradient of a leaf, which lies as the leaf does; in rows where that leaves
+    gaps, or has places for several elements."""
+    dense = leaf.__class__ is not ndarray or is_dense(leaf.shape, leaf.strides, leaf.itemsize)
+    return xp.empty_like(leaf, dtype=kind) if dense else xp.empty(leaf.shape, kind)
 
 
 def joined(old: Tensor, grad: Tensor) -> Tensor:
@@ -462,10 +472,7 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     alone = (
         sys.getrefcount(grad) <= ONE_NAME
         and grad._grad_edge is None
-        and (
-            array.strides == leaf._array.strides
-            or (array.flags.c_contiguous and leaf._array.flags.c_contiguous)
-        )
+        and lies_as(array, leaf._array)
     )
     if alone and storage is None:
         memory = array.base  # None, or all of a memory in another order: channels that lie last
@@ -495,10 +502,17 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
         )
     if alone:
         return grad
-    layout = base.of_array(array).xp.empty_like(leaf._array, dtype=array.dtype)
+    layout = lying_as(base.of_array(array).xp, leaf._array, array.dtype)
     layout[...] = array
     copy: Tensor = wrap(layout, grad.dtype)
     return copy
+
+
+def lies_as(array: Array, leaf: Array) -> bool:
+    """Whether a gradient lies in memory as its leaf does, or in rows where that leaves gaps."""
+    if array.flags.c_contiguous:
+        return leaf.flags.c_contiguous or not is_dense(leaf.shape, leaf.strides, leaf.itemsize)
+    return array.strides == leaf.strides and is_dense(leaf.shape, leaf.strides, leaf.itemsize)
 
 
 def filled(node: Node, grads: list[Any]) -> list[Any]:

@@ -344,6 +344,13 @@ def compute_pointwise(
                 arrays[i] = kept(array.astype(work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
+            beside = next(
+                (t.dtype for t in args if isinstance(t, Tensor) and t.dtype.rank == 2), None
+            )
+            if work is None and beside in REDUCED and a.__class__ is not complex:
+                arrays[i] = arrays[i].astype(
+                    beside.numpy
+                )  # which NumPy does not know how to promote
         ready.append(arrays[i])
         lying.append(arrays[i])
     for i, a in enumerate(arrays):

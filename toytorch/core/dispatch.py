@@ -16,7 +16,7 @@ from toytorch.backends.sparse import TABLES
 from toytorch.core import arguments
 from toytorch.core.compute import compute, wrap_result
 from toytorch.core.op import Op
-from toytorch.core.record import record, wants_grad
+from toytorch.core.record import record, underive, wants_grad
 from toytorch.core.storage import InferenceStorage
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor
@@ -52,15 +52,28 @@ def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
     return run(op, args, out)
 
 
+def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
+    """The arguments with out='s type as the one asked for, where none is."""
+    i = op.schema.index["dtype"]
+    if args[i] is not None or not isinstance(out, Tensor):
+        return args
+    return (*args[:i], out.dtype, *args[i + 1 :])
+
+
 def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ not in TABLES:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
     if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
+    if out is not None and op.out_type == "given":
+        args = in_type_of(op, args, out)
     results = compute(op, args)
     if out is not None:
-        return write_out(op, args, results, out)
+        made = write_out(op, args, results, out)
+        if op.node_name == "NotImplemented":
+            underive(f"aten::{op.name}", [*(args[i] for i in op.tensor_at), made], made)
+        return made
     if op.many:
         tensors: Any = [wrap_result(r) for r in results]
     else:

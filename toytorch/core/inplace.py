@@ -16,10 +16,12 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
+from toytorch.core.memory_order import is_dense
 from toytorch.core.storage import InferenceStorage, Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Array
 from toytorch.facts.node import Node, Refusal, sequence
 
 
@@ -99,8 +101,15 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
             and b.strides == array.strides
             and (base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
         )
-        if not same and array.__class__ is np.ndarray and np.may_share_memory(array, b):
+        if not same and array.__class__ is np.ndarray and known_to_share(array, b):
             raise RuntimeError(SHARED)
+
+
+def known_to_share(a: Array, b: Array) -> bool:
+    """Whether two arrays have elements in common; of layouts with gaps PyTorch does not know."""
+    return np.may_share_memory(a, b) and all(
+        is_dense(x.shape, x.strides, x.itemsize) for x in (a, b)
+    )
 
 
 def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
@@ -116,7 +125,7 @@ def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
                     or (
                         t._storage is not None
                         and t._storage is target._storage
-                        and np.may_share_memory(array, t._array)
+                        and known_to_share(array, t._array)
                     )
                 )
             ):

@@ -35,7 +35,7 @@ from toytorch.core.memory_order import ORDERS
 from toytorch.core.node_class import make_node_class
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule
-from toytorch.facts.node import Node
+from toytorch.facts.node import Node, underived_class
 from toytorch.facts.schema import Schema, parse
 from toytorch.loops.formula import Formula
 
@@ -73,7 +73,8 @@ class Op:
                 function of the arguments that says so; a text is what a warning then shows)
     apart       whether out= must have memory of its own, which arguments may share elsewhere
                 ("in place": whether the first argument must, where it is written to)
-    out_type    where out= must have the result's own type: how the refusal is worded, a key of
+    out_type    where out= must have the result's own type, or "given" gives it: how the refusal is
+                worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
                 all tensors of a list, "columns" as LAPACK leaves matrices, "second" as for an op of
@@ -188,7 +189,7 @@ class Op:
         self.data_dependent, self.layer = data_dependent, layer
         self.across, self.host_indices, self.older = across, host_indices, older
         self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
-        self._variants: dict[int, Any] = {}
+        self._variants: dict[int | str, Any] = {}
         self.tensor_at = self.schema.tensors
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
@@ -366,10 +367,12 @@ class Op:
             return False
         return not all(getattr(d, "underived", False) for d in self.rules.values())
 
-    def node_variant(self, number: int) -> Any:
-        """The node class whose name ends in a number."""
+    def node_variant(self, number: int | str) -> Any:
+        """The node class whose name ends in a number; a text: of an overload without derivatives."""
         found = self._variants.get(number)
-        if found is None:
+        if found is None and number.__class__ is str:
+            found = self._variants[number] = underived_class(f"aten::{self.name}")
+        elif found is None:
             name = self.node_name.rstrip("0123456789") + str(number)
             found = self._variants[number] = type(name, (self.node,), {"__slots__": ()})
         return found

@@ -4,6 +4,7 @@ name of the arguments and the results.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from numpy import ndarray
@@ -13,7 +14,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, new
 from toytorch.facts import state
 from toytorch.facts.hints import Scalar
-from toytorch.facts.node import Node, Output, pack, remember, sequence
+from toytorch.facts.node import Node, Output, pack, remember, sequence, underived_class
 
 
 def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
@@ -40,8 +41,8 @@ def edge(tensor: Tensor) -> Any:
 def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
     """Makes the node of a call and ties the results to it."""
     many = results.__class__ in (list, tuple)
-    if not many and results.dtype.rank < 2:
-        return None
+    if not many and results.dtype.rank < 2 and (overwritten is None or op.across == "between"):
+        return None  # integers that are written to have a history in PyTorch, but for copies
     node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
     edges: list[Any] = []
     derivatives = op.derivatives
@@ -68,6 +69,18 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         if overwritten is None:
             results._requires_grad, results._grad_edge = True, node
     return node
+
+
+def underive(name: str, sources: Sequence[Any], result: Tensor) -> None:
+    """Gives a result of tensors of which one wants a gradient the node that says there is none."""
+    if not state.local.grad or result.dtype.rank < 2:
+        return
+    edges = tuple(edge(t) for t in sources)
+    if any(e is not None for e in edges):
+        node: Node = new(underived_class(name))
+        node.edges, node.seq, node.saved, node.versions = edges, next(sequence), None, ()
+        node.meta = result._array.shape, result.dtype
+        result._requires_grad, result._grad_edge = True, node
 
 
 def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:

@@ -77,3 +77,20 @@ class InferenceStorage(Storage):
     @version.setter
     def version(self, value: int) -> None:
         """Writes are not counted."""
+
+    def shown(self) -> ShownInference:
+        """The same memory for what `detach` and `data` give."""
+        return ShownInference(self.array, self.memory)
+
+
+class UncountedStorage(InferenceStorage):
+    """Ordinary memory that an inference tensor was given as its `data`: there is still no count."""
+
+    __slots__ = ()
+
+
+class ShownInference(Storage):
+    """The memory of an inference tensor under what `detach` or `data` gave of it, through which it
+    may be written to. Views of that are inference tensors again."""
+
+    __slots__ = ()

@@ -18,7 +18,7 @@ import numpy as np
 
 from toytorch.backends import base, no_elements
 from toytorch.backends.sparse import TABLES, SparseArray
-from toytorch.core.storage import InferenceStorage, Storage
+from toytorch.core.storage import InferenceStorage, ShownInference, Storage, UncountedStorage
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -236,6 +236,9 @@ class Tensor:
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both show the same elements of the same memory in the same way."""
+        mine, other = self._memory(), tensor._memory()
+        if not self._array.size and mine.array is not other.array:
+            return False  # all empty memory has the same address
         return (
             self.shape == tensor.shape
             and strides_of(self._array) == strides_of(tensor._array)
@@ -253,7 +256,7 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        if self._inference:
+        if isinstance(self._storage, InferenceStorage):
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._storage is None else self._storage.version
 
@@ -317,7 +320,7 @@ class Tensor:
 
     @property
     def _inference(self) -> bool:
-        return self._storage.__class__ is InferenceStorage  # views share it
+        return self._storage.__class__ in (InferenceStorage, ShownInference)  # views share it
 
     def is_signed(self) -> bool:
         """Whether the elements can be negative."""
@@ -666,8 +669,10 @@ class Tensor:
         """A tensor over the same memory that no graph knows of; writes to it are not counted."""
         tensor = wrap(self._array, self.dtype)
         memory = self._memory()
-        # What was made in inference mode stays so: its writes are never counted.
-        tensor._storage = memory if self.is_inference() else memory.counted_anew(0)
+        if isinstance(memory, InferenceStorage):
+            tensor._storage = memory.shown()
+        else:
+            tensor._storage = memory.counted_anew(0)
         return tensor
 
     @data.setter
@@ -678,11 +683,14 @@ class Tensor:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
-        if value.is_inference():
-            self._storage = value._memory()
+        memory = value._memory()
+        if self._inference and not value._inference:
+            self._storage = UncountedStorage(memory.array, memory.memory)
+        elif self._inference:
+            self._storage = InferenceStorage(memory.array, memory.memory)
         else:
-            count = 0 if self._storage is None or self.is_inference() else self._storage.version
-            self._storage = value._memory().counted_anew(count)
+            count = 0 if self._storage is None or self._inference else self._storage.version
+            self._storage = memory.counted_anew(count)
         self._array, self.dtype = value._array, value.dtype
 
     # -- copies -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.op import Op
 from toytorch.core.record import edge, record
-from toytorch.core.storage import InferenceStorage
+from toytorch.core.storage import InferenceStorage, ShownInference, Storage
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
@@ -105,12 +105,16 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
     view._requires_grad = False
     view._grad_edge = None
     view._storage = source._storage or source._memory()
+    if view._storage.__class__ is ShownInference:
+        view._storage = InferenceStorage(view._storage.array, view._storage.memory)
     kind, own = array.dtype, source._array.dtype
     if kind is own or kind == own:
         view.dtype = source.dtype
     else:
         view.dtype = FROM_NUMPY[kind]
         if not (source.dtype.is_complex or view.dtype.is_complex):
+            if view._storage.__class__ is InferenceStorage:
+                view._storage = Storage(view._storage.array, view._storage.memory)
             return view  # bytes read anew have no gradient
     if view._storage.__class__ is InferenceStorage or not known:
         return view  # which no graph will ever hear of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import warnings
 from _thread import get_ident
 from collections.abc import Sequence
@@ -17,7 +19,7 @@ from toytorch.core.memory_order import kept
 from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
 from toytorch.core.storage import Storage
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
@@ -81,11 +83,11 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             stacklevel=3,
         )
     common = None
-    if op.kind == "pointwise":
+    if op.kind == "pointwise" or (op.across == "between" and over_part_of_itself(op, args)):
         writing.refuse_shared(target, args)
-        if op.promotion != "none":
-            common = common_dtype(op, args)
-            check_cast(op, common, target.dtype)
+    if op.kind == "pointwise" and op.promotion != "none":
+        common = common_dtype(op, args)
+        check_cast(op, common, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
     node = record(op, args, target, overwritten=target) if needs else None
@@ -104,6 +106,12 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             pack(node)  # now that a saved result is there
         writing.rebase(target, node)
     return target
+
+
+def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether a copy may be one of a tensor to another place of its memory."""
+    alike = bool(args[0]._array.shape == args[1]._array.shape)
+    return alike and not (callable(op.overlap) and op.overlap(*args))
 
 
 def check_cast(op: Op, common: dtype, to: dtype) -> None:
@@ -136,6 +144,7 @@ def write(op: Op, target: Tensor, result: Any) -> None:
 
 OUT_TYPES = {  # what PyTorch says where out= has another type than the result
     "same": "Expected out tensor to have dtype {want}, but got {got} instead",
+    "given": "Expected out tensor to have dtype {want}, but got {got} instead",
     "found": "Found dtype {Got} but expected {Want}",
     "boolean": "{name} does not support non-boolean outputs.",
     "matched": "Expected the dtype for input and out to match, but got {Want} for input's dtype and "
@@ -166,7 +175,7 @@ def c_name(kind: dtype) -> str:
     }.get(kind.name, kind.name)  # fmt: skip
 
 
-def refuse_grad(name: str, args: Sequence[Any], out: Tensor) -> None:
+def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]) -> None:
     """Refuses out= where a graph would be recorded."""
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
     flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]
@@ -181,7 +190,7 @@ def take(target: Tensor, array: Any) -> None:
     """Gives a tensor the shape and the elements of an array: in its memory, as far as that goes."""
     kind, storage = target.dtype.numpy, target._memory()
     flat = storage.flat()
-    if array.__class__ is not ndarray or flat.__class__ is not ndarray or not flat.size:
+    if array.__class__ is not ndarray or flat.__class__ is not ndarray:
         made = np.asarray(array, kind) if array.__class__ is ndarray else array.astype(kind)
         target._array, target._storage = made, storage.__class__(made)
         target._storage.version = storage.version
@@ -193,10 +202,26 @@ def take(target: Tensor, array: Any) -> None:
     if start + array.size > flat.size:
         grown = np.empty(start + array.size, kind)
         grown[: flat.size] = flat
-        flat = storage.memory = grown
+        move(storage, grown, but=target)
+        flat = grown
     strides = [s // array.itemsize for s in kept(array, array).strides]
     target._array = base.of_array(flat).as_strided(flat, array.shape, strides, start)
     target._array[...] = array
+
+
+def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
+    """Gives a storage other memory, and with it all tensors that show some of it, but one."""
+    # Views are known to their base only, and what `detach` gives to nobody: they are looked for
+    # where more holds the storage than the tensor, the callers' names, ours and the question.
+    held = gc.get_referrers(storage) if sys.getrefcount(storage) > 3 + names else ()
+    tensors = [t for t in held if isinstance(t, Tensor) and t is not but]
+    places = [t.storage_offset() for t in tensors]
+    storage.array = storage.memory = flat
+    for t, start in zip(tensors, places):
+        kind, step = t._array.dtype, t._array.itemsize
+        whole = flat.view(np.uint8)[: flat.nbytes // step * step].view(kind)
+        shape, strides = t._array.shape, strides_of(t._array)
+        t._array = base.of_array(whole).as_strided(whole, shape, strides, start)
 
 
 def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:

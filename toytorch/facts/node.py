@@ -69,7 +69,9 @@ class Node:
 
     def name(self) -> str:
         """The name PyTorch gives this kind of node."""
-        return self.full_name or type(self).__name__
+        name = type(self).__name__
+        space = "torch::autograd::" if name == "NotImplemented" else ""
+        return self.full_name or space + name
 
     def __call__(self, *grads: Tensor) -> tuple[Any, ...]:
         """The gradients of the inputs, like calling `tensor.grad_fn` in PyTorch."""
@@ -342,3 +344,13 @@ def check_version(op_name: str, name: str, value: Tensor, seen: int, node: Node)
             "The variable in question was changed in there or anywhere later. Good luck!"
         )
     )
+
+
+@functools.cache
+def underived_class(name: str) -> Any:
+    """PyTorch's NotImplemented, the node of an operation without a derivative."""
+
+    def apply(node: Node, grad: object) -> Any:
+        raise RuntimeError(f"derivative for {name} is not implemented")
+
+    return type("NotImplemented", (Node,), {"__slots__": (), "apply": apply})

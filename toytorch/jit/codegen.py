@@ -20,11 +20,13 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import dispatch, write
+from toytorch.core.memory_order import with_layout
 from toytorch.core.node_class import generate
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as dtypes
 from toytorch.facts.pytree import tree_leaves
+from toytorch.facts.size import contiguous_strides
 from toytorch.jit import types
 from toytorch.jit.codegen_types import constant, numpy_type, work_type
 from toytorch.jit.fuser import kernels
@@ -200,6 +202,7 @@ class Writer:
         self.lines.append(f"{self.place(out)} = {name}({', '.join(operands)}{result})")
         if not result:
             self.as_array(out)
+            self.as_laid(node)
 
     def kernel(self, node: Node, op: Op) -> None:
         """The record's kernel on arrays."""
@@ -217,11 +220,27 @@ class Writer:
         """The record's kernel over the array module."""
         return op.on_cpu if self.xp is np else op.kernel_on(self.xp)
 
+    def as_laid(self, node: Node) -> None:
+        """NumPy has an order of its own where operands are not in rows."""
+        t: Any = node.output.type
+        given = [v.type for v in node.inputs if isinstance(v.type, types.Tensor)]
+        if self.xp is not np or t.strides is None or t.shape is None or all(map(in_rows, given)):
+            return
+        steps = tuple(s * t.dtype.numpy.itemsize for s in t.strides)
+        laid = self.given(with_layout, "with_layout")
+        name = self.place(node.output)
+        self.lines.append(f"if {name}.strides != {steps!r}: {name} = {laid}({name}, {steps!r})")
+
     def as_array(self, v: Value) -> None:
         """NumPy gives a scalar where an array of no dimensions is wanted."""
         if self.xp is np and isinstance(v.type, types.Tensor) and v.type.shape == ():
             name = self.place(v)
             self.lines.append(f"if {name}.__class__ is not ndarray: {name} = asarray({name})")
+
+
+def in_rows(t: Any) -> bool:
+    """Whether a tensor's type says that it lies in rows."""
+    return t.strides is not None and t.strides == contiguous_strides(t.shape)
 
 
 def identifier(prefix: str, v: Value) -> str:

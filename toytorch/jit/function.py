@@ -165,8 +165,12 @@ class TracedFunction(ScriptFunction):
 
 
 def signature(flat: Sequence[Any]) -> tuple[Any, ...]:
-    """The shapes and types a trace was made for."""
-    try:
-        return tuple([(v._array.shape, v.dtype) for v in flat])
-    except AttributeError:
-        return tuple((v._array.shape, v.dtype) if hasattr(v, "_array") else v for v in flat)
+    """The layouts and types a trace was made for."""
+    return tuple(
+        [
+            (v._array.shape, getattr(v._array, "strides", None), v.dtype)
+            if hasattr(v, "_array")
+            else v
+            for v in flat
+        ]
+    )

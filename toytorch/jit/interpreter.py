@@ -104,6 +104,8 @@ def call_op(node: Node, args: list[Any]) -> Any:
         args = args + [
             None if a.default is REQUIRED else a.default for a in op.schema.args[len(args) :]
         ]
+    if "_out" in node.attributes and op.asks_gradients:
+        write.refuse_grad(op.name, [args[i] for i in op.tensor_at], ())
     if node.writes:
         return write.inplace(op, tuple(args))
     return dispatch.call(op, tuple(args))

@@ -167,7 +167,7 @@ class Node(AskedNode):
     @property
     def pure(self) -> bool:
         """Whether running it twice, or not at all, changes nothing but its results."""
-        if self.writes or self.is_random or self.kind in IMPURE:
+        if self.writes or self.is_random or self.kind in IMPURE or "_out" in self.attributes:
             return False
         if (
             self.kind.startswith("aten::")

@@ -22,6 +22,7 @@ from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.module import TracedModule
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.script.annotations import spelled
+from toytorch.jit.specialise import copied
 from toytorch.jit.tracer import TracedInt, Tracer, TracerWarning
 from toytorch.nn import Module
 
@@ -184,6 +185,7 @@ def traced_function(
         shown = alias_of(item)
         shown._array = item._array[...]  # its own: the item may be another input, or a parameter
         leaves.append(shown)
+        tracer.given.append(shown)
         if item._requires_grad and item.is_leaf:
             tracer.leaves.append(shown)
         made = tracer.graph.add_input(types.of_tensor(item), names[i] if names else "")
@@ -223,7 +225,10 @@ def copy_of(item: object) -> Any:
     """A tensor of its own like this one, and a leaf where it is one."""
     if not isinstance(item, Tensor):
         return item
-    made = item.detach().clone().requires_grad_(item._requires_grad)
+    if item._array.__class__ is np.ndarray:  # with the same strides, which the function may ask for
+        made = copied(item)
+    else:
+        made = item.detach().clone().requires_grad_(item._requires_grad)
     return made if item.is_leaf or not state.local.grad else made.clone()
 
 

@@ -23,6 +23,7 @@ from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
+from toytorch.ops.creation.memory import resize_as_
 from toytorch.ops.shaping import rearrange
 
 
@@ -54,6 +55,7 @@ class Tracer:
         self.met: list[Tensor] | None = None  # where a list, strangers become inputs: see `compile`
         self.strangers: dict[int, Tensor] = {}  # by id of the array
         self.leaves: list[Tensor] = []  # which stand for leaves of the caller's
+        self.given: list[Tensor] = []  # which stand for the caller's own tensors
         self.apart: list[tuple[Tensor, Any]] = []  # tensors with another array object, and theirs
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
@@ -183,7 +185,11 @@ class Tracer:
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
         targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
         computed = dispatch.call(op, plain(args))
+        start = len(self.block.nodes)
         self.record(op, "aten::" + op.name, args, computed)
+        for node in self.block.nodes[start:]:
+            if node.op is op:
+                node.attributes["_out"] = True  # which is refused where a gradient is wanted
         result = dispatch.call(op, plain(args), out)
         for o, target, old, new in zip(outs, targets, before, computed if op.many else [computed]):
             made = self.values[id(new._array)][0]
@@ -191,7 +197,9 @@ class Tracer:
                 turned = dispatch.call(rearrange.cast, (new, o.dtype))
                 self.record(rearrange.cast, "aten::_to_copy", (new, o.dtype), turned)
                 made = self.values[id(turned._array)][0]
-            if o._array is old:
+            if self.stands_for_input(o) and o._array is not old:
+                target = self.resized(target, made, o)
+            if o._array is old or self.stands_for_input(o):
                 inputs = [target, made, self.constant(False)]
                 made = self.add(self.graph.make("aten::copy_", inputs, [types.of(o)])).output
             self.bind(o, made)
@@ -202,7 +210,8 @@ class Tracer:
         if self.reason:
             return write.inplace(op, plain(args))
         inputs = [self.value_of(a) for a in args]
-        self.refuse_leaf(args[0])
+        if op.derivatives or op.schema.returns[0] != "BoolTensor":
+            self.refuse_leaf(args[0])
         result = write.inplace(op, plain(args))
         name, dot, overload = op.name.partition(".")
         node = self.add(
@@ -212,6 +221,30 @@ class Tracer:
         )
         self.bind(result, node.output)
         return result
+
+    def stands_for_input(self, item: object) -> bool:
+        """Whether a tensor stands for one of the caller's, who sees a new layout of it."""
+        return not self.reason and any(item is t for t in self.given)
+
+    def on_relaid(
+        self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """An input was given another layout, as by `squeeze_`: only a run can do that again."""
+        given = [self.value_of(a) for a in (*args, *kwargs.values())]
+        result = method(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        attributes = {"_names": tuple(kwargs)} if kwargs else {}
+        node = self.graph.make(
+            "aten::" + method.__name__, given, [types.of(result)], attributes, function=method
+        )
+        self.bind(result, self.add(node).output)
+        return result
+
+    def resized(self, target: Value, made: Value, out: Tensor) -> Value:
+        """What stands for an input whose shape has become that of another value."""
+        node = self.graph.make(
+            "aten::resize_as_", [target, made], [types.of(out)], function=resize_as_
+        )
+        return self.add(node).output
 
     def refuse_leaf(self, target: Any) -> None:
         """Refuses a write to a leaf of the caller's, which has a history here, or to a view of it."""
@@ -233,7 +266,10 @@ class Tracer:
         if isinstance(out, Tensor) and not self.reason:
             rest = {k: v for k, v in kwargs.items() if k != "out"}
             made = self.on_create(function, args, {"dtype": out.dtype, **rest})
-            if isinstance(made, Tensor) and made.shape == out.shape:
+            if isinstance(made, Tensor) and made._array.shape == out._array.shape:
+                return self.on_inplace(rearrange.copy, (out, made, False))
+            if isinstance(made, Tensor) and self.stands_for_input(out):
+                self.on_relaid(resize_as_, (out, made), {})
                 return self.on_inplace(rearrange.copy, (out, made, False))
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
@@ -290,6 +326,10 @@ class Tracer:
     def record(self, op: Op, kind: str, args: tuple[Any, ...], result: Any) -> None:
         """Adds the node of a call and binds its results."""
         inputs = [self.value_of(a) for a in args]
+        for made in result if op.many else [result]:
+            held = self.values.get(id(made._array))
+            if held is not None and held[1] is made._array and not any(made is a for a in args):
+                made._array = made._array[...]  # a view of everything is a value of its own
         if not op.many:
             node = self.add(self.graph.make(kind, inputs, [types.of(result)], function=op))
             self.bind(result, node.output)

@@ -150,6 +150,17 @@ for _name, _target in {
     "rshift": "bitwise_right_shift",
 }.items():
     setattr(Tensor, f"__i{_name}__", _in_place(_target, OPERATORS[_name]))
+
+
+def _invert(self: Tensor) -> Any:
+    """~a, of integers and masks."""
+    if self.dtype.rank > 1:
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return compare.bitwise_not.function(self)
+
+
 SPECIAL = {
     "__rsub__": _rsub,
     "__rtruediv__": _rtruediv,
@@ -162,7 +173,7 @@ SPECIAL = {
     "__reversed__": _reversed,
     "__neg__": arithmetic.neg.function,
     "__pos__": Tensor.positive,  # type: ignore[attr-defined]  # of complex_parts
-    "__invert__": compare.bitwise_not.function,
+    "__invert__": _invert,
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,
 }

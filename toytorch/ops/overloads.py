@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXTREME = "Tensor if dim is Tensor else (Tensor values, Tensor indices) if dim else Tensor"
 
 
-@public("div", "divide", "true_divide", method=True)
+@public("div", "divide", "true_divide", method=True, tensor_first=False)
 def div(
     input: Tensor,
     other: Scalar | Tensor,

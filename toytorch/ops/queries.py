@@ -54,20 +54,34 @@ def isreal(input: Tensor) -> Tensor:
     return input.imag == 0 if input.dtype.is_complex else create.ones_like(input, dtype=types.bool)
 
 
-@public(
-    "result_type",
-    tensor_first=False,
-    words={"tensor": "a", "tensor1": "a", "scalar": "a", "other": "b", "tensor2": "b"},
-)
-def result_type(a: Any, b: Any) -> types.dtype:
-    """The type in which two operands meet.
+FIRST = ("tensor", "tensor1", "scalar", "scalar1", "input")
+SECOND = ("other", "x2", "tensor2", "scalar2", "tensor")
+
+
+@public("result_type", tensor_first=False)
+def result_type(*operands: Any, **named: Any) -> types.dtype:
+    """The type in which two operands meet, tensors or numbers.
 
     >>> import toytorch as torch
-    >>> result_type(torch.tensor([1]), 1.0)
-    torch.float32
+    >>> result_type(torch.tensor([1]), 1.0), result_type(scalar=1.5, tensor=torch.tensor([1]))
+    (torch.float32, torch.float32)
     """
+    given = list(operands)
+    if "scalar" in named:
+        given.append(named.pop("scalar"))
+    for words in (FIRST, SECOND)[len(given) :]:
+        given += [named.pop(w) for w in words if w in named][:1]
+    if named or len(given) != 2:
+        kinds = ", ".join(
+            [type(v).__name__ for v in given] + [f"{k}={v!r}" for k, v in named.items()]
+        )
+        raise TypeError(
+            f"result_type() received an invalid combination of arguments - got ({kinds}), but "
+            "expected one of:\n * (Tensor tensor, Tensor other)\n * (Number scalar, Tensor tensor)\n"
+            " * (Tensor tensor, Number other)\n * (Number scalar1, Number scalar2)\n"
+        )
     ranks: list[list[types.dtype]] = [[], [], []]
-    for v in (a, b):
+    for v in given:
         if isinstance(v, Tensor):
             ranks[0 if v.ndim else 1].append(v.dtype)
         else:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch import loops
+from toytorch.core.memory_order import is_dense
+from toytorch.facts.size import contiguous_strides
 from toytorch.jit.fuser.lower import Lower, Lowered
 from toytorch.jit.ir import Node, Value
 from toytorch.loops import Unsupported
@@ -32,7 +34,7 @@ def stand_in(lowered: Lowered, v: Value) -> Any:
     shape = tuple(t.shape[d] for d in dims)
     kind = t.dtype.numpy
     strides = t.strides
-    if strides is None or v in lowered.outputs:
+    if strides is None or (v in lowered.outputs and order_in_memory(t) is None):
         return np.broadcast_to(np.empty((), kind), shape) if 0 in shape else np.empty(shape, kind)
     steps = tuple(strides[d] * kind.itemsize for d in dims)
     buffer = np.empty(
@@ -46,6 +48,26 @@ def stand_in(lowered: Lowered, v: Value) -> Any:
         if 0 not in shape
         else np.empty(shape, kind)
     )
+
+
+def order_in_memory(t: Any) -> tuple[int, ...] | None:
+    """The dimensions of a result from the outermost to the innermost, as the function itself would
+    lay it; None for rows."""
+    if t.strides is None or t.strides == contiguous_strides(t.shape) or 0 in t.shape:
+        return None
+    if not is_dense(t.shape, t.strides, 1):
+        return None  # which no result of its own is
+    order = tuple(sorted(range(len(t.shape)), key=lambda d: (-t.strides[d], -t.shape[d])))
+    return None if order == tuple(range(len(t.shape))) else order
+
+
+def memory_for(t: Any, kind: str) -> str:
+    """The source of an array for a result."""
+    order = order_in_memory(t)
+    if order is None:
+        return f"empty({t.shape!r}, {kind})"
+    outer = tuple(t.shape[d] for d in order)
+    return f"empty({outer!r}, {kind}).transpose({tuple(order.index(d) for d in range(len(order)))})"
 
 
 def group_of(node: Node) -> Lowered:
@@ -70,7 +92,7 @@ def lines(node: Node, writer: Writer) -> list[str]:
             made.append(f"{name} = {writer.place(reused)}")
         else:
             kind = writer.given(t.dtype.numpy, f"{t.dtype.name}")
-            made.append(f"{name} = empty({t.shape!r}, {kind})")
+            made.append(f"{name} = {memory_for(t, kind)}")
         args.append(squeezed(lowered, v, name))
     for v in lowered.inputs:
         args.append(squeezed(lowered, v, writer.use(outer[v])))

@@ -93,9 +93,11 @@ def hardtanh(
     return _run(activation.hardtanh, input, inplace, min_val, max_val)
 
 
+@takes_words()
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """In-place form of `hardtanh`."""
-    return hardtanh(input, min_val, max_val, True)
+    """In-place form of `hardtanh`, whatever the limits."""
+    made: Tensor = _run(activation.hardtanh, input, True, min_val, max_val)
+    return made
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -103,6 +105,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _run(activation.leaky_relu, input, inplace, negative_slope)
 
 
+@takes_words()
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """In-place form of `leaky_relu`."""
     return leaky_relu(input, negative_slope, True)
@@ -132,9 +135,11 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _run(activation.elu, input, inplace, alpha, 1, 1)
 
 
-def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """In-place form of `elu`."""
-    return elu(input, alpha, True)
+@takes_words()
+def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+    """In-place form of `elu`; negative numbers may be scaled first, and results afterwards."""
+    made: Tensor = _run(activation.elu, input, True, alpha, scale, input_scale)
+    return made
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -162,6 +167,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return _run(activation.threshold, input, inplace, threshold, value)
 
 
+@takes_words()
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """In-place form of `threshold`."""
     return _run(activation.threshold, input, True, threshold, value)

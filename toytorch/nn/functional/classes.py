@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
 from toytorch.nn.functional.lookup import linear
-from toytorch.nn.functional.reduction import legacy_reduction, reduced
+from toytorch.nn.functional.reduction import legacy_reduction
 from toytorch.ops.nn.loss import nll
 from toytorch.ops.reductions import exponentials
 
@@ -50,8 +50,14 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input._array.ndim == 1 else 1
+    probabilities = target._array.shape == input._array.shape
+    if probabilities and not target.dtype.is_floating_point:
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, got "
+            f"{target.dtype.legacy}"
+        )
     logs = exponentials.log_softmax.function(input, axis, None)
-    if target._array.shape == input._array.shape:
+    if probabilities:
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _soft_targets(logs, target, weight, reduction, label_smoothing, axis)
@@ -77,20 +83,17 @@ def _along(weight: Tensor, like: Tensor, axis: int) -> Any:
 def _soft_targets(
     logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, axis: int
 ) -> Tensor:
-    if not target.dtype.is_floating_point:
-        raise RuntimeError(
-            "Expected floating point type for target with class probabilities, got "
-            f"{target.dtype.legacy}"
-        )
     if smoothing:
         target = target * (1 - smoothing) + smoothing / logs.shape[axis]
     weighted = logs * target
     if weight is not None:
         weighted = weighted * _along(weight, logs, axis)
-    loss = -weighted.sum(axis)
-    if reduction == "mean":
-        return loss.sum() / loss.numel() if logs.numel() else loss.sum() * math.nan
-    return reduced(loss, reduction)
+    if reduction == "none":
+        return -weighted.sum(axis)
+    if reduction == "mean" and not logs.numel():
+        return -(weighted.sum() * math.nan)
+    total = -weighted.sum()
+    return total / (logs.numel() // logs.shape[axis]) if reduction == "mean" else total
 
 
 def linear_cross_entropy(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, beside
+from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import promote_types
 from toytorch.nn.functional.distance import pairwise_distance
@@ -17,6 +18,7 @@ from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops.define import tensor_first
 from toytorch.ops.elementwise.activation import log_sigmoid
 from toytorch.ops.elementwise.limits import minimum
+from toytorch.ops.indexing.by_index import where
 from toytorch.ops.nn import loss_pairs as pairs
 from toytorch.ops.nn.loss import mse
 from toytorch.ops.nn.loss_ctc import ctc_loss as ctc_record
@@ -197,6 +199,8 @@ def kl_div(
     """t·(log t - x) for log-probabilities x; "batchmean" divides the sum by the batch."""
     if input.is_complex() or target.is_complex():
         raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not (input.is_floating_point() and target.is_floating_point()):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the "
@@ -271,6 +275,11 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + e^{-t·x}) for targets of 1 and -1."""
+    if target.requires_grad and state.local.grad:
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to "
+            "argument 'target'. This input cannot have requires_grad True."
+        )
     return pairs.soft_margin.function(
         input, target, legacy_reduction(reduction, size_average, reduce)
     )
@@ -288,8 +297,9 @@ def hinge_embedding_loss(
     """x where the target is 1, max(0, margin - x) where it is -1."""
     if not (input.is_floating_point() or input.is_complex()):
         margin = int(margin)  # whole numbers stay what they are
-    near = (margin - input).clamp_min(0).masked_fill(target.eq(1), 0)
-    loss = near + input.masked_fill(target.eq(-1), 0)
+    nothing = input.new_zeros(input.shape)
+    near = where.function(target.ne(1), (margin - input).clamp_min(0), nothing)
+    loss = near + where.function(target.ne(-1), input, nothing)
     return reduced(loss, legacy_reduction(reduction, size_average, reduce))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import takes_words, tensor_first
 from toytorch.ops.nn import pool as pools
 from toytorch.ops.nn import resize
@@ -289,6 +290,7 @@ def avg_pool2d(
     out: Tensor | None = None,
 ) -> Tensor:
     """The mean of every window of (B, C, H, W)."""
+    wrap_dim(-3, input.ndim)  # which is where PyTorch finds too few dimensions
     return pools.AVERAGE[2].function(
         input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out
     )

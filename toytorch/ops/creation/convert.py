@@ -13,6 +13,7 @@ from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.arguments import spread
 from toytorch.core.op import Op
+from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -285,6 +286,8 @@ def detach(self: Tensor) -> Tensor:
 def _detach(self: Tensor) -> Tensor:
     """`detach` itself."""
     found = alias(self)
+    if found._storage.__class__ is InferenceStorage:
+        found._storage = found._storage.shown()
     if self._names is not None:
         found._names = self._names
     if self._batches is not None:
@@ -359,6 +362,8 @@ def new(self: Tensor, *args: object, device: Device = None) -> Tensor:
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
     if src is self:
+        if (self._requires_grad or state.fast_path is state.SLOW) and not writing.overlaps(self):
+            return _copy_inplace(self, self)  # which has a node of its own
         writing.check(self, state.local.grad and self._requires_grad)
         writing.bump(self)
         return self

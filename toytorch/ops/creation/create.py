@@ -12,6 +12,7 @@ from toytorch.backends import base, sparse
 from toytorch.core import inplace as writing
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import kept
+from toytorch.core.record import underive
 from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import refusal, take
 from toytorch.facts import dtype as types
@@ -219,7 +220,7 @@ def _filled(name: str, fill: str, doc: str) -> Any:
             requires_grad,
             name,
         )
-        return put_out(in_format(made, memory_format), out, names, dtype=dtype)
+        return put_out(in_format(made, memory_format), out, names, dtype=dtype, aten=name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -234,6 +235,15 @@ def in_format(made: Tensor, memory_format: MemoryFormat | None) -> Tensor:
     return made.detach().contiguous(memory_format=memory_format).requires_grad_(wanted)
 
 
+def refuse_leaf(aten: str, out: Tensor) -> None:
+    """Refuses an out= that is a leaf which requires a gradient, for what has no derivative."""
+    if out._requires_grad and out._grad_edge is None and state.local.grad:
+        raise RuntimeError(
+            f"aten::{aten}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+
+
 def put_out(
     made: Tensor,
     out: Any,
@@ -241,11 +251,24 @@ def put_out(
     *,
     dtype: DType | None = None,
     same: builtins.bool = False,
+    aten: str = "",
+    of: Sequence[Any] = (),
 ) -> Tensor:
     """The made tensor, or `out` holding its elements.
 
     `out` must have the type that the caller asked for (`dtype`), or with `same` the result's own.
+    `aten` names an operation without a derivative, of which nothing but a leaf may be the `out`,
+    and `of` its operands.
     """
+    if aten and out is not None and state.local.grad and (out._requires_grad or of):
+        refuse_leaf(aten, out)
+        state.set_grad(False)
+        try:
+            out = put_out(made, out, names, dtype=dtype, same=same)
+        finally:
+            state.set_grad(True)
+        underive(f"aten::{aten}", [*of, out], out)
+        return out  # out is a Tensor
     asked = None if dtype is None or out is None else as_dtype(dtype)
     if asked is not None and out.dtype is not asked:
         raise RuntimeError(
@@ -307,6 +330,7 @@ def full(
         dtype=dtype,
         out=out,
         names=names,
+        aten="full",
         made=finish(
             lambda xp: xp.full(shape, np.asarray(fill_value).astype(kind)[()], kind),
             device,
@@ -516,6 +540,7 @@ def eye(
         finish(lambda xp: xp.eye(n, m, dtype=_kind(dtype)), device, requires_grad, "eye"),
         out,
         dtype=dtype,
+        aten="eye",
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import device as device_class
+from toytorch.facts.dtype import bfloat16
 from toytorch.facts.hints import Array, ArrayModule
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
@@ -138,6 +139,8 @@ def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None
         device_in(ext_tensor)  # refuses what is none
         ext_tensor = Held(ext_tensor)
     kind, number = ext_tensor.__dlpack_device__()
+    if isinstance(ext_tensor, Tensor) and ext_tensor.dtype is bfloat16 and device is None:
+        return _own(ext_tensor, bool(copy))
     if kind not in NAMES:
         raise RuntimeError(f"Unsupported device_type: {int(kind)}:{number}")
     xp = np if NAMES[kind] == "cpu" else base.of_device(device_class("cuda", number)).xp
@@ -176,3 +179,12 @@ class Writable:
 
 Tensor.__dlpack__ = __dlpack__  # type: ignore[attr-defined]  # ops attach methods to the class
 Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[attr-defined]  # ops attach methods to the class
+
+
+def _own(source: Tensor, copy: bool) -> Tensor:
+    """A tensor over the memory of one of ours, whose type NumPy's capsules do not know."""
+    if source._requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    made = wrap(source._array[...], source.dtype)
+    made._storage = source._memory().counted_anew(0)
+    return made.clone() if copy else made

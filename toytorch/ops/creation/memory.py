@@ -11,6 +11,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.sparse import unsupported
 from toytorch.core import inplace as writing
+from toytorch.core import write
 from toytorch.core.arguments import spread
 from toytorch.core.storage import Storage
 from toytorch.core.storages import TypedStorage, UntypedStorage
@@ -20,6 +21,7 @@ from toytorch.facts.device import channels_last, channels_last_3d, preserve_form
 from toytorch.facts.hints import MemoryFormat
 from toytorch.facts.size import contiguous_strides
 from toytorch.ops.creation.uninitialized import settled
+from toytorch.ops.define import relaying
 
 ORDERS: dict[MemoryFormat | None, tuple[int, ...]] = {
     channels_last: (0, 2, 3, 1),
@@ -27,6 +29,7 @@ ORDERS: dict[MemoryFormat | None, tuple[int, ...]] = {
 }
 
 
+@relaying
 def set_(
     self: Tensor,
     source: Tensor | TypedStorage | UntypedStorage | None = None,
@@ -81,7 +84,7 @@ def set_(
     flat = TypedStorage.of(storage, kind)._flat
     shape = (flat.size,) if size is None else tuple(int(n) for n in size)
     steps = tuple(contiguous_strides(shape) if stride is None else (int(n) for n in stride))
-    flat = reaching(storage, flat, shape, steps, storage_offset)
+    flat = reaching(self, storage, flat, shape, steps, storage_offset)
     self._array = base.of_array(flat).as_strided(flat, shape, steps, storage_offset)
     self._storage = storage
     writing.bump(self)
@@ -89,7 +92,12 @@ def set_(
 
 
 def reaching(
-    storage: Storage, flat: Any, shape: Sequence[int], steps: Sequence[int], start: int
+    self: Tensor,
+    storage: Storage,
+    flat: Any,
+    shape: Sequence[int],
+    steps: Sequence[int],
+    start: int,
 ) -> Any:
     """A storage's elements, of which there are at least as many as a part needs."""
     least = 0 if 0 in shape else start + 1 + sum((n - 1) * s for n, s in zip(shape, steps))
@@ -103,10 +111,14 @@ def reaching(
         ) from None
     settled(grown)
     grown[: flat.size] = flat
-    flat = storage.memory = grown
-    return flat
+    if grown.__class__ is np.ndarray:
+        write.move(storage, grown, but=self, names=2)
+    else:
+        storage.memory = grown
+    return grown
 
 
+@relaying
 def resize_(
     self: Tensor,
     *sizes: int,
@@ -133,12 +145,13 @@ def resize_(
         inner = contiguous_strides([wanted[d] for d in order])
         steps = tuple(inner[order.index(d)] for d in range(len(wanted)))
     storage, start = self._memory(), self.storage_offset()
-    flat = reaching(storage, TypedStorage.of(storage, self.dtype)._flat, wanted, steps, start)
+    flat = reaching(self, storage, TypedStorage.of(storage, self.dtype)._flat, wanted, steps, start)
     self._array = base.of_array(flat).as_strided(flat, wanted, steps, start)
     writing.bump(self)
     return self
 
 
+@relaying
 def resize_as_(
     self: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None
 ) -> Tensor:

@@ -252,7 +252,9 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
             return wrap(_draw(how, (*lead, *shape), kind, device, generator, order), kind)
 
         made = drawn(draw, name)
-        return create.put_out(made.requires_grad_() if requires_grad else made, out, names)
+        return create.put_out(
+            made.requires_grad_() if requires_grad else made, out, names, aten=name
+        )
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -336,7 +338,7 @@ def randint(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
     made = _integers(low, high, spread((size,)), dtype or types.int64, device, generator)
-    return create.put_out(made.requires_grad_() if requires_grad else made, out)
+    return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="randint")
 
 
 def _integers(
@@ -399,7 +401,7 @@ def randperm(
     with base.of_device(where).on(where):
         drawn_order = generator_of(where, generator).permutation(n)
         made = wrap(narrowed(drawn_order, dtype.numpy), dtype)
-    return create.put_out(made.requires_grad_() if requires_grad else made, out)
+    return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="randperm")
 
 
 def _normal_of(
@@ -478,7 +480,7 @@ def normal(
         return wrap(_draw(numbers, (*lead, *size), dtype, device, generator), dtype)
 
     made = drawn(draw, "normal")
-    return create.put_out(made.requires_grad_() if requires_grad else made, out)
+    return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="normal")
 
 
 @public("multinomial", method=True)

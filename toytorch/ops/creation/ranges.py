@@ -19,11 +19,11 @@ from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
 
 
-def placed(made: Tensor, out: Any, *, dtype: DType | None = None) -> Tensor:
+def placed(made: Tensor, out: Any, aten: str, *, dtype: DType | None = None) -> Tensor:
     """The numbers, in `out` if that is given, whatever its shape if it has room for just as many."""
     if out is not None and out.numel() == made.numel():
         made = made.reshape(out.shape)
-    return put_out(made, out, dtype=dtype)
+    return put_out(made, out, dtype=dtype, aten=aten)
 
 
 def _steps_between(start: float, end: float, step: float) -> int:
@@ -103,7 +103,7 @@ def arange(
             return xp.arange(start, start + count * step, step, kind)
         return (start + xp.arange(count) * step).astype(kind)
 
-    return placed(finish(make, device, requires_grad, "arange"), out, dtype=dtype)
+    return placed(finish(make, device, requires_grad, "arange"), out, "arange", dtype=dtype)
 
 
 @public("range", tensor_first=False)
@@ -138,6 +138,7 @@ def range(
             "range",
         ),
         out,
+        "range",
     )
 
 
@@ -221,6 +222,7 @@ def linspace(
             "linspace",
         ),
         out,
+        "linspace",
     )
 
 
@@ -256,7 +258,7 @@ def logspace(
         wide = np.complex128 if kind.kind == "c" else np.float64
         return (float(base) ** exponents.astype(wide)).astype(kind)
 
-    return placed(finish(make, device, requires_grad, "logspace"), out)
+    return placed(finish(make, device, requires_grad, "logspace"), out, "logspace")
 
 
 # -- triangles ------------------------------------------------------------------------------------

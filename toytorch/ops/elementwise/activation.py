@@ -79,6 +79,7 @@ threshold = pointwise(
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     formula="value if self <= threshold else self",
     method=False,
+    overlap=True,
     d_self="0 if self <= threshold else g",
     doc="x above a threshold, a fixed value below.",
 )

@@ -155,18 +155,26 @@ floor_divide = pointwise(
 )
 
 
+def _remainder_of(self: Scalar | Tensor, other: Scalar | Tensor) -> int | str:
+    """Which of PyTorch's overloads: of a number by a tensor there is no derivative."""
+    if not hasattr(self, "dtype"):
+        return "Scalar_Tensor"
+    return 1 if hasattr(other, "dtype") else 0
+
+
 remainder = pointwise(
     "remainder(Operand self, Operand other) -> Tensor",
     formula="remainder(self, other)",
-    checks=one_tensor("remainder"),
+    checks=one_tensor("remainder", no_bool("remainder_cpu")),
     d_self="g",
     d_other="-g * floordiv(self, other)",
-    variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
+    variant=_remainder_of,
     doc="Remainder with the sign of the divisor, as Python's %.",
 )
 fmod = pointwise(
     "fmod(Tensor self, Operand other) -> Tensor",
     formula="fmod(self, other)",
+    checks=no_bool("fmod_cpu"),
     d_self="g",
     d_other="-g * truncdiv(self, other)",
     variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
@@ -321,6 +329,7 @@ conj_physical = pointwise(
     holomorphic=False,
     method=False,
     function=False,
+    overlap=lambda self: not self.dtype.is_complex,
     d_self=lambda g: g.conj(),
     sparse="sums",
     doc="Complex conjugate.",

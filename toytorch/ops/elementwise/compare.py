@@ -95,9 +95,17 @@ isneginf = pointwise(
     checks=_ordered("isneginf"),
     out_type="boolean",
 )
+
+
+def _no_complex_sign(common: DType, args: Sequence[Any]) -> None:
+    if common.is_complex:
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+
+
 signbit = pointwise(
     "signbit(Tensor self) -> BoolTensor",
     formula="signbit(self)",
+    checks=_no_complex_sign,
     inplace=False,
     sparse="entries",
     doc="Whether the sign bit is set.",
@@ -168,9 +176,9 @@ logical_xor = pointwise(
 )
 
 
-def _integers(name: str, function: str = "") -> Any:
+def _integers(name: str, function: str = "", masks: bool = True) -> Any:
     def check(common: DType, args: Sequence[Any]) -> None:
-        if common.rank > 1:
+        if common.rank > 1 or not (common.rank or masks):
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 
     return one_tensor(function or name, check)
@@ -178,9 +186,7 @@ def _integers(name: str, function: str = "") -> Any:
 
 def _invertible(common: DType, args: Sequence[Any]) -> None:
     if common.rank > 1:
-        raise TypeError(
-            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
-        )
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{common.legacy}'")
 
 
 bitwise_not = pointwise(
@@ -213,12 +219,12 @@ bitwise_xor = pointwise(
 bitwise_left_shift = pointwise(
     "bitwise_left_shift(Operand self, Operand other) -> Tensor",
     formula="shift_left(self, other)",
-    checks=_integers("lshift", "bitwise_left_shift"),
+    checks=_integers("lshift", "bitwise_left_shift", masks=False),
     doc="self·2ᵒᵗʰᵉʳ, in bits.",
 )
 bitwise_right_shift = pointwise(
     "bitwise_right_shift(Operand self, Operand other) -> Tensor",
     formula="shift_right(self, other)",
-    checks=_integers("rshift", "bitwise_right_shift"),
+    checks=_integers("rshift", "bitwise_right_shift", masks=False),
     doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.",
 )

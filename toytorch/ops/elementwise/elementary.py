@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toytorch.ops.define import pointwise
-from toytorch.ops.elementwise.operand_checks import no_bool
+from toytorch.ops.elementwise.operand_checks import no_bool, numbers
 
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
@@ -79,8 +79,8 @@ log1p = pointwise(
 logaddexp = pointwise(
     "logaddexp(Tensor self, Tensor other) -> Tensor",
     formula="logaddexp(self, other)",
-    promotion="float",
     inplace=False,
+    checks=numbers("logaddexp_cpu", lowest=2, complex=True),
     d_self="g * sigmoid(self - other)",
     d_other="g * sigmoid(other - self)",
     doc="log(eᵃ + eᵇ) without overflow.",
@@ -88,7 +88,7 @@ logaddexp = pointwise(
 hypot = pointwise(
     "hypot(Tensor self, Tensor other) -> Tensor",
     formula="hypot(self, other)",
-    promotion="default",
+    checks=numbers("hypot_cpu", lowest=2, complex=True),
     d_self="g * (self / result)",
     d_other="g * (other / result)",
     doc="√(a² + b²).",
@@ -245,7 +245,7 @@ round = pointwise(
     """,
     d_self="0",
     sparse="entries",
-    checks=no_bool("round_vml_cpu"),
+    checks=numbers("round_vml_cpu", lowest=1),
     doc="The nearest integer; halves go to the even one.",
     out_type="found",
 )
@@ -254,7 +254,7 @@ frac = pointwise(
     formula="self - trunc(self)",
     d_self="g",
     sparse="entries",
-    checks=no_bool("frac_cpu"),
+    checks=numbers("frac_cpu", lowest=2),
     doc="The part after the point.",
     out_type="found",
 )

@@ -19,6 +19,7 @@ from toytorch.ops.elementwise import arithmetic as elementwise
 from toytorch.ops.elementwise.operand_checks import (
     no_complex,
     number_place,
+    numbers,
     one_tensor,
     only_floats,
 )
@@ -158,7 +159,6 @@ sinc = pointwise(
 logaddexp2 = pointwise(
     "logaddexp2(Tensor self, Tensor other) -> Tensor",
     formula="logaddexp2(self, other)",
-    promotion="float",
     inplace=False,
     checks=only_floats("logaddexp2"),
     d_self="g * sigmoid((self - other) * log(2))",
@@ -188,7 +188,7 @@ xlogy: Op = pointwise(
     formula="0 if self == 0 and not isnan(other) else self * log(other)",
     promotion="float",
     d_self="0 if self == 0 and other <= 0 else xlogy(g, other)",
-    checks=one_tensor("xlogy"),
+    checks=one_tensor("xlogy", numbers("xlogy_cpu")),
     d_other="g * (self / other)",
     variant=number_place,
     doc="self·log(other), and 0 where self is 0.",
@@ -200,7 +200,7 @@ xlog1py: Op = pointwise(
     d_self="0 if self == 0 and other <= -1 else special_xlog1py(g, other)",
     method=False,
     inplace=False,
-    checks=one_tensor("special_xlog1py"),
+    checks=one_tensor("special_xlog1py", numbers("xlog1py_cpu")),
     d_other="g * (self / (other + 1))",
     variant=number_place,
     node="SpecialXlog1PyBackward0",
@@ -212,6 +212,7 @@ entr = pointwise(
     "special_entr(Tensor self) -> Tensor",
     formula="self if isnan(self) else -inf if self < 0 else 0 if self == 0 else -self * log(self)",
     promotion="float",
+    checks=numbers("entr_cpu"),
     method=False,
     inplace=False,
     d_self="g * (-log(self) - 1)",

@@ -45,6 +45,21 @@ def only_floats(name: str) -> Any:
     return check
 
 
+def numbers(kernel: str, lowest: int = 0, complex: bool = False, halves: bool = True) -> Any:
+    """Refuses types that PyTorch's kernel of a name does not have: those below a rank (1 for truth
+    values, 2 for integers, too), complex numbers, and floats of 16 bits."""
+
+    def check(common: DType, args: Sequence[Any]) -> None:
+        if (
+            common.rank < lowest
+            or (common.is_complex and not complex)
+            or (not halves and common.rank == 2 and common.itemsize == 2)
+        ):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.legacy}'")
+
+    return check
+
+
 def no_bool(kernel: str) -> Any:
     """Refuses truth values, by the name of PyTorch's kernel."""
 

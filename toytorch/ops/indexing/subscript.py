@@ -99,8 +99,9 @@ def bound(value: SupportsIndex) -> int:
         ) from None
 
 
-def sliced(x: Tensor, dim: int, part: slice) -> Tensor:
-    """One dimension cut by a slice; the tensor itself where the slice takes all of it."""
+def sliced(x: Tensor, dim: int, part: slice, among: bool = True) -> Tensor:
+    """One dimension cut by a slice; the tensor itself where the slice, which is `among` others,
+    takes all of it, or says nothing."""
     start, stop, step = part.start, part.stop, part.step
     if not (start.__class__ is int is stop.__class__):  # the common case needs no calls
         start = None if start is None else bound(start)
@@ -108,7 +109,10 @@ def sliced(x: Tensor, dim: int, part: slice) -> Tensor:
     step = 1 if step is None else bound(step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
-    if start is None and stop is None and step == 1:
+    whole = start is None and stop is None
+    if among and not start:
+        whole = stop is None or stop >= x._array.shape[dim]
+    if whole and step == 1:
         return x
     return slice_.function(x, dim, start, stop, step)  # an op's result
 
@@ -273,7 +277,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         if -n <= index < n:
             return select.function(x, 0, index)  # an op's result
     if index.__class__ is slice and x._array.ndim:
-        picked = sliced(x, 0, index)
+        picked = sliced(x, 0, index, among=False)
     else:
         picked, tensors = apply_views(x, [as_index(p) for p in as_tuple(index)])
         if any(t is not None for t in tensors):
@@ -364,11 +368,23 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
     if any(t is not None for t in tensors):
+        given = {t.dtype for t in parts if isinstance(t, Tensor)}
+        masks = bool(given) and given <= {types.bool, types.uint8}
+        if masks and value.numel() == 1 and (value is x or value._storage is x._storage):
+            value = value.clone()  # as masked_fill would read it
+        if value.ndim and value.shape[0] == 1:
+            value = value.view(stripped(value.shape))
         target.index_put_(tensors, value)
         return
     while value.ndim > target.ndim and value.shape[0] == 1:
         value = value.squeeze(0)
     target.copy_(value)
+
+
+def stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without the ones at its beginning."""
+    first = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+    return tuple(shape[first:])
 
 
 def delitem(x: Tensor, index: Any) -> None:

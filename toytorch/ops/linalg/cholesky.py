@@ -22,17 +22,19 @@ NOT_POSITIVE = (
 
 
 def _column_by_column(xp: ArrayModule, a: Array) -> tuple[Any, Any]:
-    """(L, info) where LAPACK failed: info is the order of the first minor that is not positive."""
+    """(L, info) where LAPACK failed: info is the order of the first minor that is not positive, and
+    from its column on L is what was there, as LAPACK leaves it."""
     x, n = xp.tril(a), a.shape[-1]
     info = xp.zeros(a.shape[:-2], np.int32)
     for j in range(n):
         d = x[..., j, j].real - (abs(x[..., j, :j]) ** 2).sum(-1)
-        bad = ~(d > 0)
-        info = xp.where(bad & (info == 0), np.int32(j + 1), info)
+        bad, going = ~(d > 0), info == 0
+        info = xp.where(bad & going, np.int32(j + 1), info)
         root = xp.sqrt(xp.where(bad, 1, d))
-        x[..., j, j] = root
-        rest = x[..., j + 1 :, j] - (x[..., j + 1 :, :j] @ x[..., j, :j, None].conj())[..., 0]
-        x[..., j + 1 :, j] = rest / root[..., None]
+        x[..., j, j] = xp.where(going, xp.where(bad, d, root), x[..., j, j])
+        old = x[..., j + 1 :, j]
+        rest = old - (x[..., j + 1 :, :j] @ x[..., j, :j, None].conj())[..., 0]
+        x[..., j + 1 :, j] = xp.where((going & ~bad)[..., None], rest / root[..., None], old)
     return x, info
 
 

@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.nn.conv_arrays import add_columns
 from toytorch.ops.nn.windows import inner, padded, sizes_text, taps, windows
@@ -41,6 +44,7 @@ def _im2col(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Any:
+    wrap_dim(2 if a.ndim == 2 else 1, a.ndim)  # which is where PyTorch finds too few dimensions
     if a.ndim not in (3, 4) or 0 in a.shape[a.ndim - 3 :]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and "
@@ -136,6 +140,13 @@ def _shuffle_check(name: str, a: Array, factor: int, what: str) -> None:
         raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")
 
 
+def _fresh(made: Array, a: Array) -> Any:
+    """Shuffled images in memory of their own, in rows."""
+    if made.__class__ is np.ndarray and np.may_share_memory(made, a):
+        return made.copy()
+    return made
+
+
 def _pixel_shuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     _shuffle_check("pixel_shuffle", a, r, "upscale_factor")
     *lead, c, h, w = a.shape
@@ -148,7 +159,7 @@ def _pixel_shuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     n = len(lead)
     parts = a.reshape(*lead, c // (r * r), r, r, h, w)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return parts.transpose(order).reshape(*lead, c // (r * r), h * r, w * r)
+    return _fresh(parts.transpose(order).reshape(*lead, c // (r * r), h * r, w * r), a)
 
 
 def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
@@ -161,10 +172,12 @@ def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
                 f"downscale_factor, but input.size({-2 if name == 'height' else -1})"
                 f"={size} is not divisible by {r}"
             )
+    if not a.size:
+        return a.copy()  # whatever its shape should become
     n = len(lead)
     parts = a.reshape(*lead, c, h // r, r, w // r, r)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return parts.transpose(order).reshape(*lead, c * r * r, h // r, w // r)
+    return _fresh(parts.transpose(order).reshape(*lead, c * r * r, h // r, w // r), a)
 
 
 pixel_shuffle: Op = general(
@@ -173,6 +186,7 @@ pixel_shuffle: Op = general(
     method=False,
     out=False,
     upcast=False,
+    memory="format",
     d_self=lambda g, upscale_factor: pixel_unshuffle.function(g, upscale_factor),
     doc="(…, C·r², H, W) as (…, C, H·r, W·r); Shi et al. 2016.",
 )
@@ -182,6 +196,7 @@ pixel_unshuffle: Op = general(
     method=False,
     out=False,
     upcast=False,
+    memory="format",
     d_self=lambda g, downscale_factor: pixel_shuffle.function(g, downscale_factor),
     doc="(…, C, H·r, W·r) as (…, C·r², H, W).",
 )
@@ -203,7 +218,7 @@ def _channel_shuffle(xp: ArrayModule, a: Array, groups: int) -> Any:
             f"{a.shape[1]} channels and {groups} groups."
         )
     parts = a.reshape(a.shape[0], groups, a.shape[1] // groups, *a.shape[2:])
-    return parts.swapaxes(1, 2).reshape(a.shape)
+    return _fresh(parts.swapaxes(1, 2).reshape(a.shape), a)
 
 
 channel_shuffle: Op = general(
@@ -212,7 +227,8 @@ channel_shuffle: Op = general(
     method=False,
     out=False,
     upcast=False,
-    node="NativeChannelShuffleBackward0",
+    memory="format",
+    node="ChannelShuffleBackward0",
     d_self=lambda g, self_shape, groups: channel_shuffle.function(g, self_shape[1] // groups),
     doc="Channels of groups taken in turns; Zhang et al. 2018.",
 )

@@ -54,10 +54,32 @@ def _common(name: str, arrays: Sequence[Array | None]) -> Any:
     return [a if a is None or a.dtype == kind.numpy else a.astype(kind.numpy) for a in arrays]
 
 
+def _in_place_of(target: Array, *arrays: Array | None) -> list[Any]:
+    """Operands in the type in which they are computed, whose result will stand where the target's
+    elements are: refused where these cannot hold it."""
+    to = common = from_numpy_dtype(target.dtype)
+    for a in arrays:
+        if a is not None:
+            common = promote_types(common, from_numpy_dtype(a.dtype))
+    if common.rank > to.rank:
+        raise RuntimeError(
+            f"result type {common.legacy} can't be cast to the desired output type {to.legacy}"
+        )
+    wide = np.dtype("float32") if common.itemsize == 2 and common.rank == 2 else common.numpy
+    return [a if a is None else a.astype(wide, copy=False) for a in arrays]
+
+
 def _loss(
-    name: str, params: str, kernel: Callable[..., Any], kernel_name: str, doc: str, **slopes: Any
+    name: str,
+    params: str,
+    kernel: Callable[..., Any],
+    kernel_name: str,
+    doc: str,
+    first: bool = False,
+    **slopes: Any,
 ) -> Op:
-    """A record from a kernel (xp, x, t, *parameters) of each element."""
+    """A record from a kernel (xp, x, t, *parameters) of each element; its result has the common
+    type, or that of the `first` operand."""
 
     def forward(xp: ArrayModule, x: Any, t: Any, *rest: Any) -> Any:
         shape = broadcast_pair(x.shape, t.shape)
@@ -65,8 +87,12 @@ def _loss(
         for a in arrays:
             shape = shape if a is None else broadcast_pair(shape, a.shape)
         numbers = rest[len(arrays) : -1]
+        kind = x.dtype
+        if first:
+            x, t = _in_place_of(x, x, t)
         x, t, *arrays = _common(kernel_name, [x, t, *arrays])
         made = kernel(xp, x, t, *arrays, *numbers)
+        made = made.astype(kind, copy=False) if first else made
         return reduced_array(xp, placed(made, x, t) if rest[-1] == "none" else made, rest[-1])
 
     return general(
@@ -75,11 +101,21 @@ def _loss(
         function=False,
         method=False,
         out=False,
+        upcast=not first,
         amp="float32",
         doc=doc,
         **slopes,
     )
 
+
+BOOL_SUBTRACTION = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+    "`logical_xor()` operator instead."
+)
+BOOL_NEGATION = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+    "mask, use the `~` or `logical_not()` operator instead."
+)
 
 # -- between squares and distances ----------------------------------------------------------------
 
@@ -122,6 +158,7 @@ huber = _loss(
     _huber,
     "huber_cpu",
     "d²/2 where d = |x - t| is below δ, δ(d - δ/2) above; Huber 1964.",
+    first=True,
     d_self=lambda g, self, target, delta, reduction: share(
         g, (self - target).clamp(-delta, delta), reduction
     ),
@@ -168,12 +205,36 @@ cross_entropy_of_two = _loss(
 
 
 def _with_logits(
+    xp: ArrayModule,
+    x: Array,
+    t: Array,
+    weight: Array | None,
+    pos_weight: Array | None,
+    reduction: str,
+) -> Any:
+    kind = from_numpy_dtype(x.dtype)
+    if not kind.is_floating_point:
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{kind.legacy}'")
+    if t.dtype == bool:
+        raise RuntimeError(BOOL_SUBTRACTION)
+    for a in (weight, pos_weight):
+        if a is not None:
+            broadcast_pair(a.shape, t.shape)
+    wide, y, *weights = _in_place_of(t, x, t, weight, pos_weight)  # there it is computed
+    loss = _logits_loss(xp, wide, y, *weights).astype(t.dtype, copy=False)
+    return reduced_array(xp, placed(loss, t, x), reduction)
+
+
+def _logits_loss(
     xp: ArrayModule, x: Array, t: Array, weight: Array | None, pos_weight: Array | None
 ) -> Any:
-    log_sigmoid = xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))  # of x; of -x it is that - x
+    real = x.real
+    log_sigmoid = xp.minimum(real, 0) - xp.log1p(
+        xp.exp(-xp.abs(real))
+    )  # of x; of -x it is that - x
     scale = 1 if pos_weight is None else (pos_weight - 1) * t + 1
     loss = (1 - t) * x - scale * log_sigmoid
-    return _weighted(loss.astype(x.dtype), weight)
+    return _weighted(loss, weight)
 
 
 def _with_logits_slope(
@@ -196,12 +257,16 @@ def _with_logits_target(self: Tensor, weight: Tensor | None, pos_weight: Array |
     return _weighted(log(-self) - pos_weight * log(self), weight)
 
 
-with_logits = _loss(
-    "binary_cross_entropy_with_logits",
-    ", Tensor? weight=None, Tensor? pos_weight=None",
+with_logits = general(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
+    "Tensor? pos_weight=None, str reduction='mean') -> Tensor",
     _with_logits,
-    "binary_cross_entropy_with_logits",
-    "binary_cross_entropy of sigmoid(x), without overflow.",
+    function=False,
+    method=False,
+    out=False,
+    amp="float32",
+    upcast=False,
+    doc="binary_cross_entropy of sigmoid(x), without overflow.",
     d_self=lambda g, self, target, weight, pos_weight, reduction: share(
         g, _with_logits_slope(self, target, weight, pos_weight), reduction
     ),
@@ -218,12 +283,33 @@ def _refuse_target(g: Tensor) -> Any:
     )
 
 
-soft_margin = _loss(
-    "soft_margin_loss",
-    "",
-    lambda xp, x, t: xp.logaddexp(0, -t * x).astype(x.dtype),
-    "soft_margin_loss",
-    "log(1 + e^{-t·x}) for targets t of 1 and -1.",
+def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
+    if x.dtype == bool:
+        raise RuntimeError(BOOL_NEGATION)
+    y, wide = _in_place_of(x, t, x)
+    shape = broadcast_pair(t.shape, x.shape)
+    if shape != t.shape:  # it is computed in the target's place
+        raise RuntimeError(
+            f"output with shape {list(t.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
+    if x.dtype.kind in "iu":
+        kind = from_numpy_dtype(x.dtype)
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {kind.legacy}"
+        )
+    loss = xp.log1p(xp.exp(-y * wide)).astype(x.dtype, copy=False)
+    return reduced_array(xp, placed(loss, t, x), reduction)
+
+
+soft_margin = general(
+    "soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
+    _soft_margin,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    amp="float32",
+    doc="log(1 + e^{-t·x}) for targets t of 1 and -1.",
     d_self=lambda g, self, target, reduction: share(
         g, -target * (-target * self).sigmoid(), reduction
     ),

@@ -14,7 +14,7 @@ def _strips(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> Any:
     d = wrap_dim(dim, y.ndim)
     n = y.shape[d]
     if x is None:
-        return y.narrow(d, 0, n - 1) + y.narrow(d, 1, n - 1), dx
+        return _but_the_last(y, d) + _but_the_first(y, d), dx
     if x.ndim == 0 or y.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if x.ndim == 1:
@@ -24,9 +24,16 @@ def _strips(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> Any:
         e = d
     else:
         e = wrap_dim(dim, x.ndim)
-    m = x.shape[e]
-    width = x.narrow(e, 1, m - 1) - x.narrow(e, 0, m - 1)
-    return (y.narrow(d, 0, n - 1) + y.narrow(d, 1, n - 1)) * width, 1
+    width = _but_the_first(x, e) - _but_the_last(x, e)
+    return (_but_the_last(y, d) + _but_the_first(y, d)) * width, 1
+
+
+def _but_the_last(x: Tensor, d: int) -> Tensor:
+    return x.narrow(d, 0, max(x.shape[d] - 1, 0))
+
+
+def _but_the_first(x: Tensor, d: int) -> Tensor:
+    return x.narrow(d, min(x.shape[d], 1), max(x.shape[d] - 1, 0))
 
 
 def _refuse_masks(name: str, y: Tensor, x: Tensor | None) -> None:
@@ -45,13 +52,15 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -
     >>> torch.trapezoid(torch.tensor([1., 2., 4.]))
     tensor(4.5000)
     """
-    _refuse_masks("trapezoid", y, x)
     v: Any = y
     d = wrap_dim(dim, v.ndim)
     if v.shape[d] == 0:
         return v.new_zeros([n for i, n in enumerate(v.shape) if i != d])
-    strips, scale = _strips("trapezoid", v, x, dx, dim)
-    return strips.sum(dim) * scale / 2.0
+    _refuse_masks("trapezoid", y, x)
+    if x is None:  # all samples, but half of the first and the last
+        return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * dx
+    strips, _ = _strips("trapezoid", v, x, dx, dim)
+    return strips.sum(dim) / 2.0
 
 
 @public("cumulative_trapezoid")

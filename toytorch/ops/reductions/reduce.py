@@ -138,6 +138,7 @@ sum = reduction(
     d_self="_spread(g, self_shape, dim, keepdim)",
     batch="along",
     fused="sum(self)",
+    out_type="given",
     doc="Sum over dimensions; integers are added as int64.",
 )
 
@@ -237,6 +238,7 @@ prod = reduction(
     amp="float32",
     batch="along",
     fused="prod(self)",
+    out_type="given",
     doc="Product over a dimension; integers are multiplied as int64.",
 )
 

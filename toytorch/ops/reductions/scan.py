@@ -58,6 +58,7 @@ cumsum = general(
     batch="along",
     names="same",
     fresh=True,
+    out_type="given",
     doc="Running sum along a dimension.",
 )
 
@@ -90,6 +91,7 @@ cumprod = general(
     batch="along",
     names="same",
     fresh=True,
+    out_type="given",
     doc="Running product along a dimension.",
 )
 

@@ -187,7 +187,8 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
         if input.ndim == 1
         else slices.diagonal.function(input, diagonal).clone()
     )
-    return create.put_out(made, out)
+    aten = "diag_embed" if input.ndim == 1 else "diagonal_copy"
+    return create.put_out(made, out, aten=aten, of=(input,))
 
 
 @public("meshgrid", tensor_first=False)

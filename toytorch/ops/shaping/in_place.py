@@ -10,9 +10,10 @@ import numpy as np
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import PUBLIC, public, takes_words
+from toytorch.ops.define import PUBLIC, public, relaying, takes_words
 from toytorch.ops.shaping import rearrange, strided, view
 from toytorch.ops.shaping.reshape import swapaxes
+from toytorch.ops.shaping.slices import diagonal, narrow
 
 
 def _relaid(name: str, op: Any) -> Any:
@@ -29,7 +30,7 @@ def _relaid(name: str, op: Any) -> Any:
 
     method.__name__ = name
     method.__doc__ = f"In-place form of `{name[:-1]}`: another layout of the same memory."
-    return public(method=name)(method)
+    return public(method=name)(relaying(method))
 
 
 for _name, _function in {
@@ -114,13 +115,15 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
         raise RuntimeError("dimensions must larger than 1")
     if self.ndim > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    step, start, n = sum(self.stride()), self.storage_offset(), min(self.shape)
-    strided.as_strided.function(self, (n,), (step,), start).fill_(fill_value)
+    main: Any = self
+    for _ in range(self.ndim - 1):
+        main = diagonal.function(main, 0, 0, main.ndim - 1)  # of what is left, the first and last
+    main.fill_(fill_value)
     rows, columns = self.shape[:2]
-    if wrap and self.ndim == 2 and rows > columns + 1:
-        more = -(-rows * columns // (columns + 1)) - n
-        at = start + self.stride(0) * (columns + 1)
-        strided.as_strided.function(self, (more,), (step,), at).fill_(fill_value)
+    if wrap and self.ndim == 2:
+        for start in range(columns + 1, rows, columns + 1):
+            block: Any = narrow.function(self, 0, start, min(columns, rows - start))
+            diagonal.function(block, 0, 0, 1).fill_(fill_value)
     return self
 
 

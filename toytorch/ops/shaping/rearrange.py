@@ -375,6 +375,8 @@ def _cast(xp: Any, a: Any, dtype: Any) -> Any:
 
 
 def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
+    if a.dtype.kind == "c" and dtype.rank == 0:
+        return a.astype(bool, order=copy_order(a))  # whether any part of it is not 0
     if a.dtype.kind == "c" and dtype.rank < 3:
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
@@ -412,7 +414,7 @@ cast = general(
 
 
 def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
-    if src.dtype.kind == "c" and a.dtype.kind != "c":
+    if src.dtype.kind == "c" and a.dtype.kind not in "cb":
         src = src.real
     if a.__class__ is not src.__class__ and base.hands_over(a, src):
         return _copy_across(a, src, non_blocking)
@@ -437,6 +439,21 @@ def _nothing(g: Tensor) -> Any:
     return g.new_zeros(g._array.shape)
 
 
+def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
+    """Whether a copy would put every element where it is."""
+    a, b = self._array, src._array
+    if not (a.__class__ is b.__class__ is np.ndarray and a.size and b.dtype == a.dtype):
+        return False
+    lead = (1,) * (a.ndim - b.ndim)
+    b = b.reshape(lead + b.shape)
+    steps = [s for s, n in zip(a.strides, a.shape) if n > 1]
+    return (
+        a.shape == b.shape
+        and steps == [s for s, n in zip(b.strides, b.shape) if n > 1]
+        and a.ctypes.data == b.ctypes.data
+    )
+
+
 copy = define(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     _copy,
@@ -447,6 +464,7 @@ copy = define(
     out=False,
     upcast=False,
     across="between",
+    overlap=_same_place,
     node="CopyBackwards",
     d_self=_nothing,
     d_src=lambda g: g,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends import base, no_elements
+from toytorch.facts.composed import composed
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops import batching
 from toytorch.ops.define import general, view
@@ -69,6 +70,7 @@ as_strided = view(
     batch=batching.strided,
     doc="Any layout over the same memory.",
 )
+composed(reads="memory")(as_strided)  # its places are counted from where the storage begins
 
 # -- the layouts of writes through views (see core/inplace.py) ------------------------------------
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.op import Op
+from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
@@ -63,11 +65,21 @@ VIEWS = {
 def _copying(name: str, show: Callable[..., Any]) -> Any:
     show = with_words(show) if show.__module__ != "toytorch.ops" else show  # records' know words
 
+    aten = "" if name in ("narrow", "split") else f"{name}_copy"
+
     def function(*args: Any, out: Any = None, **kwargs: int) -> Any:
+        sources = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        if aten and isinstance(out, Tensor):
+            create.refuse_leaf(aten, out)
         made = show(*args, **kwargs)
+        if name == "narrow" and out is not None:
+            refuse_grad("narrow_copy", sources, out)
         if isinstance(made, Tensor):
             order = None if made.is_sparse else convert.CONTIGUOUS
-            return create.put_out(made.clone(memory_format=order), out, same=True)
+            copy = made.clone(memory_format=order)
+            if out is None and name == "detach":
+                underive("aten::detach_copy", sources, copy)
+            return create.put_out(copy, out, same=True, aten=aten, of=sources)
         outs = [None] * len(made) if out is None else out
         if len(outs) != len(made):
             raise RuntimeError(

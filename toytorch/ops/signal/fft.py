@@ -15,6 +15,7 @@ import numpy as np
 from toytorch.core.memory_order import dense_strides, with_layout
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import operands
 from toytorch.facts.hints import Array, ArrayModule
@@ -238,6 +239,10 @@ def into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
     if out is not None and out.dtype.rank != made.dtype.rank:
         kind = "complex" if made.dtype.is_complex else "floating point"
         raise RuntimeError(f"{name} expects a {kind} output tensor, but got {out.dtype.legacy}")
+    if out is not None:
+        node = type(made._grad_edge).__name__
+        kind = "c2r" if not made.dtype.is_complex else "r2c" if "R2C" in node else "c2c"
+        refuse_grad(f"_fft_{kind}", (made,), out)
     return put_out(made, out)
 
 

@@ -18,8 +18,12 @@ from toytorch.ops.define import public
 def _frequencies(
     n: int, d: float, half: bool, dtype: DType | None, device: Device, requires_grad: bool
 ) -> Any:
+    count = int(n / 2) + 1
+    if (count if half else n) < 0:
+        bad = count if half else n
+        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: [{bad}]")
     k = (
-        np.arange(n // 2 + 1)
+        np.arange(count)
         if half
         else np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     )
@@ -47,7 +51,7 @@ def fftfreq(
     >>> fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return put_out(_frequencies(n, d, False, dtype, device, requires_grad), out)
+    return put_out(_frequencies(n, d, False, dtype, device, requires_grad), out, aten="fft_fftfreq")
 
 
 @public("fft.rfftfreq", tensor_first=False)
@@ -62,7 +66,7 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the places of `rfft`, for samples d apart."""
-    return put_out(_frequencies(n, d, True, dtype, device, requires_grad), out)
+    return put_out(_frequencies(n, d, True, dtype, device, requires_grad), out, aten="fft_rfftfreq")
 
 
 def _shift(x: Tensor, dim: int | Sequence[int] | None, back: bool) -> Any:

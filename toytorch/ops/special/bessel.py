@@ -19,6 +19,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import special_function
+from toytorch.ops.elementwise.operand_checks import numbers
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -92,6 +93,7 @@ i0 = special_function(
     "i0(Tensor self) -> Tensor",
     _modified_i(0, False),
     promotion="float",
+    checks=numbers("i0_vml_cpu"),
     d_self=lambda g, self: g * i1.function(self),
     doc="The modified Bessel function I₀.",
 )
@@ -99,6 +101,7 @@ i0e: Op = special_function(
     "special_i0e(Tensor self) -> Tensor",
     _modified_i(0, True),
     promotion="float",
+    checks=numbers("i0e_cpu"),
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * (i1e.function(self) - self.sgn() * result),
@@ -109,6 +112,7 @@ i1: Op = special_function(
     "special_i1(Tensor self) -> Tensor",
     _modified_i(1, False),
     promotion="float",
+    checks=numbers("i1_cpu"),
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * _i1_slope(self, result),
@@ -118,6 +122,7 @@ i1e: Op = special_function(
     "special_i1e(Tensor self) -> Tensor",
     _modified_i(1, True),
     promotion="float",
+    checks=numbers("i1e_cpu"),
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * _i1e_slope(self, result),
@@ -129,6 +134,7 @@ for _name, _order in (("i0", 0), ("i1", 1)):
         f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
         _modified_i(_order, False),
         promotion="float",
+        checks=numbers(f"modified_bessel_{_name}_cpu", halves=False),
         method=False,
         inplace=False,
         doc=f"The modified Bessel function I{'₀₁'[_order]}.",
@@ -184,6 +190,7 @@ for _order in (0, 1):
         f"special_modified_bessel_k{_order}(Tensor self) -> Tensor",
         _modified_k(_order, False),
         promotion="float",
+        checks=numbers(f"modified_bessel_k{_order}_cpu", halves=False),
         method=False,
         inplace=False,
         doc=f"The modified Bessel function K{'₀₁'[_order]}.",
@@ -192,6 +199,7 @@ for _order in (0, 1):
         f"special_scaled_modified_bessel_k{_order}(Tensor x) -> Tensor",
         _modified_k(_order, True),
         promotion="float",
+        checks=numbers(f"scaled_modified_bessel_k{_order}_cpu", halves=False),
         method=False,
         inplace=False,
         doc=f"eˣ·K{'₀₁'[_order]}(x).",
@@ -289,6 +297,7 @@ for _order in (0, 1):
             f"special_bessel_{_kind}{_order}(Tensor self) -> Tensor",
             _make(_order),
             promotion="float",
+            checks=numbers(f"bessel_{_kind}{_order}_cpu", halves=False),
             method=False,
             inplace=False,
             doc=f"The Bessel function {_kind.upper()}{'₀₁'[_order]}.",
@@ -305,6 +314,7 @@ special_function(
     "special_spherical_bessel_j0(Tensor x) -> Tensor",
     _spherical_j0,
     promotion="float",
+    checks=numbers("spherical_bessel_j0_cpu", halves=False),
     method=False,
     inplace=False,
     doc="The spherical Bessel function j₀, sin(x)/x.",
@@ -372,6 +382,7 @@ special_function(
     "special_airy_ai(Tensor x) -> Tensor",
     _airy,
     promotion="float",
+    checks=numbers("airy_ai_cpu", halves=False),
     method=False,
     inplace=False,
     doc="Airy's function Ai, a solution of y'' = xy.",

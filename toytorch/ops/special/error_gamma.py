@@ -16,6 +16,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops.language import functions
 from toytorch.ops.define import public, special_function
+from toytorch.ops.elementwise.operand_checks import numbers
 
 # Coefficients of Cody's three approximations: |x| ≤ 0.46875, ≤ 4, and above.
 ERF_P = (
@@ -95,6 +96,7 @@ erf = special_function(
     "erf(Tensor self) -> Tensor",
     formula="erf(self)",
     promotion="float",
+    checks=numbers("erf_vml_cpu"),
     d_self="g * (exp(-(self * self)) * (2 / sqrt(pi)))",
     sparse="entries",
     doc="Error function, 2/√π ∫₀ˣ e^{-t²} dt.",
@@ -103,6 +105,7 @@ erfc = special_function(
     "erfc(Tensor self) -> Tensor",
     formula="erfc(self)",
     promotion="float",
+    checks=numbers("erfc_vml_cpu"),
     d_self="g * (exp(-(self * self)) * (-2 / sqrt(pi)))",
     doc="1 - erf(x), exact for large x.",
 )
@@ -131,6 +134,7 @@ erfinv = special_function(
     "erfinv(Tensor self) -> Tensor",
     _erfinv,
     promotion="float",
+    checks=numbers("erfinv_vml_cpu"),
     d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
     sparse="entries",
     doc="The inverse of erf.",
@@ -165,6 +169,7 @@ lgamma = special_function(
     "lgamma(Tensor self) -> Tensor",
     lgamma_array,
     promotion="float",
+    checks=numbers("lgamma_vml_cpu"),
     d_self=lambda g, self: g * self.digamma(),
     doc="log |Γ(x)|.",
 )
@@ -191,6 +196,7 @@ digamma = special_function(
     "digamma(Tensor self) -> Tensor",
     digamma_array,
     promotion="float",
+    checks=numbers("digamma"),
     d_self=lambda g, self: g * self.polygamma(1),
     doc="The derivative of lgamma.",
 )
@@ -216,13 +222,24 @@ def _hurwitz(xp: ArrayModule, s: int, q: Array) -> Any:
     return total
 
 
+def at_the_ends(xp: ArrayModule, value: Array, s: Any, q: Array) -> Any:
+    """ζ(s, q) where the sum says nothing, as PyTorch has it: infinite at 0, -1, …, 0 where its first
+    term is none any more, and no number at infinity."""
+    value = xp.where((q <= 0) & (q == xp.floor(q)), np.inf, value)
+    value = xp.where((q > 0) & (q**-s == 0), 0, value)
+    return xp.where(xp.isposinf(q), np.nan, value)
+
+
 def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
         return digamma_array(xp, a)
     x = a.astype(np.float64)
-    value = (-1) ** (n + 1) * math.factorial(n) * _hurwitz(xp, n + 1, x)
+    sums = _hurwitz(xp, n + 1, x)
+    if n > 1:
+        sums = at_the_ends(xp, sums, n + 1, x)
+    value = (-1) ** (n + 1) * math.factorial(n) * sums
     if n == 1:  # far below 0 the reflection is shorter than the sum
         sine = xp.sin(a.dtype.type(math.pi) * a).astype(np.float64)
         reflected = (math.pi / sine) ** 2 - _hurwitz(xp, 2, xp.where(x < 0.5, 1 - x, 1.0))

@@ -10,8 +10,8 @@ import numpy as np
 
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import public, special_function
-from toytorch.ops.elementwise.operand_checks import number_place, one_tensor, only_floats
-from toytorch.ops.special.error_gamma import BERNOULLI, lgamma_array
+from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
+from toytorch.ops.special.error_gamma import BERNOULLI, at_the_ends, lgamma_array
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -128,7 +128,7 @@ def _no_shape_derivative(name: str) -> Any:
 igamma = special_function(
     "igamma(Tensor self, Tensor other) -> Tensor",
     _incomplete(True),
-    promotion="float",
+    promotion="default",
     checks=only_floats("igamma"),
     d_self=_no_shape_derivative("igamma"),
     d_other=lambda g, self, other: g * _density(self, other),
@@ -137,7 +137,7 @@ igamma = special_function(
 igammac = special_function(
     "igammac(Tensor self, Tensor other) -> Tensor",
     _incomplete(False),
-    promotion="float",
+    promotion="default",
     checks=only_floats("igammac"),
     d_self=_no_shape_derivative("igammac"),
     d_other=lambda g, self, other: -g * _density(self, other),
@@ -198,7 +198,7 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
         value = xp.where(xp.isposinf(shifted) | xp.isposinf(x), total, total + rest)
         # A negative base to a broken power is no number; at the poles q = 0, -1, … it is infinite.
         value = xp.where((z <= 0) & ~whole & (x != xp.floor(x)), np.nan, value)
-        value = xp.where((z <= 0) & whole, np.inf, value)
+        value = at_the_ends(xp, value, x, z)
         value = xp.where(x == 1, np.inf, xp.where(x < 1, np.nan, value))
         return xp.where(xp.isnan(x) | xp.isnan(z), np.nan, value).astype(
             np.result_type(s.dtype, q.dtype)
@@ -211,7 +211,7 @@ zeta = special_function(
     promotion="float",
     method=False,
     inplace=False,
-    checks=one_tensor("special_zeta"),
+    checks=one_tensor("special_zeta", numbers("zeta_cpu", halves=False)),
     d_self=_no_shape_derivative("special_zeta"),
     d_other=lambda g, self, other: g * (-self * zeta_of(self + 1, other)),
     variant=number_place,

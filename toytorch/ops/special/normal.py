@@ -15,6 +15,7 @@ from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops.language import functions
 from toytorch.ops.define import special_function
+from toytorch.ops.elementwise.operand_checks import numbers
 from toytorch.ops.special.error_gamma import (
     TWO_OVER_ROOT_PI,
     erfcx_above,
@@ -37,6 +38,7 @@ erfcx: Op = special_function(
     "special_erfcx(Tensor self) -> Tensor",
     erfcx_array,
     promotion="float",
+    checks=numbers("erfcx_cpu", halves=False),
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * (2 * self * result - TWO_OVER_ROOT_PI),
@@ -48,6 +50,7 @@ ndtr = special_function(
     "special_ndtr(Tensor self) -> Tensor",
     formula="0.5 * erfc(self * -sqrt(1 / 2))",
     promotion="float",
+    checks=numbers("erf_vml_cpu"),
     method=False,
     inplace=False,
     d_self="g * (exp(-0.5 * self * self) * (1 / sqrt(2 * pi)))",
@@ -68,6 +71,7 @@ log_ndtr = special_function(
     "special_log_ndtr(Tensor self) -> Tensor",
     log_ndtr_array,
     promotion="float",
+    checks=numbers("log_ndtr_cpu", halves=False),
     method=False,
     inplace=False,
     d_self=lambda g, self: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
@@ -95,6 +99,7 @@ ndtri = special_function(
     "special_ndtri(Tensor self) -> Tensor",
     _ndtri,
     promotion="float",
+    checks=numbers("ndtri_cpu", halves=False),
     method=False,
     inplace=False,
     d_self=lambda g, result: g * ((result * result * 0.5).exp() * ROOT_TWO_PI),

@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import special_function
-from toytorch.ops.elementwise.operand_checks import one_tensor
+from toytorch.ops.elementwise.operand_checks import numbers, one_tensor
 
 
 def _twice(k: int, x: Array, p: Array, q: Array) -> Any:
@@ -83,6 +83,6 @@ for _name, (_first, _step, _doc) in FAMILIES.items():
             promotion="float",
             method=False,
             inplace=False,
-            checks=one_tensor(_full),
+            checks=one_tensor(_full, numbers(f"{_prefix}{_name}_cpu", halves=False)),
             doc=f"{_doc}{', of 2x - 1' if _prefix else ''}.",
         )
