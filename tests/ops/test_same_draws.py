@@ -1,7 +1,7 @@
 """The same seed gives PyTorch's numbers: every function that draws, sizes, types and layouts.
 
 `TOYTORCH_SEEDS=50` and `TOYTORCH_DRAWS=1000000` widen the run; by default it is a few seeds, and sizes
-up to 20,000, the larger ones with a quarter of the seeds. Where bits may differ is written beside the test.
+up to 20,000, the larger ones with a quarter of the seeds (`TOYTORCH_ALL=1`: all). Where bits may differ is written beside the test.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 from tests.oracle import torch, tt
 
 SEEDS = [0, 1, 2**32 + 7, 2**63 + 11, *range(100, 100 + int(os.environ.get("TOYTORCH_SEEDS", "0")))]
+ALL = bool(os.environ.get("TOYTORCH_ALL"))
 MOST = int(os.environ.get("TOYTORCH_DRAWS", "20000"))
 SIZES = [n for n in (0, 1, 2, 15, 16, 17, 31, 33, 311, 312, 313, 623, 624, 625, 1249, 5000, 20_000,
                      39_936, 100_001, 1_000_000) if n <= MOST]  # fmt: skip
@@ -153,7 +154,7 @@ def test_elements(label: str) -> None:
     names, draw = DRAWS[label]
     for name in names:
         for i, n in enumerate(SIZES):
-            for seed in SEEDS if n <= 2000 or len(SEEDS) > 4 else SEEDS[i % 4 :: 4]:
+            for seed in SEEDS if n <= 2000 or ALL else SEEDS[i % 4 :: 4]:
                 same(lambda m, n=n, t=name: draw(m, n, getattr(m, t)), seed)
 
 

@@ -98,7 +98,9 @@ class Decoder(nn.Module):
         for step in x:
             query = torch.unsqueeze(hidden[-1], dim=1)
             context = self.attention(query, enc, enc, valid)
-            out, hidden = self.rnn(torch.cat((context, step.unsqueeze(1)), dim=-1).permute(1, 0, 2), hidden)
+            out, hidden = self.rnn(
+                torch.cat((context, step.unsqueeze(1)), dim=-1).permute(1, 0, 2), hidden
+            )
             outputs.append(out)
             self.seen.append(self.attention.weights)
         return self.dense(torch.cat(outputs, dim=0)).permute(1, 0, 2), [enc, hidden, valid]
@@ -135,7 +137,9 @@ for kind in (Additive, DotProduct):
         given = torch.cat((bos, tgt[:, :-1]), 1)
         enc, hidden = encoder(src)
         scores, _ = decoder(given, (enc.permute(1, 0, 2), hidden, src_valid))
-        per_token = F.cross_entropy(scores.reshape(-1, len(target)), tgt.reshape(-1), reduction="none")
+        per_token = F.cross_entropy(
+            scores.reshape(-1, len(target)), tgt.reshape(-1), reduction="none"
+        )
         mask = (tgt.reshape(-1) != target["<pad>"]).type(torch.float32)
         loss = (per_token * mask).sum() / mask.sum()
         optimizer.zero_grad()
@@ -158,5 +162,7 @@ for kind in (Additive, DotProduct):
                 if token.item() == target["<eos>"]:
                     break
                 out.append(words[token.item()])
-            print(f"{PAIRS[k][0]} => {' '.join(out)}, bleu {bleu(' '.join(out), PAIRS[k][1], k=2):.3f}")
+            print(
+                f"{PAIRS[k][0]} => {' '.join(out)}, bleu {bleu(' '.join(out), PAIRS[k][1], k=2):.3f}"
+            )
     print(decoder.seen[0].shape, tuple(round(v, 2) for v in decoder.seen[0][0, 0].tolist()))

@@ -81,7 +81,9 @@ class DenseBlock(nn.Module):
         super().__init__()
         self.net = nn.Sequential(
             *(
-                nn.Sequential(nn.LazyBatchNorm2d(), nn.ReLU(), nn.LazyConv2d(channels, 3, padding=1))
+                nn.Sequential(
+                    nn.LazyBatchNorm2d(), nn.ReLU(), nn.LazyConv2d(channels, 3, padding=1)
+                )
                 for _ in range(convs)
             )
         )

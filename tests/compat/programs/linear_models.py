@@ -114,7 +114,9 @@ b1 = nn.Parameter(torch.zeros(24))
 W2 = nn.Parameter(torch.randn(24, 4) * 0.1)
 b2 = nn.Parameter(torch.zeros(4))
 params = [W1, b1, W2, b2]
-updater = torch.optim.SGD([{"params": [W1, W2], "weight_decay": 1e-2}, {"params": [b1, b2]}], lr=0.1)
+updater = torch.optim.SGD(
+    [{"params": [W1, W2], "weight_decay": 1e-2}, {"params": [b1, b2]}], lr=0.1
+)
 loss = nn.CrossEntropyLoss(reduction="none")
 for epoch in range(3):
     total = 0.0

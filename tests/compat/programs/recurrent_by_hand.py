@@ -52,7 +52,11 @@ class Scratch(nn.Module):
             setattr(self, f"b{g}", nn.Parameter(torch.zeros(hiddens)))
 
     def gate(self, g, x, h):
-        return torch.matmul(x, getattr(self, "x" + g)) + torch.matmul(h, getattr(self, "h" + g)) + getattr(self, "b" + g)
+        return (
+            torch.matmul(x, getattr(self, "x" + g))
+            + torch.matmul(h, getattr(self, "h" + g))
+            + getattr(self, "b" + g)
+        )
 
     def forward(self, inputs, state=None):
         if state is None:
@@ -133,4 +137,6 @@ for label, make in KINDS.items():
             total += float(loss) * len(i)
     model.eval()
     with torch.no_grad():
-        print(f"{label}: perplexity {math.exp(total / len(X)):.2f} norms {norms:.3f} {model.predict('the t', 5)!r}")
+        print(
+            f"{label}: perplexity {math.exp(total / len(X)):.2f} norms {norms:.3f} {model.predict('the t', 5)!r}"
+        )

@@ -148,7 +148,8 @@ def _pixel_shuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     n = len(lead)
     parts = a.reshape(*lead, c // (r * r), r, r, h, w)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return parts.transpose(order).reshape(*lead, c // (r * r), h * r, w * r)
+    made = parts.transpose(order).reshape(*lead, c // (r * r), h * r, w * r)
+    return made if r > 1 else made.copy()
 
 
 def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
@@ -164,7 +165,8 @@ def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     n = len(lead)
     parts = a.reshape(*lead, c, h // r, r, w // r, r)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return parts.transpose(order).reshape(*lead, c * r * r, h // r, w // r)
+    made = parts.transpose(order).reshape(*lead, c * r * r, h // r, w // r)
+    return made if r > 1 else made.copy()
 
 
 pixel_shuffle: Op = general(
@@ -173,6 +175,7 @@ pixel_shuffle: Op = general(
     method=False,
     out=False,
     upcast=False,
+    memory="format",
     d_self=lambda g, upscale_factor: pixel_unshuffle.function(g, upscale_factor),
     doc="(…, C·r², H, W) as (…, C, H·r, W·r); Shi et al. 2016.",
 )
@@ -182,6 +185,7 @@ pixel_unshuffle: Op = general(
     method=False,
     out=False,
     upcast=False,
+    memory="format",
     d_self=lambda g, downscale_factor: pixel_shuffle.function(g, downscale_factor),
     doc="(…, C, H·r, W·r) as (…, C·r², H, W).",
 )
@@ -212,6 +216,7 @@ channel_shuffle: Op = general(
     method=False,
     out=False,
     upcast=False,
+    memory="format",
     node="NativeChannelShuffleBackward0",
     d_self=lambda g, self_shape, groups: channel_shuffle.function(g, self_shape[1] // groups),
     doc="Channels of groups taken in turns; Zhang et al. 2018.",

@@ -227,7 +227,7 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 def _hurwitz(xp: ArrayModule, s: int, q: Array) -> Any:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
     total, z = xp.zeros_like(q), q
-    for _ in range(1 << 14):
+    for _ in range(256):
         low = z < 12
         if not low.any():
             break
@@ -247,7 +247,7 @@ def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n == 0:
         return digamma_array(xp, a)
     x = a.astype(np.float64)
-    poles = (x <= 0) & (x == xp.floor(x))
+    poles = (x <= 0) & (x == xp.floor(x)) if n > 1 else x < 0.5
     series = xp.where(poles, xp.inf, _hurwitz(xp, n + 1, xp.where(poles, 1.0, x)))
     value = (-1) ** (n + 1) * math.factorial(n) * series
     if n == 1:  # far below 0 the reflection is shorter than the sum
