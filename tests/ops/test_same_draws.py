@@ -1,7 +1,8 @@
 """The same seed gives PyTorch's numbers: every function that draws, sizes, types and layouts.
 
 `TOYTORCH_SEEDS=50` and `TOYTORCH_DRAWS=1000000` widen the run; by default it is a few seeds, and sizes
-up to 20,000, the larger ones with a quarter of the seeds (`TOYTORCH_ALL=1`: all). Where bits may differ is written beside the test.
+up to 20,000, the larger ones with a quarter of the seeds (`TOYTORCH_ALL=1`: with all). Where bits may
+differ is written beside the test.
 """
 
 from __future__ import annotations

@@ -128,10 +128,11 @@ def reordered(a: Array, over: tuple[int, ...], mean: bool) -> Any:
 def everything(flat: Array) -> Any:
     """The sum of all numbers, as an array without dimensions."""
     made = np.empty((), flat.dtype)
-    if flat.size < SHARED or threads.thread_count() == 1:
+    small = flat.size < SHARED or threads.thread_count() == 1
+    if small and flat.dtype.char == "f":
         SUMS["s"](made, flat)
         return made
-    each = flat.size // PARTS
+    each = flat.size // PARTS  # roundings of float64, too, add up less in parts
     whole = each * PARTS
     parts = np.empty(PARTS + (whole < flat.size), flat.dtype)
     SUMS["ks"](parts[:PARTS], flat[:whole].reshape(PARTS, each))

@@ -228,7 +228,7 @@ def _hurwitz(xp: ArrayModule, s: int, q: Array) -> Any:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
     total, z = xp.zeros_like(q), q
     for _ in range(256):
-        low = z < 12
+        low = z < 10 + 2 * s  # the series begins where its terms fall fast
         if not low.any():
             break
         total = xp.where(low, total + z**-s, total)
