@@ -95,7 +95,7 @@ def cmp(name, dt, t):
     print(f"{name:8s} close {close} shape {tuple(dt.shape)} {exact in (True, False)}")
 
 
-h.retain_grad() if h.requires_grad and not h.grad_fn is None else None
+h.retain_grad() if h.requires_grad and h.grad_fn is not None else None
 ix = torch.arange(16)
 emb = C[Xtr[ix]]
 flat = emb.view(16, -1)
