@@ -67,7 +67,7 @@ def _polynomial(first: Any, step: Any, shifted: bool) -> Any:
         with np.errstate(all="ignore"):
             kind = x.dtype
             x, n = xp.broadcast_arrays(x, xp.where(xp.isfinite(degree), degree, -1).astype(int))
-            x = x.astype(wider(kind) if xp is np else np.float64)
+            x = x.astype(wider(kind) if x.__class__ is np.ndarray else np.float64)
             x = 2 * x - 1 if shifted else x
             before, now = xp.ones_like(x), first(x)
             value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
