@@ -34,8 +34,8 @@ OTHERWISE: dict[str, str] = {
     **dict.fromkeys(
         names(
             "_native_batch_norm_legit _segment_reduce.offsets cholesky cumulative_trapezoid "
-            "grid_sampler_2d grid_sampler_3d linalg.lu_factor linalg.matrix_norm linalg.pinv.hermitian "
-            "linalg.tensorsolve native_batch_norm nn.functional.bilinear nn.functional.grid_sample "
+            "linalg.lu_factor linalg.matrix_norm linalg.pinv.hermitian "
+            "linalg.tensorsolve native_batch_norm nn.functional.bilinear "
             "nn.functional.linear_cross_entropy"
         ),
         REFUSED,
@@ -45,7 +45,7 @@ OTHERWISE: dict[str, str] = {
             "ldexp masked.logaddexp masked.median masked.prod nn.functional.conv2d "
             "nn.functional.conv_transpose2d nn.functional.conv_transpose3d "
             "nn.functional.hinge_embedding_loss nn.functional.pad.reflect nn.functional.pad.replicate "
-            "nn.functional.pad.replicate_negative rot90 stack tile"
+            "nn.functional.pad.replicate_negative stack tile"
         ),
         ORDER,
     ),
