@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
 from toytorch.ops.define import general, public, with_words
@@ -36,12 +36,10 @@ def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
     return slices.narrow.function(self, dim, start, length)
 
 
-def _view(self: Tensor, *size: Any, **named: Any) -> Any:
+def _view(self: Tensor, *shape_: Any, dtype: DType | None = None) -> Any:
     """A view, or where strides allow none a copy that has the sizes."""
-    shape = named.get("size", size)
-    if self.is_contiguous() or not all(isinstance(n, (int, tuple, list)) for n in shape):
-        return convert.view_(self, *size, **named)
-    return convert.view_(self.contiguous(), *size, **named)
+    sizes = dtype is None and all(isinstance(n, (int, tuple, list)) for n in shape_)
+    return convert.view_(self.contiguous() if sizes else self, *shape_, dtype=dtype)
 
 
 VIEWS = {
