@@ -1,7 +1,11 @@
-"""The same seed gives PyTorch's parameters, shuffles, workers' seeds and losses."""
+"""The same seed gives PyTorch's parameters, shuffles, workers' seeds and losses.
+
+`TOYTORCH_SEEDS=50` goes through 50 more seeds.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +16,7 @@ import pytest
 from tests.nn.test_every_module import MODULES, inputs
 from tests.oracle import torch, tt
 
+MORE = range(100, 100 + int(os.environ.get("TOYTORCH_SEEDS", "0")))
 ROTATED = {"orthogonal_"}  # made by QR, whose last bits are LAPACK's
 
 
@@ -22,12 +27,17 @@ def numbers(t: Any) -> Any:
 @pytest.mark.parametrize("label", MODULES)
 def test_modules_start_alike(label: str) -> None:
     """Parameters bit by bit, and what a call in training mode gives."""
+    for seed in (7, *MORE):
+        start_alike(label, seed)
+
+
+def start_alike(label: str, seed: int) -> None:
     name = label.partition("/")[0]
     args, options, shapes = MODULES[label]
     inputs.name = name  # type: ignore[attr-defined]
     made: list[Any] = []
     for m in (torch, tt):
-        m.manual_seed(7)
+        m.manual_seed(seed)
         module = getattr(m.nn, name)(*args, **options)
         if shapes and name.startswith("Lazy"):
             module(*(x.float() if hasattr(x, "float") else x for x in inputs(m, shapes)))
@@ -70,11 +80,14 @@ INITS: dict[str, tuple[tuple[int, ...], tuple[Any, ...]]] = {
 def test_initialisers(label: str, own: bool) -> None:
     shape, args = INITS[label]
     name = label.partition(" ")[0]
-    for type in ("float32", "float64"):
+    cases = [(type, seed) for seed in (3, *MORE) for type in ("float32", "float64", "bfloat16")]
+    for type, seed in cases:
+        if type == "bfloat16" and name in ROTATED:
+            continue  # no QR
         made = []
         for m in (torch, tt):
-            m.manual_seed(3)
-            options = {"generator": m.Generator().manual_seed(9)} if own else {}
+            m.manual_seed(seed)
+            options = {"generator": m.Generator().manual_seed(seed + 6)} if own else {}
             x = m.empty(shape, dtype=getattr(m, type))
             made.append(numbers(getattr(m.nn.init, name)(x, *args, **options)))
             made.append(m.rand(1).item())
@@ -125,9 +138,14 @@ ORDERS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("label", ORDERS)
 def test_orders(label: str) -> None:
+    for seed in (5, *MORE):
+        same_orders(label, seed)
+
+
+def same_orders(label: str, seed: int) -> None:
     found = []
     for m in (torch, tt):
-        m.manual_seed(5)
+        m.manual_seed(seed)
         data = m.utils.data
         if label == "distributed":
             data = m.utils.data.distributed if m is torch else m.utils.data
@@ -140,12 +158,13 @@ def test_orders(label: str) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_workers_draw_alike() -> None:
     """Seeds of workers, and what toytorch, `random` and NumPy draw in them."""
-    found = []
-    for m in (torch, tt):
-        m.manual_seed(5)
-        loader = m.utils.data.DataLoader(Drawing(m), 2, shuffle=True, num_workers=2)
-        found.append((plain(loader), m.rand(1).item()))
-    assert found[0] == found[1]
+    for seed in (5, *MORE):
+        found = []
+        for m in (torch, tt):
+            m.manual_seed(seed)
+            loader = m.utils.data.DataLoader(Drawing(m), 2, shuffle=True, num_workers=2)
+            found.append((plain(loader), m.rand(1).item()))
+        assert found[0] == found[1]
 
 
 def test_training_prints_the_same_losses() -> None:
@@ -154,35 +173,39 @@ def test_training_prints_the_same_losses() -> None:
     The convolution has no bias: its gradient before a normalisation is nothing but rounding, of which
     Adam would make steps of full length.
     """
-    printed = []
-    for m in (torch, tt):
-        nn = m.nn
-        m.manual_seed(42)
-        x = m.randn(300, 1, 8, 8)
-        y = (x.mean((1, 2, 3)) > 0).long()
-        data = m.utils.data.TensorDataset(x, y)
-        train, test = m.utils.data.random_split(data, [240, 60])
-        loader = m.utils.data.DataLoader(train, batch_size=32, shuffle=True)
-        model = nn.Sequential(
-            nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout2d(0.2), nn.Flatten(),
-            nn.Linear(144, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 2),
-        )  # fmt: skip
-        optimizer = m.optim.Adam(model.parameters(), lr=3e-3)
-        lines = []
-        for epoch in range(3):
-            model.train()
-            total = 0.0
-            for a, b in loader:
-                optimizer.zero_grad()
-                loss = nn.functional.cross_entropy(model(a), b)
-                loss.backward()
-                optimizer.step()
-                total += loss.item() * len(a)
-            model.eval()
-            with m.no_grad():
-                held = m.stack([test[i][0] for i in range(60)])
-                answers = m.stack([test[i][1] for i in range(60)])
-                score = nn.functional.cross_entropy(model(held), answers).item()
-            lines.append(f"{epoch} {total / 240:.4f} {score:.4f}")
-        printed.append(lines)
-    assert printed[0] == printed[1]
+    for seed in (42, *MORE[:10]):
+        printed = [losses(m, seed) for m in (torch, tt)]
+        assert printed[0] == printed[1]
+
+
+def losses(m: Any, seed: int) -> list[str]:
+    """What a training script of three epochs prints."""
+    nn = m.nn
+    m.manual_seed(seed)
+    x = m.randn(300, 1, 8, 8)
+    y = (x.mean((1, 2, 3)) > 0).long()
+    data = m.utils.data.TensorDataset(x, y)
+    train, test = m.utils.data.random_split(data, [240, 60])
+    loader = m.utils.data.DataLoader(train, batch_size=32, shuffle=True)
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout2d(0.2), nn.Flatten(),
+        nn.Linear(144, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 2),
+    )  # fmt: skip
+    optimizer = m.optim.Adam(model.parameters(), lr=3e-3)
+    lines = []
+    for epoch in range(3):
+        model.train()
+        total = 0.0
+        for a, b in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(a), b)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(a)
+        model.eval()
+        with m.no_grad():
+            held = m.stack([test[i][0] for i in range(60)])
+            answers = m.stack([test[i][1] for i in range(60)])
+            score = nn.functional.cross_entropy(model(held), answers).item()
+        lines.append(f"{epoch} {total / 240:.4f} {score:.4f}")
+    return lines

@@ -171,7 +171,8 @@ def c_name(kind: dtype) -> str:
         "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
         "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
         "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>",
-        "complex128": "c10::complex<double>",
+        "complex128": "c10::complex<double>", "uint16": "short unsigned int",
+        "uint32": "unsigned int", "uint64": "long unsigned int",
     }.get(kind.name, kind.name)  # fmt: skip
 
 

@@ -7,6 +7,7 @@ middle. Sums of blocks are added in float64.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ SUMS = {
     "ksk": Recipe("x[i,j,k] -> s[i,k]\n s = sum[j](x)"),
     "sks": Recipe("x[i,j,k] -> s[j]\n s = sum[i,k](x)"),
 }
+COLUMNS = (SUMS["sk"], SUMS["ksk"])
 
 
 @functools.lru_cache(4096)
@@ -64,19 +66,42 @@ def total(a: Array, over: tuple[int, ...] | None = None, mean: bool = False) -> 
         return reordered(a, over, mean)
     if not jit.works():
         return None
+    count = a.size
     if len(over) == a.ndim:
         made = everything(a.reshape(-1))
     else:
         recipe, sizes, groups, kept = plan(a.shape, over)
         if recipe is None:
             return None
+        if a.dtype.char == "d" and recipe in COLUMNS:
+            sizes, a = in_blocks(sizes, a)
+            recipe = SUMS["ksk"]
         made = np.empty(groups, a.dtype)
-        recipe(made, a if sizes == a.shape else a.reshape(sizes))
+        flat = made if recipe is not SUMS["ksk"] else made.reshape(sizes[0], -1)
+        recipe(flat, a if sizes == a.shape else a.reshape(sizes))
         if kept != groups:
             made = made.reshape(kept)
     if mean:
-        made /= made.dtype.type(a.size // max(made.size, 1))
+        made /= made.dtype.type(count // max(made.size, 1))
     return made
+
+
+def in_blocks(sizes: tuple[int, ...], a: Array) -> tuple[tuple[int, ...], Array]:
+    """Columns of float64 with many rows become sums of blocks of rows, whose roundings do not add up
+    as those of one long sum would; float32 is added in float64 anyway."""
+    *outer, n, inner = sizes
+    blocks = most_even(n)
+    if blocks < 8:
+        return (math.prod(outer), n, inner), a
+    partial = np.empty((math.prod(outer) * blocks, inner), a.dtype)
+    SUMS["ksk"](partial, a.reshape(len(partial), n // blocks, inner))
+    return (math.prod(outer), blocks, inner), partial
+
+
+@functools.lru_cache(4096)
+def most_even(n: int) -> int:
+    """The largest divisor of n up to its root."""
+    return next(k for k in range(math.isqrt(n), 0, -1) if n % k == 0)
 
 
 def repeat(number: Array, shape: tuple[int, ...]) -> Any:
@@ -103,10 +128,11 @@ def reordered(a: Array, over: tuple[int, ...], mean: bool) -> Any:
 def everything(flat: Array) -> Any:
     """The sum of all numbers, as an array without dimensions."""
     made = np.empty((), flat.dtype)
-    if flat.size < SHARED or threads.thread_count() == 1:
+    small = flat.size < SHARED or threads.thread_count() == 1
+    if small and flat.dtype.char == "f":
         SUMS["s"](made, flat)
         return made
-    each = flat.size // PARTS
+    each = flat.size // PARTS  # roundings of float64, too, add up less in parts
     whole = each * PARTS
     parts = np.empty(PARTS + (whole < flat.size), flat.dtype)
     SUMS["ks"](parts[:PARTS], flat[:whole].reshape(PARTS, each))

@@ -64,6 +64,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "put_picked": rows.put_picked,
     "repeat": reduce.repeat,
     "running_sum": later("scan", "running_sum"),
+    "scaled": later("mersenne", "scaled"),
     "scatter": later("by_index", "scatter"),
     "select": later("by_index", "select"),
     "softmax": softmax.softmax,

@@ -53,6 +53,9 @@ for _name, _source in ALIASES.items():
     setattr(Tensor, _name, registry[_source].function)
 for _name, _source in {**ALIASES, "divide": "div", "true_divide": "div", "clip": "clamp"}.items():
     setattr(Tensor, _name + "_", getattr(Tensor, _source + "_"))
+# Names from the time when a sparse matrix needed its own.
+for _name, _source in {"spmm": "mm", "dsmm": "mm", "saddmm": "addmm"}.items():
+    PUBLIC[_name] = registry[_source].function
 for _name in ("concat", "concatenate"):
     PUBLIC[_name] = registry["cat"].function
 Tensor.true_divide = Tensor.divide = Tensor.div  # type: ignore[attr-defined]  # ops attach methods to the class

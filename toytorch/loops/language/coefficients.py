@@ -251,5 +251,6 @@ ROUND = {"float32": 12582912.0, "float64": 6755399441055744.0}  # 1.5·2²³, 1.
 EXP_LIMIT = {"float32": 130.0, "float64": 1000.0}  # beyond, eˣ is infinite, and e⁻ˣ zero
 EXPM1_RANGE = {"float32": (-20.0, 88.75), "float64": (-40.0, 709.79)}
 TANH_LIMIT = {"float32": 20.0, "float64": 44.0}  # of 2x: tanh is 1 to the last bit
+TANH_SAME = {"float32": 2.0**-12, "float64": 2.0**-27}  # up to here tanh(x) is x to the last bit
 SMALLEST = {"float32": 1.1754943508222875e-38, "float64": 2.2250738585072014e-308}  # normal
 ANGLE_LIMIT = 1 << 20  # up to here an angle is reduced in vectors, beyond by the C library

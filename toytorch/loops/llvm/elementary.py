@@ -109,7 +109,8 @@ class Elementary(Emit):
         size = self.abs(x)
         doubled = self.within(self.add(size, size), 0.0, c.TANH_LIMIT[self.type])
         t = self.expm1_within(doubled)
-        return self.copysign(self.div(t, self.add(t, self.num(2))), x)
+        y = self.copysign(self.div(t, self.add(t, self.num(2))), x)
+        return self.select(self.less(size, self.num(c.TANH_SAME[self.type])), x, y)
 
     def sinh(self, x: Value) -> Any:
         size = self.abs(x)

@@ -188,10 +188,27 @@ def is_contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> bo
             array.__class__ is SparseArray
         ):
             return False
+        if not array.size:  # PyTorch asks strides all the same
+            return lies_channels_last(array.shape, strides_of(array))
         return bool(np.moveaxis(array, 1, -1).flags.c_contiguous)
     if array.flags.c_contiguous:
         return array.__class__ is not SparseArray
     return is_row_major(array.shape, strides_of(array))
+
+
+def lies_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether strides are those of images whose channels come last.
+
+    >>> lies_channels_last((0, 3, 2, 2), (12, 1, 6, 3)), lies_channels_last((0, 3, 2, 2), (12, 4, 2, 1))
+    (True, False)
+    """
+    expected = 1
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[d] != 1:
+            if strides[d] != expected:
+                return False
+            expected *= shape[d]
+    return True
 
 
 def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:

@@ -1,4 +1,5 @@
-"""Tensors over other memory, or more of it: `set_`, `resize_`, `resize_as_`."""
+"""New memory, the same at every run where that is asked for, and tensors over other memory, or more
+of it: `set_`, `resize_`, `resize_as_`."""
 
 from __future__ import annotations
 
@@ -18,15 +19,30 @@ from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.device import channels_last, channels_last_3d, preserve_format, strided
-from toytorch.facts.hints import MemoryFormat
+from toytorch.facts.hints import Array, MemoryFormat
 from toytorch.facts.size import contiguous_strides
-from toytorch.ops.creation.uninitialized import settled
 from toytorch.ops.define import relaying
+from toytorch.settings import are_deterministic_algorithms_enabled, fills_uninitialized_memory
 
 ORDERS: dict[MemoryFormat | None, tuple[int, ...]] = {
     channels_last: (0, 2, 3, 1),
     channels_last_3d: (0, 2, 3, 4, 1),
 }
+
+
+def fill(array: Array) -> None:
+    """Writes NaN, or the largest integer, into memory that is not initialized."""
+    if array.dtype.kind in "fcV" or array.dtype.type.__module__ == "ml_dtypes":
+        array[...] = np.nan
+    else:
+        array[...] = True if array.dtype.kind == "b" else np.iinfo(array.dtype).max
+
+
+def settled(array: Array, how: str = "empty") -> Array:
+    """New memory; that of `empty` is filled if algorithms are to be deterministic."""
+    if how == "empty" and are_deterministic_algorithms_enabled() and fills_uninitialized_memory():
+        fill(array)
+    return array
 
 
 @relaying

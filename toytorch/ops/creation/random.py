@@ -26,6 +26,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout, MemoryFormat
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation import create
+from toytorch.ops.creation.draw_refusals import REAL, refuse, refuse_steps
 from toytorch.ops.define import define, public, watched
 
 if TYPE_CHECKING:
@@ -108,6 +109,11 @@ IN_C = {
 
 def integer_numbers(rng: RandomSource, count: int, type: np.dtype[Any], low: int, high: int) -> Any:
     """Integers in [low, high), moved inwards to what the type can hold."""
+    if type.kind == "c":
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types"
+        )
+    refuse("random_from_to", type)
     digits = DIGITS.get(type.name)
     if digits is not None:
         low, high = raised(low, type, digits), lowered(high, type, digits)
@@ -117,7 +123,10 @@ def integer_numbers(rng: RandomSource, count: int, type: np.dtype[Any], low: int
                 f"got from={low} >= to={high}"
             )
     check_bounds(type, digits, low, high - 1)
-    return narrowed(rng.integers(count, low, high), type)
+    made = rng.integers(count, low, high)
+    if high - low == 1 << 64:  # PyTorch takes all 64 bits as they are, and adds no `low`
+        made = made ^ np.int64(-(1 << 63))
+    return narrowed(made, type)
 
 
 def raised(low: int, type: np.dtype[Any], digits: int) -> int:
@@ -137,9 +146,9 @@ def lowered(high: int, type: np.dtype[Any], digits: int) -> int:
 
 
 def cast_to(number: int, type: np.dtype[Any]) -> int | None:
-    """A number as the type has it; None where it is infinite there."""
+    """A number as the type has it; None where it is infinite there, or no 64-bit integer."""
     held = float(narrowed(np.array(float(number)), type))
-    return int(held) if math.isfinite(held) else None
+    return int(held) if -(2**63) <= held < 2**63 else None
 
 
 def check_bounds(type: np.dtype[Any], digits: int | None, low: int, last: int) -> None:
@@ -333,6 +342,8 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
+    if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
+        raise ValueError("Overflow when unpacking long long")
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
@@ -396,12 +407,23 @@ def randperm(
 ) -> Tensor:
     """The numbers 0 … n-1 in random order."""
     if n < 0:
-        raise RuntimeError(f"n must be non-negative, got {n}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    _refuse_length(n, dtype)
     where = device_class(device or create.get_default_device())
     with base.of_device(where).on(where):
         drawn_order = generator_of(where, generator).permutation(n)
         made = wrap(narrowed(drawn_order, dtype.numpy), dtype)
     return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="randperm")
+
+
+def _refuse_length(n: int, dtype: DType) -> None:
+    """Refuses orders of more numbers than a type can tell apart."""
+    refuse("randperm", dtype.numpy)
+    digits = DIGITS.get(dtype.name)
+    if digits is None and n > np.iinfo(dtype.numpy).max:
+        raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    if digits is not None and dtype.name != "bfloat16" and n > (1 << digits) + 1:
+        raise RuntimeError(f"n cannot be greater than {(1 << digits) + 1} for {dtype.legacy} type.")
 
 
 def _normal_of(
@@ -413,6 +435,7 @@ def _normal_of(
     if deviations.size and float(deviations.min()) < 0:
         raise RuntimeError("normal expects all elements of std >= 0.0")
     like: Any = mean if hasattr(mean, "dtype") else std
+    refuse("normal_kernel_cpu", like.dtype)
     scale = 1.0 if hasattr(std, "dtype") else float(std)
     shape = broadcast_pair(getattr(mean, "shape", ()), getattr(std, "shape", ()))
     count = math.prod(shape)
@@ -432,6 +455,7 @@ normal_of = define(
     function=False,
     method=False,
     out=False,
+    upcast=False,
     variant=lambda mean, std, generator: (
         1 + 2 * hasattr(std, "dtype") - (not hasattr(mean, "dtype"))
     ),
@@ -496,11 +520,11 @@ def multinomial(
     """Indices drawn with probabilities in proportion to weights."""
     if out is not None and out.dtype is not types.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
-    weights = input._array.astype(np.float64)
-    if input.dtype.rank < 2:
+    if not input.dtype.is_floating_point:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {input.dtype.legacy}"
         )
+    weights = input._array.astype(np.float64)
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
@@ -514,6 +538,9 @@ def multinomial(
     rows = weights.reshape(-1, weights.shape[-1])
     if (rows.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not len(rows):
+        empty = wrap(np.empty((*weights.shape[:-1], num_samples), np.int64))
+        return create.put_out(empty, out)
     rng = generator_of(input.device, generator)
     if replacement and num_samples > 1:
         picks = rng.uniform(len(rows) * num_samples, np.float64).reshape(len(rows), num_samples)
@@ -549,19 +576,6 @@ def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
     )
 
 
-def _only_floats(kernel: str, a: Array, distribution: str = "") -> None:
-    """Refuses to fill integers with what is no integer."""
-    if a.dtype.kind in "biu":
-        name = types.from_numpy_dtype(a.dtype).legacy
-        if distribution:
-            raise RuntimeError(
-                f"{distribution} distribution is a continuous probability "
-                "distribution. dtype must be a floating point but you specified "
-                f"{name}"
-            )
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
-
-
 def _rng(a: Array | float, generator: Generator | None) -> Any:
     return generator_of(base.of_array(a).device(a), generator)
 
@@ -584,7 +598,7 @@ def _filled(
 def _uniform_fill(
     xp: ArrayModule, a: Array, low: float, high: float, generator: Generator | None
 ) -> Any:
-    _only_floats("check_uniform_bounds", a)
+    refuse("check_uniform_bounds", a.dtype)
     kind = from_numpy_dtype(a.dtype)
     most = float(types.finfo(kind).max)
     for side, value in (("from", low), ("to", high)):
@@ -604,7 +618,7 @@ def _normal_fill(
 ) -> Any:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    _only_floats("normal_kernel_cpu", a)
+    refuse("normal_kernel_cpu", a.dtype)
     rows = bool(a.flags.c_contiguous)
     return _filled(a, generator, lambda rng, n: normal_numbers(rng, n, a.dtype, mean, std, rows))
 
@@ -617,6 +631,7 @@ def _random_fill(
         if a.dtype.kind in "iu" and not np.iinfo(a.dtype).min <= low < high:
             raise RuntimeError(f"from is out of bounds for {c_name(from_numpy_dtype(a.dtype))}")
     if high is None or low is None:
+        refuse("random_kernel_cpu", a.dtype)
         return _filled(a, generator, lambda rng, n: any_integers(rng, n, a.dtype))
     if low >= high:
         raise RuntimeError(
@@ -629,7 +644,7 @@ def _random_fill(
 def _exponential_fill(xp: ArrayModule, a: Array, lambd: float, generator: Generator | None) -> Any:
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    _only_floats("exponential_", a, "Exponential")
+    refuse_steps("Exponential", a)
     return _filled(a, generator, lambda rng, n: rng.exponential(n, lambd))
 
 
@@ -638,7 +653,7 @@ def _cauchy_fill(
 ) -> Any:
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    _only_floats("cauchy_", a, "Cauchy")
+    refuse_steps("Cauchy", a)
     return _filled(a, generator, lambda rng, n: rng.cauchy(n, median, sigma))
 
 
@@ -647,13 +662,14 @@ def _log_normal_fill(
 ) -> Any:
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    _only_floats("log_normal_cpu", a)
+    refuse("log_normal_cpu", a.dtype)
     return _filled(a, generator, lambda rng, n: rng.log_normal(n, mean, std))
 
 
 def _geometric_fill(xp: ArrayModule, a: Array, p: float, generator: Generator | None) -> Any:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    refuse("geometric_cpu", a.dtype)
     return _filled(a, generator, lambda rng, n: rng.geometric(n, p))
 
 
@@ -663,7 +679,9 @@ def _bernoulli_fill(
     if not hasattr(p, "dtype"):
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        refuse("bernoulli_scalar_cpu_", a.dtype)
         return _filled(a, generator, lambda rng, n: rng.below(n, float(p)))
+    refuse("bernoulli_tensor_cpu_self_", a.dtype)
     chances = _chances(xp, p, a.shape)
     flat = chances.transpose(walk(a, chances)).reshape(-1)
     return _filled(a, generator, lambda rng, n: rng.below(n, flat), chances)
@@ -673,7 +691,10 @@ def _chances(xp: ArrayModule, p: Any, shape: tuple[int, ...]) -> Any:
     """Probabilities for an array of a shape."""
     chances = xp.broadcast_to(p, shape)
     if xp.any(chances < 0) or xp.any(chances > 1):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "
+            "be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     return chances
 
 
@@ -740,11 +761,8 @@ bernoulli_fill = _filler(
 
 
 def _bernoulli_of(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
-    if a.dtype.kind != "f":
-        raise NotImplementedError(
-            '"bernoulli_tensor_cpu_self_" not implemented for '
-            f"'{types.from_numpy_dtype(a.dtype).legacy}'"
-        )
+    refuse("bernoulli_tensor_cpu_self_", a.dtype)
+    refuse("bernoulli_tensor_cpu_p_", a.dtype)
     flat = _chances(xp, a, a.shape).reshape(-1)
     return narrowed(_rng(a, generator).below(flat.size, flat), a.dtype).reshape(a.shape)
 
@@ -776,16 +794,21 @@ def bernoulli(
     tensor([0., 1.])
     """
     if p is not None:
+        if out is not None:
+            raise TypeError(
+                "bernoulli() received an invalid combination of arguments - got (Tensor, float, "
+                "out=Tensor)"
+            )
         made = create.empty_like(input.contiguous())
         made.bernoulli_(p, generator=generator)
-        return create.put_out(made, out)
+        return made
     if out is not None and out.dtype is not input.dtype:
         return create.put_out(bernoulli_of.function(input, generator=generator).to(out.dtype), out)
     return bernoulli_of.function(input, generator=generator, out=out)
 
 
 def _poisson(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
-    _only_floats("poisson_cpu", a)
+    refuse("poisson_cpu", a.dtype)
     if a.size and float(a.min()) < 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     return narrowed(_rng(a, generator).poisson(a), a.dtype)
@@ -803,7 +826,13 @@ poisson = define(
 
 
 def _binomial(xp: ArrayModule, count: Array, prob: Array, generator: Generator | None) -> Any:
-    _only_floats("binomial_cpu", count)
+    for name, a in (("count", count), ("prob", prob)):
+        if a.dtype.name not in REAL:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: "
+                f"{from_numpy_dtype(a.dtype).legacy}"
+            )
+    refuse("binomial_cpu", count.dtype)
     shape = broadcast_pair(count.shape, prob.shape)
     counts, chances = (xp.broadcast_to(v, shape) for v in (count, prob))
     return narrowed(_rng(count, generator).binomial(counts, chances), count.dtype)
@@ -815,6 +844,7 @@ binomial = define(
     kind="general",
     method=False,
     out=False,
+    upcast=False,
     d_count=_zero,
     d_prob=_zero,
     doc="How many of `count` trials succeed, each with probability prob.",

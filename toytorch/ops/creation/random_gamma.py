@@ -8,8 +8,8 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.random import generator_of
-from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, underived
 from toytorch.ops.special.implicit import standard_gamma_grad
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 def _drawn(name: str, xp: ArrayModule, shapes: Array, kind: Any, generator: Any) -> Any:
     """Numbers (float64) with the shapes given, as many digits drawn as `kind` has; least above 0."""
-    if shapes.dtype.kind != "f" or shapes.dtype.itemsize < 4:
-        legacy = types.from_numpy_dtype(shapes.dtype).legacy
-        raise NotImplementedError(f"\"{name}\" not implemented for '{legacy}'")
+    refuse(name, shapes.dtype)
     rng = generator_of(base.of_array(shapes).device(shapes), generator)
     made = rng.gamma(xp.where(shapes > 0, shapes, 0).astype(kind))  # no draw where there is none
     return xp.maximum(made.astype(kind), np.finfo(kind).tiny)
@@ -51,6 +49,7 @@ standard_gamma = define(
     out=False,
     d_self=_d_standard_gamma,
     memory="rows",
+    upcast=False,
     doc="Numbers of the gamma distribution with the shapes given (Marsaglia and Tsang 2000).",
 )
 
@@ -62,5 +61,6 @@ sample_dirichlet = define(
     out=False,
     d_self=underived("aten::_sample_dirichlet"),
     memory="rows",
+    upcast=False,
     doc="Rows of positive numbers that add up to 1, of Dirichlet's distribution.",
 )

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import c_name
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import of_scalar
-from toytorch.facts.hints import ArrayModule, Device, DType, Layout
+from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout
 from toytorch.ops.creation.create import _kind as kind_of
 from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
@@ -93,9 +94,9 @@ def arange(
     count = _steps_between(start, end, step)
     if np.dtype(kind).kind in "iu":
         start, end, step = int(start), int(end), int(step)
-        if step == 0:
-            raise ValueError("step must be nonzero")
         if kind == np.int64:  # narrower ones are counted with the fractions
+            if step == 0:
+                raise ValueError("step must be nonzero")
             count = _steps_between(start, end, step)
 
     def make(xp: ArrayModule) -> Any:
@@ -173,20 +174,26 @@ def _end_points(
 
 def _equally_spaced(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> Any:
     """Numbers from start to end, in the type to work in; ends are cut to integers first."""
-    work: Any
+    work: Any = kind
     if kind.kind in "iu":
         start, end, work = int(start), int(end), np.dtype("float64")
-    else:
-        work = kind if kind.kind in "fc" and kind.itemsize >= 4 else np.dtype(np.float32)
     first, last = work.type(start), work.type(end)
     if steps == 1:
         return xp.full((1,), first)
-    step = (last - first) / work.type(max(steps - 1, 1))
-    i = xp.arange(steps)
+    step = work.type((last - first) / work.type(max(steps - 1, 1)))
     # From both ends, as PyTorch does, so that the values are symmetric.
-    return xp.where(
-        i < steps / 2, first + step * i.astype(work), last - step * (steps - 1 - i).astype(work)
-    )
+    half = steps // 2
+    up, down = xp.arange(half).astype(work), xp.arange(steps - half)[::-1].astype(work)
+    return xp.concatenate((_line(xp, up, step, first), _line(xp, down, -step, last)))
+
+
+def _line(xp: ArrayModule, x: Array, slope: Any, at_zero: Any) -> Any:
+    """x·slope + at_zero, rounded once where the processor does: float32 and float64."""
+    if x.dtype.kind == "f" and x.dtype.itemsize >= 4:
+        made = attempt(xp, "scaled", x, slope, at_zero)
+        if made is not None:
+            return made
+    return x * slope + at_zero
 
 
 @public("linspace", tensor_first=False)
@@ -226,6 +233,19 @@ def linspace(
     )
 
 
+def _exponents(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> Any:
+    """Numbers from start to end in float64, though the ends and their distance are of the type."""
+    if kind.kind == "c":
+        return _equally_spaced(xp, start, end, steps, kind)
+    if steps == 1:
+        return xp.full((1,), float(start))
+    number: Any = int if kind.kind in "iu" else kind.type
+    first, last = number(start), number(end)
+    step = float(last - first) / max(steps - 1, 1)
+    i, half = xp.arange(steps), steps // 2
+    return xp.where(i < half, float(first) + step * i, float(last) - step * (steps - 1 - i))
+
+
 @public("logspace", tensor_first=False)
 @creating
 def logspace(
@@ -254,8 +274,8 @@ def logspace(
     kind = np.dtype(kind_of(dtype))
 
     def make(xp: ArrayModule) -> Any:
-        exponents = _equally_spaced(xp, start, end, steps, kind)
         wide = np.complex128 if kind.kind == "c" else np.float64
+        exponents = _exponents(xp, start, end, steps, kind)
         return (float(base) ** exponents.astype(wide)).astype(kind)
 
     return placed(finish(make, device, requires_grad, "logspace"), out, "logspace")

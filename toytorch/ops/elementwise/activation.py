@@ -20,6 +20,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
+from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, general, pointwise, public
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import C_NAMES
@@ -351,6 +352,7 @@ def random_slopes(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     x = input.detach()
     if training:
+        refuse("rrelu_with_noise_out_cpu", x.dtype.numpy)
         return slopes.function(x, lower, upper, generator=generator)
     return x.new_full(x.shape, (lower + upper) / 2).masked_fill_(x > 0, 1)
 

@@ -504,6 +504,7 @@ put: Op = define(
     out=False,
     apart="in place",
     upcast=False,
+    memory="like",
     d_self=lambda g, index, accumulate: (
         g if accumulate else g.put(index, g.new_zeros(index.shape), False)
     ),

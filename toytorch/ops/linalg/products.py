@@ -144,6 +144,7 @@ addr = general(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addr,
     inplace=True,
+    memory="like",
     d_self=lambda g, beta: scaled(g, beta),
     d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),
     d_vec2=lambda g, vec1, alpha: scaled(g.t().mv(vec1.to(g.dtype)), alpha),

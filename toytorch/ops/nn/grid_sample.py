@@ -52,9 +52,9 @@ def _read(images: Tensor, places: Sequence[Tensor], sizes: tuple[int, ...]) -> A
         step = x.clamp(0, size - 1)
         flat = step if flat is None else flat * size + step
     n, c = images.shape[:2]
-    index = flat.long().reshape([n, 1, -1]).expand([n, c, -1])
+    index = flat.long().flatten(1).unsqueeze(1).expand([n, c, -1])
     values = images.gather(2, index)
-    return values * inside.reshape([n, 1, -1]).to(values.dtype)
+    return values * inside.flatten(1).unsqueeze(1).to(values.dtype)
 
 
 def _linear(images: Tensor, points: Sequence[Tensor], sizes: tuple[int, ...]) -> Any:
@@ -67,7 +67,7 @@ def _linear(images: Tensor, points: Sequence[Tensor], sizes: tuple[int, ...]) ->
         for c, part in zip(corner, parts):
             weight = (part if c else 1 - part) * weight
         seen = _read(images, [low + c for low, c in zip(lows, corner)], sizes)
-        term = seen * weight.reshape([images.shape[0], 1, -1])
+        term = seen * weight.flatten(1).unsqueeze(1)
         total = term if total is None else total + term
     return total
 
@@ -101,7 +101,7 @@ def _cubic(
             for low, t, size in zip(lows, taps, sizes)
         ]
         weight = weights[0][taps[0]] * weights[1][taps[1]]
-        term = _read(images, places, sizes) * weight.reshape([images.shape[0], 1, -1])
+        term = _read(images, places, sizes) * weight.flatten(1).unsqueeze(1)
         total = term if total is None else total + term
     return total
 

@@ -459,8 +459,7 @@ def _max_unpool(n: int) -> Op:
                 f"Found an invalid max index: {bad} (output volumes are of size "
                 f"{'x'.join(map(str, out))}"
             )
-        made = put_flat(xp, a, indices, tuple(out), True)
-        return _as(a, made) if n == 2 else made
+        return put_flat(xp, a, indices, tuple(out), True)
 
     return general(
         f"max_unpool{n}d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
@@ -469,6 +468,7 @@ def _max_unpool(n: int) -> Op:
         method=False,
         out=False,
         node=f"MaxUnpool{n}DBackward0",
+        memory="format" if n == 2 else "rows",
         d_self=lambda g, indices: _picked(g, indices, n),
         amp="float32",
         doc="Elements put at flat places of zero images.",

@@ -93,6 +93,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         function=False,
         method=False,
         out=False,
+        memory="format",
         node=f"{node}BackwardBackward0",
         doc=f"The gradient of {name}.",
         d_grad_output=lambda g, output_size, align_corners, scales: record.function(
@@ -105,6 +106,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         method=False,
         function=False,
         out=False,
+        memory="format",
         node=f"{node}Backward0",
         doc=doc,
         d_self=lambda g, self_shape, output_size, align_corners, scales: share.function(

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
-def _running(name: str) -> Any:
-    def kernel(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
-        d = wrap_dim(dim, a.ndim)
-        if a.ndim == 0:
-            return a.astype(sum_type(a, dtype))
-        return getattr(xp, name)(a, axis=d, dtype=sum_type(a, dtype))
-
-    return kernel
+def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
+    d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
+    if a.ndim == 0:
+        return a.astype(kind)
+    if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch multiplies in float64 on the CPU
+        with np.errstate(over="ignore"):
+            return np.multiply.accumulate(a, d, np.float64).astype(kind)
+    return xp.cumprod(a, axis=d, dtype=kind)
 
 
 def _cumsum_gradient(g: Tensor, dim: int) -> Any:
@@ -84,7 +84,7 @@ def _cumprod_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
 
 cumprod = general(
     "cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
-    _running("cumprod"),
+    _cumprod,
     inplace=True,
     d_self=_cumprod_gradient,
     memory="rows",
@@ -148,7 +148,8 @@ def _logcumsumexp(xp: ArrayModule, a: Array, dim: int) -> Any:
     if a.ndim == 0 or not a.size:
         return a.copy()
     if a.dtype.kind != "c":
-        return accumulate(xp, "logaddexp", a, d)
+        wide = a.astype(np.float64) if a.dtype.itemsize < 8 else a
+        return accumulate(xp, "logaddexp", wide, d).astype(a.dtype)
     rows = xp.moveaxis(a, d, 0)
     total = xp.empty_like(rows)
     total[0] = rows[0]

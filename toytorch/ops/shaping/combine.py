@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.device import contiguous_format
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.creation.ranges import arange
@@ -170,7 +171,7 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
         )
     if k % 4 == 0:
-        return input.clone()
+        return input.clone(memory_format=contiguous_format)
     if k % 4 == 2:
         return rearrange.flip.function(input, (first, second))
     turned = rearrange.flip.function(input, second if k % 4 == 1 else first)

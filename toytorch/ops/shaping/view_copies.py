@@ -10,7 +10,7 @@ from toytorch.core.op import Op
 from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
 from toytorch.ops.define import general, public, with_words
@@ -38,6 +38,12 @@ def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
     return slices.narrow.function(self, dim, start, length)
 
 
+def _view(self: Tensor, *shape_: Any, dtype: DType | None = None) -> Any:
+    """A view, or where strides allow none a copy that has the sizes."""
+    sizes = dtype is None and all(isinstance(n, (int, tuple, list)) for n in shape_)
+    return convert.view_(self.contiguous() if sizes else self, *shape_, dtype=dtype)
+
+
 VIEWS = {
     "alias": view.alias.function,
     "as_strided": strided.as_strided.function,
@@ -56,7 +62,7 @@ VIEWS = {
     "unbind": unbind,
     "unfold": slices.unfold.function,
     "unsqueeze": view.unsqueeze.function,
-    "view": convert.view_,
+    "view": _view,
     "view_as_complex": complex_pairs.view_as_complex.function,
     "view_as_real": complex_pairs.view_as_real.function,
 }
@@ -104,8 +110,25 @@ Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]  
 # -- copies with a part written over --------------------------------------------------------------
 
 
+def _whole_clone(a: Array) -> tuple[Any, int]:
+    """A copy of all the memory behind an array, shown as the array shows it, and where it starts."""
+    backend = base.of_array(a)
+    flat = backend.flat(a)
+    memory = flat.copy() if flat.dtype == a.dtype else flat.view(a.dtype).copy()
+    start = (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize if a.size else 0
+    strides = tuple(s // a.itemsize for s in a.strides)
+    return backend.as_strided(memory, a.shape, strides, start), start
+
+
+def _clone(a: Array) -> Any:
+    """A copy with the strides of an array, gaps among them; in rows where elements share a place."""
+    if a.flags.c_contiguous or any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
+        return a.copy("C")
+    return _whole_clone(a)[0]
+
+
 def _written(xp: ArrayModule, a: Array, src: Array, show: Callable[..., Any]) -> Any:
-    result = xp.array(a, order="C")
+    result = _clone(a)
     part = show(result)
     if part.shape != src.shape:
         raise RuntimeError(
@@ -174,12 +197,9 @@ diagonal_scatter: Op = general(
 def _as_strided_scatter(
     xp: Any, a: Array, src: Array, size: Any, stride: Any, storage_offset: Any
 ) -> Any:
-    backend = base.of_array(a)
-    flat = backend.flat(a)
-    memory = flat.copy() if flat.dtype == a.dtype else flat.view(a.dtype).copy()
-    start = (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize if a.size else 0
-    strides = tuple(s // a.itemsize for s in a.strides)
-    whole = backend.as_strided(memory, a.shape, strides, start)
+    whole, start = _whole_clone(a)
+    if any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
+        whole, start = xp.array(a, order="C"), 0
     part = strided._as_strided(
         xp, whole, size, stride, start if storage_offset is None else storage_offset
     )
@@ -189,7 +209,7 @@ def _as_strided_scatter(
             f"{list(src.shape)}, slice size = {list(part.shape)}"
         )
     part[...] = src
-    return xp.array(whole, order="C")
+    return whole
 
 
 def _inside(self_layout: Any, storage_offset: Any) -> int:

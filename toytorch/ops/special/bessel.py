@@ -62,7 +62,7 @@ def scaled_i(xp: ArrayModule, order: int, x: Array) -> Any:
         total = xp.where(x < 2, first_order(xp, near, 1) * xp.exp(-near), total)
     far = xp.maximum(x, FAR)
     signs = sum(t if k % 2 == 0 else -t for k, t in enumerate(hankel(xp, order, 1 / far)))
-    return xp.where(x < FAR, total, signs / xp.sqrt(2 * math.pi * far))
+    return xp.where(x < FAR, total, signs / (math.sqrt(2 * math.pi) * xp.sqrt(far)))
 
 
 def _modified_i(order: int, scaled: bool) -> Any:
@@ -147,7 +147,7 @@ def scaled_k(xp: ArrayModule, order: int, x: Array) -> Any:
     """e^x·Kₙ(x) for x > 0."""
     low = xp.clip(x, 1e-308, 2.0)
     quarter = low * low / 4
-    logarithm = xp.log(low / 2) + EULER
+    logarithm = xp.log(low) + (EULER - math.log(2))
     term, harmonic = xp.ones_like(low), 0.0
     if order == 0:  # K₀ = -(log x/2 + γ)·I₀ + Σ (x²/4)ᵏ/k!² · (1 + 1/2 + … + 1/k)
         total = -logarithm
@@ -265,7 +265,7 @@ def _near_y(xp: ArrayModule, order: int, x: Array) -> Any:
                 above, now, norm, series = above * scale, now * scale, norm * scale, series * scale
                 first = first * scale
     j0, series = now / norm, series / norm
-    logarithm = xp.log(x / 2) + EULER
+    logarithm = xp.log(x) + (EULER - math.log(2))
     if order == 0:
         return 2 / math.pi * (logarithm * j0 - 2 * series)
     return 2 / math.pi * ((logarithm - 1) * first / norm - j0 / x - series)
@@ -277,7 +277,7 @@ def _bessel_y(order: int) -> Any:
         tiny = x < 1e-3
         near = _near_y(xp, order, xp.clip(x, 1e-3, FAR))
         safe = xp.clip(x, 5e-324, 1e-3)
-        logarithm = xp.log(safe / 2) + EULER
+        logarithm = xp.log(safe) + (EULER - math.log(2))
         start = (
             2 / math.pi * (logarithm + (1 - logarithm) * safe * safe / 4)
             if order == 0

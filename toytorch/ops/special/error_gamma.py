@@ -111,7 +111,8 @@ erfc = special_function(
 )
 
 
-def _erfinv(xp: ArrayModule, a: Array) -> Any:
+def erfinv_array(xp: ArrayModule, a: Array) -> Any:
+    """The inverse of erf of every element."""
     y = a.astype(np.float64)
     # Winitzki's estimate, then Newton's method on erf(x) = y (three steps reach the last bit).
     w = xp.log1p(-xp.minimum(y * y, 1 - 1e-16))
@@ -132,7 +133,7 @@ def _erfinv(xp: ArrayModule, a: Array) -> Any:
 
 erfinv = special_function(
     "erfinv(Tensor self) -> Tensor",
-    _erfinv,
+    erfinv_array,
     promotion="float",
     checks=numbers("erfinv_vml_cpu"),
     d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
@@ -144,25 +145,49 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 
 DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
+# log Γ(2 + t) is t times a series of these powers: 1 - γ, then (-1)ᵏ·(ζ(k) - 1)/k.
+NEAR_TWO = (
+    0.42278433509846713939, 0.322467033424113218, -0.0673523010531980951, 0.0205808084277845479,
+    -0.00738555102867398527, 0.00289051033074152329, -0.00119275391170326098, 0.000509669524743042422,
+    -0.00022315475845357938, 9.94575127818085337e-5, -4.49262367381331417e-5, 2.05072127756706916e-5,
+    -9.4394882752683959e-6, 4.3748667899074878e-6, -2.03921575380136624e-6, 9.55141213040741983e-7,
+    -4.49246919876456604e-7, 2.12071848055546659e-7, -1.00432248239680996e-7, 4.76981016936398057e-8,
+    -2.27110946089431649e-8, 1.08386592148969541e-8, -5.18347504197004666e-9, 2.48367454380247832e-9,
+    -1.19214014058609121e-9, 5.73136724167886201e-10, -2.75952288512423315e-10, 1.33047643742444895e-10,
+)  # fmt: skip
+
+
 def lgamma_array(xp: ArrayModule, a: Array) -> Any:
     """log |Γ| of every element."""
     x = a.astype(np.float64)
-    z = xp.where(x < 0.5, 1 - x, x)
-    shift = xp.zeros_like(z)
-    product = xp.ones_like(z)
-    for _ in range(10):  # Γ(z) = Γ(z + n) / (z(z+1)…(z+n-1))
-        low = z < 10
-        product = xp.where(low, product * z, product)
-        z = xp.where(low, z + 1, z)
-    shift = xp.log(product)
-    inverse = 1 / (z * z)
-    series = poly(STIRLING[::-1], inverse) / z
-    value = (z - 0.5) * xp.log(z) - z + 0.5 * math.log(2 * math.pi) + series - shift
-    value = xp.where((x == 1) | (x == 2), 0.0, value)
+    z = xp.where(x < 0, 1 - x, x)
+    value = xp.where(z < 10, _lgamma_below(xp, xp.minimum(z, 10.0)), _lgamma_above(xp, z))
     turn = math.log(math.pi) - xp.log(xp.abs(xp.sin(math.pi * (x - xp.rint(x)))))
-    value = xp.where(x < 0.5, turn - value, value)
+    value = xp.where(x < 0, turn - value, value)
+    value = xp.where(xp.abs(x) < 1e-17, -xp.log(xp.abs(x)), value)
     value = xp.where((x <= 0) & (x == xp.floor(x)), xp.inf, value)
     return xp.where(xp.isinf(x), xp.inf, value).astype(a.dtype)
+
+
+def _lgamma_below(xp: ArrayModule, z: Array) -> Any:
+    """log Γ from 0 to 10, exact beside its zeros at 1 and 2: Γ(z) = (z-1)…(z-n)·Γ(z-n)."""
+    product = xp.ones_like(z)
+    for _ in range(8):
+        high = z > 2.5
+        z = xp.where(high, z - 1, z)
+        product = xp.where(high, product * z, product)
+    tiny, low = z < 0.5, z < 1.5
+    t = xp.where(tiny, z, xp.where(low, z - 1, z - 2))
+    near = t * poly(NEAR_TWO[::-1], t) + xp.log(product)
+    near = near - xp.where(low, xp.log1p(t), 0.0)
+    return near - xp.where(tiny, xp.log(xp.where(tiny, z, 1.0)), 0.0)
+
+
+def _lgamma_above(xp: ArrayModule, z: Array) -> Any:
+    """log Γ from 10 on, by Stirling's series."""
+    z = xp.maximum(z, 10.0)
+    series = poly(STIRLING[::-1], 1 / (z * z)) / z
+    return (z - 0.5) * (xp.log(z) - 1) + (0.5 * math.log(2 * math.pi) - 0.5 + series)
 
 
 lgamma = special_function(
@@ -208,8 +233,8 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 def _hurwitz(xp: ArrayModule, s: int, q: Array) -> Any:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
     total, z = xp.zeros_like(q), q
-    for _ in range(64):
-        low = z < 12
+    for _ in range(256):
+        low = z < 10 + 2 * s  # the series begins where its terms fall fast
         if not low.any():
             break
         total = xp.where(low, total + z**-s, total)
@@ -236,7 +261,8 @@ def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n == 0:
         return digamma_array(xp, a)
     x = a.astype(np.float64)
-    sums = _hurwitz(xp, n + 1, x)
+    poles = (x <= 0) & (x == xp.floor(x)) if n > 1 else x < 0.5
+    sums = xp.where(poles, xp.inf, _hurwitz(xp, n + 1, xp.where(poles, 1.0, x)))
     if n > 1:
         sums = at_the_ends(xp, sums, n + 1, x)
     value = (-1) ** (n + 1) * math.factorial(n) * sums

@@ -57,12 +57,17 @@ FAMILIES: dict[str, tuple[Any, Any, str]] = {
 }
 
 
+def wider(kind: np.dtype[Any]) -> Any:
+    """A type with more digits, where the processor has one: the recurrences lose some."""
+    return np.longdouble if kind == np.float64 else np.float64
+
+
 def _polynomial(first: Any, step: Any, shifted: bool) -> Any:
     def kernel(xp: ArrayModule, x: Array, degree: Array) -> Any:
         with np.errstate(all="ignore"):
             kind = x.dtype
             x, n = xp.broadcast_arrays(x, xp.where(xp.isfinite(degree), degree, -1).astype(int))
-            x = x.astype(np.float64)
+            x = x.astype(wider(kind) if x.__class__ is np.ndarray else np.float64)
             x = 2 * x - 1 if shifted else x
             before, now = xp.ones_like(x), first(x)
             value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))

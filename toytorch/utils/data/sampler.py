@@ -61,9 +61,9 @@ class RandomSampler(Sampler):
             raise TypeError(
                 f"replacement should be a boolean value, but got replacement={replacement}"
             )
-        if not isinstance(self.num_samples, int) or self.num_samples < 0:
+        if not isinstance(self.num_samples, int) or self.num_samples <= 0:
             raise ValueError(
-                "num_samples should be a non-negative integer value, but got "
+                "num_samples should be a positive integer value, but got "
                 f"num_samples={self.num_samples}"
             )
 
@@ -81,7 +81,7 @@ class RandomSampler(Sampler):
                 count = min(DRAWN, self.num_samples - start)
                 yield from randint(n, (count,), generator=generator).tolist()
             return
-        rounds, rest = divmod(self.num_samples, n) if n else (0, 0)
+        rounds, rest = divmod(self.num_samples, n)
         for _ in range(rounds):
             yield from randperm(n, generator=generator).tolist()
         yield from randperm(n, generator=generator).tolist()[:rest]
