@@ -495,14 +495,14 @@ class Tensor:
             self._accumulator_ref = weakref.ref(found)
         return found
 
-    def _accumulate(self, grad: Tensor) -> None:
-        """Adds a gradient to `.grad`."""
+    def _accumulate(self, grad: Any) -> None:
+        """Adds a gradient to `.grad`; None, where none arrived, is shown to hooks."""
         if self._ignores_grad:
             return
         if self._hooks:
             for hook in list(self._hooks.values()):
                 replaced = hook(grad)
-                if replaced is not None and replaced.shape != grad.shape:
+                if replaced is not None and grad is not None and replaced.shape != grad.shape:
                     raise RuntimeError(
                         f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value"
                     )
@@ -512,6 +512,8 @@ class Tensor:
         for hook in list(hooks.get("before", {}).values()) if hooks else ():
             replaced = hook((grad,))
             grad = grad if replaced is None else replaced[0]
+        if grad is None:
+            return
         old = self._grad
         if old is None:
             self._grad = grad
