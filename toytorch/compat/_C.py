@@ -27,7 +27,8 @@ from toytorch.facts.device import device, layout, memory_format
 from toytorch.facts.dtype import dtype
 from toytorch.facts.saved import SavedTensor
 from toytorch.facts.size import Size
-from toytorch.jit import freeze, types
+from toytorch.jit import types
+from toytorch.jit.freeze import frozen_module
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph, Node, Pass, Value
 from toytorch.jit.module import Inside, ScriptModule
@@ -221,7 +222,7 @@ def _freeze_module(
     preserveParameters: bool = False,
 ) -> Inside:
     """`torch.jit.freeze` without the folding of layers into each other."""
-    return freeze(module.module, list(preservedAttrs), optimize_numerics=False)._c
+    return frozen_module(module.module, list(preservedAttrs), False, preserveParameters)._c
 
 
 class _Switch:
