@@ -239,6 +239,7 @@ LATER = {
         "ops.sparse.compressed_create",
     ),
     "is_storage": "compat._checks",
+    "_assert_async": "compat._checks",
     "_masked_softmax": "compat._native_attention",
     "_native_multi_head_attention": "compat._native_attention",
     "_transform_bias_rescale_qkv": "compat._native_attention",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.no_elements import lying, with_strides
+from toytorch.facts.device import memory_format
 from toytorch.facts.hints import Array
 
 ndarray = np.ndarray
@@ -326,3 +327,43 @@ ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "columns": in_columns,
     "second": lambda kernel: kernel,  # as an elementwise op of the second operand and the first
 }
+
+
+def dim_order(
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    ambiguity_check: Any,
+    fits: Callable[[memory_format], bool],
+) -> tuple[int, ...]:
+    """`Tensor.dim_order`; `fits` tells whether the tensor lies in a format."""
+    formats = isinstance(ambiguity_check, list) and all(
+        isinstance(f, memory_format) for f in ambiguity_check
+    )
+    if not formats and not isinstance(ambiguity_check, bool):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if formats:
+        several = several_orders(sizes, strides) and sum(map(fits, ambiguity_check)) != 1
+    else:
+        several = ambiguity_check and several_orders(sizes, strides)
+    if several:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given "
+            "memory formats."
+        )
+    order = list(range(len(sizes)))
+    for i in range(1, len(order)):
+        place = i
+        for before in reversed(range(i)):
+            a, b = strides[order[before]], strides[order[place]]
+            if not a or not b:  # what is repeated may stand anywhere, so it stays
+                continue
+            if a >= b:
+                break
+            order[before], order[place] = order[place], order[before]
+            place = before
+    return tuple(order)
+
+
+def several_orders(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether a dimension may stand in several places: one of size 1, or two of equal strides."""
+    return 1 in sizes or 0 in strides or len(set(strides)) < len(strides)

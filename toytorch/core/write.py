@@ -81,11 +81,11 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             stacklevel=3,
         )
     common = None
-    if op.kind == "pointwise":
+    if op.kind == "pointwise" or op.overlap.__class__ is str:
         writing.refuse_shared(target, args)
-        if op.promotion != "none":
-            common = common_dtype(op, args)
-            check_cast(op, common, target.dtype)
+    if op.kind == "pointwise" and op.promotion != "none":
+        common = common_dtype(op, args)
+        check_cast(op, common, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
     node = record(op, args, target, overwritten=target) if needs else None
