@@ -356,6 +356,8 @@ def dim_order(
         for before in reversed(range(i)):
             a, b = strides[order[before]], strides[order[place]]
             if not a or not b:  # what is repeated may stand anywhere, so it stays
+                if ambiguity_check:
+                    raise RuntimeError("The tensor does not have unique dim order.")
                 continue
             if a >= b:
                 break
@@ -365,5 +367,5 @@ def dim_order(
 
 
 def several_orders(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether a dimension may stand in several places: one of size 1, or two of equal strides."""
-    return 1 in sizes or 0 in strides or len(set(strides)) < len(strides)
+    """Whether a dimension may stand in several places: one of size 1, or neighbours of one stride."""
+    return 1 in sizes or any(a == b for a, b in zip(strides, strides[1:]))
