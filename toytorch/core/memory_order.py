@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from toytorch.backends.no_elements import lying, with_strides
 from toytorch.facts.device import memory_format
@@ -77,6 +78,21 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return in_format(made, last)
 
     return formatted
+
+
+def one_volume(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """`one_format` for volumes (N, C, D, H, W), or one of them, without N."""
+    formatted = one_format(kernel)
+
+    def run(a: Array, *args: Any, **named: Any) -> Any:
+        if a.ndim != 4 or a.__class__ is not ndarray:
+            return formatted(a, *args, **named)
+        whole = max(a.size, 1) * a.itemsize  # what the step from one volume to the next would be
+        batch = as_strided(a, (1, *a.shape), (whole, *a.strides))
+        made = formatted(batch, *args, **named)
+        return tuple(m[0] for m in made) if made.__class__ is tuple else made[0]
+
+    return run
 
 
 def has_channels_last(a: Any) -> bool:
@@ -324,6 +340,7 @@ ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "rows": rows,
     "like": like_first,
     "format": one_format,
+    "volume": one_volume,
     "columns": in_columns,
     "second": lambda kernel: kernel,  # as an elementwise op of the second operand and the first
 }
