@@ -61,6 +61,8 @@ LATER = {  # what is seldom asked for, and where it is
 
 
 def __getattr__(name: str) -> object:
+    if name == "profiler_util":
+        return importlib.import_module("toytorch.autograd.profiler_util")
     if name not in LATER:
         raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")
     return getattr(importlib.import_module(f"toytorch.{LATER[name]}"), name)
