@@ -268,6 +268,9 @@ def _assert(condition: Any, message: Any) -> None:
     assert condition, message
 
 
+_assert.__dict__["asserts"] = True  # compiled code says of it what it says of `assert`
+
+
 def __getattr__(name: str) -> Any:
     """Finds what is imported when first named."""
     if name in LATER_PACKAGES:

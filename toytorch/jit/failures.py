@@ -42,7 +42,9 @@ def reraise(error: Exception) -> NoReturn:
             break  # the innermost knows from where it was called
     lines = [TITLE, "Traceback of TorchScript (most recent call last):"]
     lines += [source.pointing(True) for source in reversed(places)]
-    asserted = "_assert" in nodes[0].attributes or isinstance(error, AssertionError)
+    asserted = "_assert" in nodes[0].attributes or (
+        isinstance(error, AssertionError) and getattr(nodes[0].op, "asserts", False)
+    )
     raised = nodes[0].kind == "prim::RaiseException" or asserted
     name = type(error).__name__
     if raised:
