@@ -239,6 +239,10 @@ LATER = {
         "ops.sparse.compressed_create",
     ),
     "is_storage": "compat._checks",
+    "_assert_async": "compat._checks",
+    "_masked_softmax": "compat._native_attention",
+    "_native_multi_head_attention": "compat._native_attention",
+    "_transform_bias_rescale_qkv": "compat._native_attention",
     **dict.fromkeys(("ScriptFunction", "ScriptModule", "compile"), "jit"),
     "get_device_module": "accelerator",
     "vmap": "func",
@@ -262,6 +266,9 @@ LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
 def _assert(condition: Any, message: Any) -> None:
     """`assert` as a function."""
     assert condition, message
+
+
+_assert.__dict__["asserts"] = True  # compiled code says of it what it says of `assert`
 
 
 def __getattr__(name: str) -> Any:

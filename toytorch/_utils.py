@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from toytorch.facts.dtype import dtype as dtype_class
 
 
@@ -10,3 +13,32 @@ def _element_size(dtype: dtype_class) -> int:
     if not isinstance(dtype, dtype_class):
         raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
     return dtype.itemsize
+
+
+def render_call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """A call as one line of source, tensors by their sizes: `torch.sum(tensor([...], size=(3,)))`."""
+    resolved = torch_function_name(fn)
+    printed = [_rendered(a) for a in args] + [f"{k}={_rendered(v)}" for k, v in kwargs.items()]
+    return f"{resolved or fn}({', '.join(printed)})"
+
+
+def torch_function_name(fn: Any) -> str | None:
+    """The public name of a function."""
+    from toytorch.overrides import resolve_name  # a circle otherwise
+
+    return resolve_name(fn)
+
+
+def _rendered(value: Any) -> str:
+    """A tensor without its elements, if it has several; anything else as it prints."""
+    from toytorch.core.tensor import Tensor  # a circle otherwise
+
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(map(_rendered, value))
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner}{',' * (len(value) == 1)})"
+    if not isinstance(value, Tensor):
+        return repr(value)
+    text = repr(value) if value.numel() == 1 and not value.ndim else "tensor([...])"
+    return f"{text[:-1]}, size={tuple(value.shape)})"

@@ -32,7 +32,13 @@ def use_deterministic_algorithms(mode: Any, *, warn_only: bool = False) -> None:
 
     What PyTorch then refuses on the CPU is refused here, too (`alert_not_deterministic`).
     """
-    _values.update(deterministic=bool(mode), warn_only=bool(mode) and bool(warn_only))
+    for place, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            kind = type(value).__name__
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument {place} must be bool, not {kind}"
+            )
+    _values.update(deterministic=mode, warn_only=warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

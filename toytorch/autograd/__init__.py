@@ -1,5 +1,7 @@
 """Gradients: the engine, its front doors, and the modes that switch recording."""
 
+import importlib
+
 from toytorch.autograd import engine, forward_ad, functional, grad_mode, graph, profiler
 from toytorch.autograd.anomaly import (
     detect_anomaly,
@@ -50,6 +52,20 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+LATER = {  # what is seldom asked for, and where it is
+    "SavedTensor": "facts.saved",
+    "kineto_available": "profiler.session",
+    "ProfilerActivity": "profiler.session",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "profiler_util":
+        return importlib.import_module("toytorch.autograd.profiler_util")
+    if name not in LATER:
+        raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"toytorch.{LATER[name]}"), name)
 
 
 def variable(*args: object, **kwargs: object) -> None:

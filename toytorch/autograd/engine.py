@@ -248,7 +248,7 @@ class Engine:
             node = heappop(heap)[1]
             grad = take(node)
             while node is not None:
-                bare = unwatched and node.bare
+                bare = unwatched and node.bare and grad is not None
                 if bare and grad.__class__ is not ndarray:
                     bare = grad._array.__class__ is ndarray and node.meta[1].plain
                     grad = grad._array if bare else grad
@@ -272,7 +272,7 @@ class Engine:
                         continue  # a chain: its next link needs no table
                 following = None
                 for target, grad in pairs:
-                    if grad is None or target is None:
+                    if target is None:
                         continue
                     if target in pending:
                         deliver(target, grad, pending, sums)
@@ -317,8 +317,8 @@ class Engine:
         wanted = None if inputs is None else wanted_nodes(order, inputs)
         targets = {} if inputs is None else targets_of(inputs)
         for node in order:
-            grad = pending.pop(node, None)
-            if grad is None:
+            grad = pending.pop(node, NOT_REACHED)
+            if grad is NOT_REACHED:
                 continue
             if node.hooks is not None:
                 grad = run_tensor_hooks(node, grad)
@@ -335,16 +335,19 @@ class Engine:
             grads = execute(node, grad)
             if node.hooks is not None:
                 grads = run_hooks(node, grads, grad)
-            if observer is not None:
+            if observer is not None and not undefined(grad):
                 observer(node, tuple(grad) if node.many else (grad,), tuple(grads))
             for target, grad in zip(node.edges, grads):
-                if grad is not None and target is not None:
+                if target is not None:
                     deliver(target, grad, pending, sums)
             if not keep_graph:
                 node.release()
 
     def _deliver(self, target: Any, grad: Any, pending: dict[Any, Any], sums: set[Any]) -> None:
-        """Adds a gradient to what waits at its target."""
+        """Adds a gradient to what waits at its target.
+
+        None says that there is no gradient, but that the target has been reached.
+        """
         slots: Any
         key = target
         if grad.__class__ is ndarray:
@@ -358,6 +361,10 @@ class Engine:
             old = pending.get(target)
             if old.__class__ is ndarray:
                 old = wrap(old)
+        if grad is None:
+            if key is target:
+                pending[target] = old
+            return
         if old is None:
             total = grad
         elif self.accumulate is not None:
@@ -394,11 +401,14 @@ class Engine:
                 for hook in list(leaf._hooks.values()) if leaf._hooks else ():
                     replaced = checked(hook, grad, hook(grad))
                     grad = grad if replaced is None else replaced
-                if not leaf._ignores_grad:
+                if not leaf._ignores_grad and grad is not None:
                     captured[id(leaf)] = grad
                 continue
             if not leaf._requires_grad:
                 continue  # it was told so since
+            if holder[0] is None:  # hooks are called, and may give what did not arrive
+                leaf._accumulate(None)
+                continue
             if leaf._grad is None and not state.local.grad:
                 grad = owned(holder, given, leaf)
             else:
@@ -515,6 +525,14 @@ def lies_as(array: Array, leaf: Array) -> bool:
     return array.strides == leaf.strides and is_dense(leaf.shape, leaf.strides, leaf.itemsize)
 
 
+NOT_REACHED = object()
+
+
+def undefined(grad: Any) -> bool:
+    """Whether no gradient arrived at a node that was reached."""
+    return grad is None or (grad.__class__ is list and all(g is None for g in grad))
+
+
 def filled(node: Node, grads: list[Any]) -> list[Any]:
     """Gradients of all results, zeros where none arrived."""
     if None not in grads:
@@ -573,6 +591,8 @@ def run(node: Node, grad: Tensor | Sequence[Tensor | None]) -> Any:
 
 def execute(node: Node, grad: Any) -> Any:
     """The gradients of a node's inputs; a profiler takes its time."""
+    if not node.takes_undefined and undefined(grad):
+        return (None,) * len(node.edges)
     if state.fast_path is not state.SLOW:  # nobody watches
         return node.apply(filled(node, grad) if node.many else grad)
     if state.profiler is not None:

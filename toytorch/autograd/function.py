@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.function_results import (
@@ -30,6 +31,7 @@ from toytorch.facts.node import (
     remember,
     sequence,
 )
+from toytorch.ops.creation.create import zeros
 
 
 class FunctionCtx:
@@ -44,6 +46,8 @@ class FunctionCtx:
         self._node: Any = None
         self._for_forward: tuple[Tensor, ...] = ()
         self._pushing = False  # whether `jvp` runs
+        self._materialize_non_diff_grads = True
+        self._device: Any = None  # of the results
 
     if TYPE_CHECKING:  # forward leaves what it likes
 
@@ -82,6 +86,22 @@ class FunctionCtx:
         self.materialize_grads = value
 
     @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """`saved_tensors` under the name it once had."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        if self._node is None or self._node.saved is None:
+            raise RuntimeError(SAVED_TWICE)
+        from toytorch.facts.saved import saved_in  # seldom needed
+
+        return tuple(saved_in(self._node, i) for i in range(len(self._node.saved)))
+
+    @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The saved tensors; RuntimeError once they were freed or if one was written to."""
         node = self._node
@@ -111,18 +131,19 @@ class FunctionNode(Node):
     __slots__ = ("context",)
     context: FunctionCtx
     function: Any = None
+    takes_undefined = True
 
     def apply(self, grad: Any) -> Any:
         grads = grad if self.many else [grad]
         context = self.context
         if context.materialize_grads:
             metas = self.meta if self.many else [self.meta]
-            like = next((g for g in grads if g is not None), None)
-            if like is not None:
-                grads = [
-                    like.new_zeros(m[0], dtype=m[1]) if g is None else g
-                    for g, m in zip(grads, metas)
-                ]
+            grads = [
+                zeros(m[0], dtype=m[1], device=context._device)
+                if g is None and m[1] is not None
+                else g
+                for g, m in zip(grads, metas)
+            ]
         result = self.function._pull()(context, *grads)
         result = result if isinstance(result, tuple) else (result,)
         inputs = self.__dict__["inputs"]
@@ -265,6 +286,15 @@ class Function:
         state.set_grad(False)
         try:
             if cls.setup_context is not Function.setup_context:
+                if any(
+                    p.default is not p.empty for p in signature(cls.forward).parameters.values()
+                ):
+                    bound = signature(cls.forward).bind(*inputs)
+                    bound.apply_defaults()
+                    inputs = bound.args
+                    context.needs_input_grad += (False,) * (
+                        len(inputs) - len(context.needs_input_grad)
+                    )
                 outputs = cls.forward(*inputs)
                 cls.setup_context(context, inputs, outputs)
             else:
@@ -315,7 +345,9 @@ class Function:
                 warnings.warn(NO_INPUT, UserWarning, stacklevel=4)
             elif is_input(r, inputs):
                 r = results[i] = itself(r)
-            metas.append((r._array.shape, r.dtype))
+            context._device = r.device
+            filled = not kept or context._materialize_non_diff_grads
+            metas.append((r._array.shape, r.dtype if filled else None))
             if r.dtype.rank < 2 or kept:
                 continue
             if dirty and r._base is not None:
@@ -374,20 +406,6 @@ class Function:
         return tuple(results) if many else results[0]
 
 
-class Error(Node):
-    """The history of a gradient that has no derivative of its own: says so when it should run."""
-
-    __slots__ = ()
-    message = "trying to differentiate twice a function that was marked with @once_differentiable"
-
-    def __init__(self, result: Tensor) -> None:
-        self.edges, self.seq, self.saved, self.versions = (), next(sequence), None, ()
-        self.meta = (result._array.shape, result.dtype)
-
-    def apply(self, grad: Any) -> Any:
-        raise RuntimeError(self.message)
-
-
 def once_differentiable(backward: Callable[..., Any]) -> Any:
     """Marks a backward whose own result has no derivative: whoever asks for one gets an error."""
 
@@ -401,12 +419,15 @@ def once_differentiable(backward: Callable[..., Any]) -> Any:
             state.set_grad(before)
         if not before or not any(isinstance(g, Tensor) and g._requires_grad for g in grads):
             return results
+        from toytorch.autograd.barriers import ONCE, DelayedError  # seldom needed
+
         refused = []
         for r in results if isinstance(results, tuple) else (results,):
-            if isinstance(r, Tensor):
-                r = alias(r)
-                r._requires_grad, r._grad_edge = True, Error(r)
+            if isinstance(r, Tensor):  # a leaf, so that the error has something to be asked for
+                r = alias(r).detach()
+                r._requires_grad = r.dtype.rank > 1
             refused.append(r)
-        return tuple(refused)
+        told = DelayedError(ONCE, len(refused))(*refused)
+        return told if len(refused) > 1 else (told,)
 
     return wrapper

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.autograd.barriers import DelayedError, UndefinedGrad
 from toytorch.autograd.graph import AccumulateGrad
 from toytorch.autograd.modes import is_grad_enabled, is_inference_mode_enabled
 from toytorch.core.random import Generator
@@ -24,8 +25,10 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.device import device, layout, memory_format
 from toytorch.facts.dtype import dtype
+from toytorch.facts.saved import SavedTensor
 from toytorch.facts.size import Size
-from toytorch.jit import freeze, types
+from toytorch.jit import types
+from toytorch.jit.freeze import frozen_module
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph, Node, Pass, Value
 from toytorch.jit.module import Inside, ScriptModule
@@ -151,8 +154,11 @@ def _get_current_graph_task_keep_graph() -> bool:
 _autograd = _python.SimpleNamespace(
     _saved_tensors_hooks_is_enabled=_saved_tensors_hooks_is_enabled,
     _get_current_graph_task_keep_graph=_get_current_graph_task_keep_graph,
+    SavedTensor=SavedTensor,
 )
-_functions = _python.SimpleNamespace(AccumulateGrad=AccumulateGrad)
+_functions = _python.SimpleNamespace(
+    AccumulateGrad=AccumulateGrad, DelayedError=DelayedError, UndefinedGrad=UndefinedGrad
+)
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
@@ -216,7 +222,7 @@ def _freeze_module(
     preserveParameters: bool = False,
 ) -> Inside:
     """`torch.jit.freeze` without the folding of layers into each other."""
-    return freeze(module.module, list(preservedAttrs), optimize_numerics=False)._c
+    return frozen_module(module.module, list(preservedAttrs), False, preserveParameters)._c
 
 
 class _Switch:

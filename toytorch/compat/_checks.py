@@ -68,3 +68,12 @@ def is_storage(obj: object, /) -> bool:
     (True, False)
     """
     return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+def _assert_async(input: Tensor, assert_msg: str = "") -> None:
+    """Raises RuntimeError where a tensor's one element is zero; on a device, PyTorch does so later."""
+    if input.numel() != 1:
+        several = "more than one value" if input.numel() else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {several} is ambiguous")
+    if not input.item():
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from toytorch.backends.no_elements import lying, with_strides
+from toytorch.facts.device import memory_format
 from toytorch.facts.hints import Array
 
 ndarray = np.ndarray
@@ -76,6 +78,21 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return in_format(made, last)
 
     return formatted
+
+
+def one_volume(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """`one_format` for volumes (N, C, D, H, W), or one of them, without N."""
+    formatted = one_format(kernel)
+
+    def run(a: Array, *args: Any, **named: Any) -> Any:
+        if a.ndim != 4 or a.__class__ is not ndarray:
+            return formatted(a, *args, **named)
+        whole = max(a.size, 1) * a.itemsize  # what the step from one volume to the next would be
+        batch = as_strided(a, (1, *a.shape), (whole, *a.strides))
+        made = formatted(batch, *args, **named)
+        return tuple(m[0] for m in made) if made.__class__ is tuple else made[0]
+
+    return run
 
 
 def has_channels_last(a: Any) -> bool:
@@ -323,6 +340,49 @@ ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "rows": rows,
     "like": like_first,
     "format": one_format,
+    "volume": one_volume,
     "columns": in_columns,
     "second": lambda kernel: kernel,  # as an elementwise op of the second operand and the first
 }
+
+
+def dim_order(
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    ambiguity_check: Any,
+    fits: Callable[[memory_format], bool],
+) -> tuple[int, ...]:
+    """`Tensor.dim_order`; `fits` tells whether the tensor lies in a format."""
+    formats = isinstance(ambiguity_check, list) and all(
+        isinstance(f, memory_format) for f in ambiguity_check
+    )
+    if not formats and not isinstance(ambiguity_check, bool):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if formats:
+        several = several_orders(sizes, strides) and sum(map(fits, ambiguity_check)) != 1
+    else:
+        several = ambiguity_check and several_orders(sizes, strides)
+    if several:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given "
+            "memory formats."
+        )
+    order = list(range(len(sizes)))
+    for i in range(1, len(order)):
+        place = i
+        for before in reversed(range(i)):
+            a, b = strides[order[before]], strides[order[place]]
+            if not a or not b:  # what is repeated may stand anywhere, so it stays
+                if ambiguity_check:
+                    raise RuntimeError("The tensor does not have unique dim order.")
+                continue
+            if a >= b:
+                break
+            order[before], order[place] = order[place], order[before]
+            place = before
+    return tuple(order)
+
+
+def several_orders(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether a dimension may stand in several places: one of size 1, or neighbours of one stride."""
+    return 1 in sizes or any(a == b for a, b in zip(strides, strides[1:]))

@@ -167,13 +167,41 @@ def make_node_class(op: Op) -> type[Node]:
     generate(f"{op.name}: {op.node_name}", source, namespace)
 
     def reader(name: str) -> property:
-        return property(lambda node: dict(saved_items(node))[name])
+        place = op.keeps.index(name)
+
+        def read(node: Node) -> Any:
+            value = saved_items(node)[place][1]
+            if isinstance(value, Tensor) and node.versions[place] is not None:
+                check_version(op.name, name, value, node.versions[place], node)
+            if name.startswith("result") and name not in op.schema.index:
+                return revive(value, node, int(name[6:] or 0))
+            return value
+
+        return property(read)
+
+    def raw_reader(name: str) -> property:
+        place = op.keeps.index(name)
+
+        def read(node: Node) -> Any:
+            from toytorch.facts.saved import saved_in  # seldom needed
+
+            value = None if node.saved is None else node.saved[place]
+            if isinstance(value, (list, tuple)):
+                return tuple(saved_in(node, place, i) for i in range(len(value)))
+            return saved_in(node, place)
+
+        return property(read)
 
     return type(
         op.node_name,
         (Node,),
         {
             **{f"_saved_{name}": reader(name) for name in op.keeps},
+            **{
+                f"_raw_saved_{name}": raw_reader(name)
+                for name in op.keeps
+                if is_tensor_like(op, name) or is_list_of_tensors(op, name)
+            },
             "__slots__": (),
             "op": op,
             "apply": namespace["apply"],
@@ -255,3 +283,9 @@ def is_tensor_like(op: Op, name: str) -> bool:
     if i is not None:
         return op.schema.args[i].is_tensor
     return name.startswith("result")
+
+
+def is_list_of_tensors(op: Op, name: str) -> bool:
+    """Whether a kept name holds several tensors."""
+    i = op.schema.index.get(name)
+    return i is not None and op.schema.args[i].is_tensor_list

@@ -17,6 +17,7 @@ facts.size              torch                          Size
 core.random            torch                          Generator
 core.storages           torch.storage                  TypedStorage UntypedStorage
 facts.node              torch.autograd.graph           Node
+facts.saved             torch._C._autograd             SavedTensor
 facts.node              torch.utils.hooks              RemovableHandle
 facts.pytree            torch.utils._pytree            TreeSpec
 autograd.anomaly       torch.autograd.anomaly_mode    detect_anomaly set_detect_anomaly

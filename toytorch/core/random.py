@@ -33,6 +33,8 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream that belongs to `seed`."""
+        if not -(1 << 63) <= int(seed) < 1 << 64:
+            raise ValueError("Overflow when unpacking long long")
         self._seed = int(seed) % (1 << 64)
         self.__dict__.pop("rng", None)
         return self

@@ -6,6 +6,7 @@ on, whose objects are TypedStorages.
 
 from __future__ import annotations
 
+import copy
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -104,8 +105,12 @@ class Face:
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         known = memo.setdefault("torch", {})
         if self._cdata not in known:
-            known[self._cdata] = self.clone()
+            known[self._cdata] = self._again(copy.deepcopy(self._storage, memo))
         return known[self._cdata]
+
+    def _again(self, storage: Storage) -> Any:
+        """A face like this one of another memory."""
+        return UntypedStorage.of(storage)
 
     def cpu(self) -> Any:
         """This storage, or its copy on the CPU."""
@@ -412,6 +417,9 @@ class TypedStorage(Face):
         made = cls.__new__(TypedStorage)
         made.dtype, made._storage = dtype, storage
         return made
+
+    def _again(self, storage: Storage) -> Any:
+        return TypedStorage.of(storage, self.dtype)
 
     def _over(self, flat: Array) -> TypedStorage:
         return TypedStorage.of(Storage(flat, flat), self.dtype)

@@ -243,7 +243,27 @@ class Tensor:
             self.shape == tensor.shape
             and strides_of(self._array) == strides_of(tensor._array)
             and self.storage_offset() == tensor.storage_offset()
-            and self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+            and self._memory() is tensor._memory()
+        )
+
+    def dim_order(self, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+        """The dimensions from the one with the largest steps in memory to the one with the smallest.
+
+        With `ambiguity_check`, RuntimeError where sizes of 1 leave several answers, or, given memory
+        formats, where not exactly one of them fits. Like `torch.Tensor.dim_order`.
+        """
+        from toytorch.core.memory_order import dim_order  # a circle otherwise
+
+        if self.layout is not strided:
+            raise AttributeError(
+                f"Can't get dim order on sparse type: {self.type()} Use Tensor.to_dense() to "
+                "convert to a dense tensor first."
+            )
+        return dim_order(
+            tuple(self.shape),
+            strides_of(self._array),
+            ambiguity_check,
+            lambda f: self.is_contiguous(memory_format=f),
         )
 
     def is_distributed(self) -> bool:
@@ -498,14 +518,14 @@ class Tensor:
             self._accumulator_ref = weakref.ref(found)
         return found
 
-    def _accumulate(self, grad: Tensor) -> None:
-        """Adds a gradient to `.grad`."""
+    def _accumulate(self, grad: Any) -> None:
+        """Adds a gradient to `.grad`; None, where none arrived, is shown to hooks."""
         if self._ignores_grad:
             return
         if self._hooks:
             for hook in list(self._hooks.values()):
                 replaced = hook(grad)
-                if replaced is not None and replaced.shape != grad.shape:
+                if replaced is not None and grad is not None and replaced.shape != grad.shape:
                     raise RuntimeError(
                         f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value"
                     )
@@ -515,6 +535,8 @@ class Tensor:
         for hook in list(hooks.get("before", {}).values()) if hooks else ():
             replaced = hook((grad,))
             grad = grad if replaced is None else replaced[0]
+        if grad is None:
+            return
         old = self._grad
         if old is None:
             self._grad = grad

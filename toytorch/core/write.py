@@ -83,7 +83,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             stacklevel=3,
         )
     common = None
-    if op.kind == "pointwise" or (op.across == "between" and over_part_of_itself(op, args)):
+    shared = op.across == "between" and over_part_of_itself(op, args)
+    if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
         writing.refuse_shared(target, args)
     if op.kind == "pointwise" and op.promotion != "none":
         common = common_dtype(op, args)

@@ -55,6 +55,7 @@ class Node:
     # knows.
     frees: bool | None = True
     packed = False  # whether saved tensors went through hooks, and have to come back through them
+    takes_undefined = False  # whether `apply` wants to know that no gradient arrived
     hooks: Any = None  # {kind: hooks}, made when the first is registered
     slices: Any = None  # a weak reference to the CopySlices around the node of a write to a view
 
@@ -75,6 +76,8 @@ class Node:
 
     def __call__(self, *grads: Tensor) -> tuple[Any, ...]:
         """The gradients of the inputs, like calling `tensor.grad_fn` in PyTorch."""
+        if len(grads) != self.count:
+            raise TypeError(f"expected {self.count} arguments, got {len(grads)} instead")
         return tuple(self.apply(list(grads) if self.many else grads[0]))
 
     @property
@@ -242,7 +245,15 @@ class Packed:
 
     def __init__(self, tensor: Tensor, hooks: tuple[Callable[..., Any], ...]) -> None:
         pack_hook, self.unpack = hooks
+        before = tensor._version
         self.value = pack_hook(tensor)
+        if tensor._version != before:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
+                "to pack hook cannot be modified by in-place operations as this can lead to "
+                "unexpected side-effects. Please open an issue if you need to perform in-place "
+                "operations on the input to a pack hook."
+            )
         # What the tensor came from: hooks are about its elements, not about its history.
         self.edge: Any = None
         if tensor._requires_grad:
@@ -290,7 +301,16 @@ def pack(node: Node) -> None:
 
 def unpacked(saved: tuple[Any, ...]) -> Any:
     """What a node saved, back from the hooks."""
-    return tuple(v.open() if v.__class__ is Packed else v for v in saved)
+    return tuple(opened(v) for v in saved)
+
+
+def opened(value: Any) -> Any:
+    """A saved value, or a list of such, back from the hooks."""
+    if value.__class__ is Packed:
+        return value.open()
+    if value.__class__ in (list, tuple) and any(v.__class__ is Packed for v in value):
+        return type(value)(v.open() if v.__class__ is Packed else v for v in value)
+    return value
 
 
 # -- where a node comes from ----------------------------------------------------------------------

@@ -29,10 +29,15 @@ class Size(tuple[int, ...]):
     __str__ = __repr__
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            if hasattr(other, "__radd__") and type(other).__module__ != "builtins":
+                return NotImplemented
+            kind = type(other).__name__
+            raise TypeError(f"can only concatenate tuple (not {kind}) to torch.Size")
+        return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Size:
-        return Size(tuple(other) + tuple(self))
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Size:
         return Size(tuple.__mul__(self, count))

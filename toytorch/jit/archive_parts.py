@@ -162,6 +162,15 @@ class Values:
         return {"list": list, "tuple": tuple}[kind](items)
 
 
+def holds_tensor(value: object) -> bool:
+    """Whether a constant is, or contains, a tensor, whose elements the text does not tell."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_tensor, value))
+    if isinstance(value, dict):
+        return any(map(holds_tensor, value.values()))
+    return isinstance(value, (Tensor, np.ndarray))
+
+
 def index(number: Any) -> int:
     """A place in a list, never counted from its end."""
     if number.__class__ is not int or number < 0:
@@ -193,8 +202,8 @@ def stored_graph(function: ScriptFunction, values: Values) -> tuple[str, dict[st
             hidden[str(i)] = told
         constants += [
             values.packed(v)
-            for _, v in sorted(node.attributes.items())
-            if isinstance(v, (Tensor, np.ndarray))
+            for k, v in sorted(node.attributes.items())
+            if holds_tensor(v) and not k.startswith("_")
         ]
     name = UNPRINTABLE.sub("_", function.graph.name).replace(".", "_")
     about = {

@@ -42,10 +42,12 @@ def reraise(error: Exception) -> NoReturn:
             break  # the innermost knows from where it was called
     lines = [TITLE, "Traceback of TorchScript (most recent call last):"]
     lines += [source.pointing(True) for source in reversed(places)]
-    raised = nodes[0].kind == "prim::RaiseException"
+    asserted = "_assert" in nodes[0].attributes or (
+        isinstance(error, AssertionError) and getattr(nodes[0].op, "asserts", False)
+    )
+    raised = nodes[0].kind == "prim::RaiseException" or asserted
     name = type(error).__name__
     if raised:
-        asserted = "_assert" in nodes[0].attributes
         name = f"RuntimeError: {name}" if asserted else f"{type(error).__module__}.{name}"
     lines.append(f"{name}: {error}\n")
     kind: type[Exception] = Error if raised else RuntimeError

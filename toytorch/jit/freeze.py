@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from toytorch.core.tensor import Tensor
-from toytorch.jit import types
-from toytorch.jit.builtins import Builtin
-from toytorch.jit.executor import arrays_of
+from toytorch.jit.freeze_constants import FREEZING, constants_in
+from toytorch.jit.freeze_writes import (
+    everywhere,
+    forked_paths,
+    of_same_class,
+    returned_paths,
+    sharers,
+    written_paths,
+)
 from toytorch.jit.function import ScriptFunction, TracedFunction
-from toytorch.jit.ir import Graph, Node, Value, replace
+from toytorch.jit.ir import Graph
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.passes import pipeline
-from toytorch.jit.passes.attributes_to_inputs import Attribute, attribute_paths, lift
-from toytorch.jit.passes.constant import propagate_constants
+from toytorch.jit.passes.attributes_to_inputs import Attribute, attribute_paths
 from toytorch.jit.passes.dce import eliminate_dead_code
-from toytorch.jit.passes.folding import fold_batch_norm, remove_dropout
-from toytorch.jit.passes.inline import inline
-from toytorch.jit.passes.peephole import peephole_any_shape
+from toytorch.jit.passes.folding import (
+    fold_arithmetic,
+    fold_batch_norm,
+    remove_dropout,
+)
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.public import CompiledFunction, script_module
 from toytorch.nn import Module
+from toytorch.nn.parameter import Parameter
 
-FREEZING = [propagate_constants, peephole_any_shape, propagate_constants, remove_dropout]
-FOLDING = [fold_batch_norm, eliminate_dead_code]
+FOLDING = [fold_batch_norm, fold_arithmetic, fold_batch_norm, eliminate_dead_code]
 
 
 def freeze(
@@ -55,7 +58,14 @@ def freeze(
             "Freezing is currently only implemented for modules in eval mode. Please"
             " call .eval() on your module before freezing."
         )
-    preserved = list(preserved_attrs or ())
+    return frozen_module(mod, list(preserved_attrs or ()), optimize_numerics)
+
+
+def frozen_module(
+    mod: Any, preserved: list[str], optimize_numerics: bool, preserve_parameters: bool = False
+) -> RecursiveScriptModule:
+    """`freeze` of a compiled module. One that trains keeps its parameters and the flags that say so;
+    `preserve_parameters` keeps them in any case."""
     wanted = [n for n in mod._methods if n == "forward" or n in preserved]
     for name in wanted:
         graph = mod._methods[name].graph
@@ -76,8 +86,15 @@ def freeze(
         else:
             kept.add(path)
     passes = [*FREEZING, *FOLDING] if optimize_numerics else FREEZING
+    if preserve_parameters or mod.training:
+        kept |= {p for p, v in everywhere(mod) if isinstance(v, Parameter)}
+    if mod.training:
+        kept |= {
+            a for n in wanted for a in attribute_paths(mod._methods[n].graph) if a[-1] == "training"
+        }
     for name in wanted:  # what one method writes to is a constant in none
         kept |= written_paths(mod._methods[name].graph, mod, kept)
+        kept |= forked_paths(mod._methods[name].graph)
     kept |= sharers(mod, kept)
     memo: dict[int, Any] = {}
     methods = {
@@ -85,7 +102,8 @@ def freeze(
         for n in wanted
     }
     for method in methods.values():
-        kept |= set(attribute_paths(method.graph))
+        kept |= set(attribute_paths(method.graph)) | returned_paths(method.graph)
+    kept |= of_same_class(mod, kept)
     made = remains(mod, kept, below)
     return RecursiveScriptModule(made, methods)
 
@@ -127,203 +145,6 @@ def frozen(
     return pipeline.run(constants_in(graph, owner, kept, memo)[0], passes)
 
 
-def constants_in(
-    graph: Graph, owner: Any, kept: set[tuple[str, ...]], memo: dict[int, Any]
-) -> tuple[Graph, dict[Value, Attribute]]:
-    """The inlined graph whose attributes are constants, and which constant was which attribute.
-
-    A tensor stays the module's own; lists and dictionaries are copied, once for all their names.
-    """
-    made, attributes = lift(graph)
-    written = set_on(graph, owner)
-    own = len(made.inputs) - len(attributes)
-    lifted, made.inputs = made.inputs[own:], made.inputs[:own]
-    made._names.discard("self")  # the lifted graph has none any more
-    module = made.value(types.Class(getattr(owner, "original_name", "Module")), "self")
-    made.inputs.insert(0, module)
-    nodes: list[Node] = []
-    change: dict[Value, Value] = {}
-    meaning: dict[Value, Attribute] = {}
-    for v, attribute in zip(lifted, attributes):
-        if isinstance(v.type, types.Class):  # some of its attributes are written to
-            part = attribute.of(owner)
-            for n in [n for n in made.walk() if n.kind == "prim::GetAttr" and n.inputs[0] is v]:
-                name = n.attributes["name"]
-                path = (*attribute.path, name)
-                if written is None or (id(part), name) in written or kept_at(path, kept):
-                    continue
-                n.kind, n.inputs = "prim::Constant", []  # another module's of this name is
-                n.attributes = {"value": own_value(getattr(part, name), memo)}
-            if not any(v in n.inputs for n in made.walk()) and v not in made.outputs:
-                continue
-            nodes += getters(made, module, attribute, v)
-            change[v] = nodes[-1].output if attribute.path else module
-            continue
-        if kept_at(attribute.path, kept):
-            nodes += getters(made, module, attribute, v)
-            change[v] = nodes[-1].output
-            continue
-        value = attribute.of(owner)
-        constant = made.make(
-            "prim::Constant",
-            [],
-            [(types.of(value), "self." + ".".join(attribute.path))],
-            {"value": own_value(value, memo)},
-        )
-        nodes.append(constant)
-        change[v], meaning[constant.output] = constant.output, attribute
-    made.nodes = nodes + made.nodes
-    replace(made, change)
-    return made, meaning
-
-
-def kept_at(path: tuple[str, ...], kept: set[tuple[str, ...]]) -> bool:
-    """Whether an attribute, or the module it belongs to, is kept."""
-    return any(path[: len(k)] == k for k in kept)
-
-
-def own_value(value: object, memo: dict[int, Any]) -> Any:
-    """What becomes a constant of the graph."""
-    return value.detach() if isinstance(value, Tensor) else copy.deepcopy(value, memo)
-
-
-def set_on(graph: Graph, owner: object) -> set[tuple[int, str]] | None:
-    """The attributes that the graph sets: the module's id, and the name; None where Python runs a
-    module, which may set any."""
-    made = inline(graph)
-    if any(n.kind == "prim::CallMethod" for n in made.walk()) or not made.inputs:
-        return None
-    modules: dict[Value, Any] = {made.inputs[0]: owner}
-    found = set()
-    for node in made.walk():
-        if node.kind == "prim::GetAttr" and node.inputs[0] in modules:
-            if isinstance(node.output.type, types.Class):
-                modules[node.output] = getattr(
-                    modules[node.inputs[0]], node.attributes["name"], None
-                )
-        elif node.kind == "prim::SetAttr":
-            if node.inputs[0] not in modules:
-                return None
-            found.add((id(modules[node.inputs[0]]), node.attributes["name"]))
-    return found
-
-
-def getters(graph: Graph, module: Value, attribute: Attribute, v: Value) -> list[Node]:
-    """The nodes that read an attribute that stays one."""
-    nodes: list[Node] = []
-    for name in attribute.path:
-        last = len(nodes) == len(attribute.path) - 1
-        kind = v.type if last else types.Class(name)
-        nodes.append(graph.make("prim::GetAttr", [module], [(kind, name)], {"name": name}))
-        module = nodes[-1].output
-    return nodes
-
-
-def everywhere(mod: object, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    """All attributes of a module and of its children that are tensors or containers, by path."""
-    original = mod.__dict__.get("_original", mod)
-    own = {**vars(original), **vars(mod), **original._parameters, **original._buffers}
-    found = [
-        ((*path, name), value)
-        for name, value in own.items()
-        if isinstance(value, (Tensor, list, dict, tuple)) and not name.startswith("_")
-    ]
-    for name, child in original._modules.items():
-        if child is not None:
-            found += everywhere(child, (*path, name))
-    return found
-
-
-def sharers(mod: object, written: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """The attributes that are, or share memory with, attributes that are written to."""
-    every = everywhere(mod)
-    targets = [(p, v) for p, v in every if p in written]
-    found = set()
-    for path, value in every:
-        for other, target in targets:
-            if path == other or not shares(value, target):
-                continue
-            plain = isinstance(value, Tensor) and isinstance(target, Tensor)
-            if not plain and not same_parts(value, target):
-                raise RuntimeError(
-                    "module contains attributes values that overlaps: "
-                    f"{'.'.join(path)} and {'.'.join(other)}"
-                )
-            found.add(path)
-    return found
-
-
-def containers(value: object) -> list[Any]:
-    """A list or dictionary, and those inside."""
-    if isinstance(value, (list, tuple)):
-        inner = [c for v in value for c in containers(v)]
-        return [value, *inner] if isinstance(value, list) else inner
-    if isinstance(value, dict):
-        return [value, *(c for v in value.values() for c in containers(v))]
-    return []
-
-
-def shares(a: object, b: object) -> bool:
-    """Whether writing to the one may change the other."""
-    if {id(c) for c in containers(a)} & {id(c) for c in containers(b)}:
-        return True
-    return any(np.may_share_memory(x, y) for x in arrays_of(a) for y in arrays_of(b))
-
-
-def same_parts(a: object, b: Any) -> bool:
-    """Whether what they share is the very same tensors and lists, and no views of each other."""
-    mine, theirs = arrays_of(a), arrays_of(b)
-    return all(x is y for x in mine for y in theirs if np.may_share_memory(x, y))
-
-
-def written_paths(graph: Graph, owner: Any, kept: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """The attributes whose memory a frozen graph would write to."""
-    made, meaning = constants_in(graph, owner, kept, {})
-    names = {v.name: a.path for v, a in meaning.items()}
-    made = pipeline.run(made, FREEZING)
-    found = set()
-    for n in made.walk():
-        if n.writes or (isinstance(n.op, Builtin) and n.op.changes):
-            written = n.inputs[0]
-        elif n.kind == "prim::SetAttr":  # what becomes an attribute may be written to as one
-            written = n.inputs[1]
-        else:
-            continue
-        found |= {names[v.name] for v in origins(made, written) if v.name in names}
-    return found
-
-
-def origins(graph: Graph, value: Value) -> set[Value]:
-    """The values that a value is, is a view of, or was taken out of."""
-    makers: dict[Value, list[Value]] = {}
-    for node in graph.walk():
-        for block in node.blocks:
-            behind = 1 if node.kind == "prim::Loop" else 0
-            for out, given in zip(node.outputs, block.outputs[behind:]):
-                makers.setdefault(out, []).append(given)
-            if behind:
-                for inner, given in zip(block.inputs[1:], node.inputs[2:]):
-                    makers.setdefault(inner, []).append(given)
-                for out, given in zip(node.outputs, node.inputs[2:]):
-                    makers.setdefault(out, []).append(given)
-    found: set[Value] = set()
-    waiting = [value]
-    while waiting:
-        v = waiting.pop()
-        if v in found:
-            continue
-        found.add(v)
-        waiting += makers.get(v, [])
-        maker = v.node
-        if maker is None or maker.blocks:
-            continue
-        if maker.is_view or maker.writes:
-            waiting += maker.inputs[:1]
-        elif maker.kind.startswith("prim::") or (isinstance(maker.op, Builtin) and maker.op.gives):
-            waiting += maker.inputs
-    return found
-
-
 def again(function: ScriptFunction, graph: Graph) -> ScriptFunction:
     """The function with another graph."""
     if isinstance(function, TracedFunction):
@@ -355,7 +176,7 @@ def child_of(owner: Any, methods: Sequence[str]) -> Module:
     empty = _empty(getattr(owner, "original_name", type(owner).__name__))
     if not methods:
         return empty
-    compiled = script_module(owner, list(methods))
+    compiled = script_module(owner.__dict__.get("_original", owner), list(methods))
     frozen_methods = {
         n: again(f, frozen(f.graph, compiled, set(), FREEZING, {}))
         for n, f in compiled._methods.items()
@@ -366,7 +187,7 @@ def child_of(owner: Any, methods: Sequence[str]) -> Module:
 
 def _empty(name: str) -> Module:
     made: Module = type(name, (Module,), {"__module__": "__torch__"})()
-    made.training = False
+    made.__dict__.update(training=False, _frozen=True)
     return made
 
 
@@ -378,3 +199,5 @@ def _give(place: Module, name: str, owner: Any) -> None:
         )
     else:
         setattr(place, name, getattr(owner, name))
+    if name == "training":
+        place.__dict__["_frozen"] = False  # the flag is one of the attributes

@@ -30,7 +30,7 @@ class Inside:
 
     def hasattr(self, name: str) -> bool:
         """Whether the module has a tensor, a child or an attribute of this name."""
-        return self._has_method(name) or hasattr(self.module, name)
+        return self._has_method(name) or name in fields(self.module)
 
     def getattr(self, name: str) -> Any:
         """What the module has under this name."""
@@ -49,10 +49,30 @@ class Inside:
     def __getattr__(self, name: str) -> Any:
         if self._has_method(name):
             return self.module.__dict__["_methods"][name]
-        return inside(getattr(self.module, name))
+        own = name in fields(self.module) or not hasattr(Module, name) or name in vars(ScriptModule)
+        found = getattr(self.module, name, NOTHING) if own else NOTHING
+        if found is NOTHING:
+            kind = getattr(self.module, "original_name", type(self.module).__name__)
+            raise AttributeError(
+                f"{kind} (of Python compilation unit at: 0) does not have a field with name '{name}'"
+            )
+        return inside(found)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.module(*args, **kwargs)
+
+
+NOTHING = object()
+
+
+def fields(module: Module) -> set[str]:
+    """The tensors, children and attributes of a module, by name."""
+    original = module.__dict__.get("_original", module)
+    names = {*module._parameters, *module._buffers, *module._modules}
+    names.update(n for n in (*vars(original), *vars(module)) if not n.startswith("_"))
+    if original.__dict__.get("_frozen"):
+        names.discard("training")
+    return names
 
 
 def inside(value: Any) -> Any:

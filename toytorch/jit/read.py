@@ -188,10 +188,20 @@ class Text:
             ):
                 found[name] = self.tensor(line, outputs)
             else:
-                found[name] = literal(text, line)
+                found[name] = self.value(text, line)
             if line.skip("]"):
                 return found
             line.need(", ")
+
+    def value(self, text: str, line: Line) -> Any:
+        """A literal, or the next of what was given where tensors stand inside of it."""
+        try:
+            return literal(text, line)
+        except GraphSyntaxError:
+            given = next(self.tensors, None)
+            if not isinstance(given, (list, tuple, dict)):
+                raise
+            return given
 
     def tensor(self, line: Line, outputs: list[Value]) -> Any:
         """The next of the tensors that were given, if its type is the printed one."""

@@ -23,7 +23,7 @@ from toytorch.jit.module import TracedModule
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.specialise import copied
-from toytorch.jit.tracer import TracedInt, Tracer, TracerWarning
+from toytorch.jit.tracer import TracedInt, Tracer, TracerWarning, running
 from toytorch.nn import Module
 
 
@@ -117,6 +117,7 @@ def trace(
     traced = traced_function(func, args, name, None, strict)
     traced.executor.passes = passes
     if check_trace:
+        warn_of_chance(traced)
         check(traced, func, args, check_tolerance)
         for more in check_inputs or ():
             more = tuple(more) if isinstance(more, (tuple, list)) else (more,)
@@ -149,6 +150,7 @@ def trace_module(
         methods[name] = traced_function(run, args, name, mod, strict)
         methods[name].executor.passes = passes
         if check_trace:
+            warn_of_chance(methods[name])
             check(methods[name], run, args, check_tolerance)
             for more in check_inputs or ():
                 if name in more:
@@ -160,8 +162,8 @@ def trace_module(
 
 def refuse_backward_hooks(mod: Module) -> None:
     """Raises where a module wants to see gradients, which a graph would pass by."""
-    if any(m._backward_hooks for m in mod.modules()):
-        raise Exception(f"Modules that have backward hooks assigned can't be compiled: {mod}")
+    if any(m._backward_hooks or m._node_hooks for m in mod.modules()):
+        raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {mod}")
 
 
 def traced_function(
@@ -200,8 +202,11 @@ def traced_function(
     graph = eliminate_dead_code(tracer.graph)
 
     def again(*more: Any) -> TracedFunction:
-        """A trace for other shapes, on copies: the call itself is still to come."""
-        with warnings.catch_warnings(), untouched(owner):
+        """A trace for other shapes, on copies: the call itself is still to come, and a trace that
+        it belongs to sees nothing of this one."""
+        outer = running()
+        hidden = contextlib.nullcontext() if outer is None else state.below(outer)
+        with warnings.catch_warnings(), untouched(owner), hidden:
             warnings.simplefilter("ignore", TracerWarning)
             return traced_function(func, tree_map(copy_of, more), name, owner, strict)
 
@@ -259,6 +264,12 @@ def outputs_of(result: Tensor, strict: bool) -> tuple[list[Any], Any]:
             "instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know"
             " the side effects, pass strict=False to trace() to allow this behavior."
         )
+    if isinstance(result, dict) and not all(map(is_dict_value, result.values())):
+        raise RuntimeError(
+            f"output 1 ({result}) of traced region cannot be understood by the tracer, only outputs "
+            "matching dict[Union[str, Tensor], Union[Tensor, Tuple[Tensor, ...]]] can be a dictionary "
+            "output of a traced function"
+        )
     if isinstance(result, list):
         if any(isinstance(item, list) for item in result):
             raise RuntimeError(
@@ -276,6 +287,11 @@ def outputs_of(result: Tensor, strict: bool) -> tuple[list[Any], Any]:
     return tree_flatten(result)
 
 
+def is_dict_value(item: object) -> bool:
+    """Whether a traced function may give this in a dictionary: tensors, and tuples of such."""
+    return all(isinstance(p, Tensor) for p in tree_leaves(item))
+
+
 def output_value(tracer: Tracer, item: Tensor) -> Value:
     """The value of a result."""
     if isinstance(item, TracedInt):
@@ -283,7 +299,7 @@ def output_value(tracer: Tracer, item: Tensor) -> Value:
     if not isinstance(item, Tensor):
         raise RuntimeError(
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be"
-            f" output from traced functions, but got {type(item).__name__}"
+            " output from traced functions"
         )
     return tracer.value_of(item)
 
@@ -403,6 +419,26 @@ def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: f
                 )
             )
             warnings.warn(text, TracerWarning, stacklevel=4)
+
+
+def warn_of_chance(traced: TracedFunction) -> None:
+    """Warns of operations that give something else each time, so that results cannot be compared."""
+    # Of what makes tensors, the tracer writes functions down; those that draw are not marked.
+    found = [
+        n
+        for n in traced.inlined_graph.walk()
+        if n.is_random
+        or (n.record is None and n.kind.startswith("aten::") and not (n.removable or n.writes))
+    ]
+    if found:
+        shown = "".join(f"\t{str(n).splitlines()[0].strip()}\n" for n in found[:20])
+        warnings.warn(
+            "Trace had nondeterministic nodes. Did you forget call .eval() on your model? Nodes:\n"
+            f"{shown}This may cause errors in trace checking. To disable trace checking, pass "
+            "check_trace=False to torch.jit.trace()",
+            TracerWarning,
+            stacklevel=3,
+        )
 
 
 def check_graph(traced: TracedFunction, args: tuple[Any, ...]) -> None:

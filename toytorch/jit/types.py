@@ -163,7 +163,8 @@ class Dict(Type):
     value: Type
 
     def __str__(self) -> builtins.str:
-        return f"Dict({self.key}, {self.value})"
+        value = f"Future({self.value.element})" if isinstance(self.value, Future) else self.value
+        return f"Dict({self.key}, {value})"  # the one place where PyTorch prints it so
 
 
 @dataclass(frozen=True)

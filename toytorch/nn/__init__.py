@@ -1,6 +1,8 @@
 """Networks: modules, their functions without state, and starting values."""
 # ruff: noqa: F403 - modules say in __all__ what is public
 
+import importlib
+
 from toytorch.nn import (
     attention,
     common_types,
@@ -30,3 +32,10 @@ __all__ = [
     "parameter",
     "utils",
 ] + modules.__all__
+
+
+def __getattr__(name: str) -> object:
+    """Finds what is imported when first named."""
+    if name == "grad":
+        return importlib.import_module("toytorch.nn.grad")
+    raise AttributeError(f"module 'torch.nn' has no attribute '{name}'")

@@ -63,6 +63,8 @@ class Packet:
 @functools.cache
 def __getattr__(name: str) -> Packet:
     found = PUBLIC.get(f"aten.{name}") or PUBLIC.get(name)
+    if found is None and name.startswith("_unsafe_"):  # no index is left unchecked here
+        return __getattr__(name.removeprefix("_unsafe_"))
     if found is None and name in registry:
         found = registry[name].function
     if found is None and not name.startswith("__"):  # `_pin_memory`: below a method of that name

@@ -81,6 +81,7 @@ def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
                 visit(inner)
             kept.append(node)
         block.nodes = kept
+        block.outputs = [owner_of(paths[v]) if v in paths else v for v in block.outputs]
 
     change: dict[Value, Value] = {}
     own = len(made.inputs)

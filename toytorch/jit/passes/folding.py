@@ -12,9 +12,10 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts.schema import REQUIRED
-from toytorch.jit.ir import Graph, Node, Value, defaults, parameters, replace, uses
-from toytorch.jit.passes.aliases import inner_blocks
+from toytorch.jit.ir import Block, Graph, Node, Value, defaults, parameters, replace, uses
+from toytorch.jit.passes.aliases import Aliases, inner_blocks, makes_memory
 from toytorch.jit.passes.dce import eliminate_dead_code
+from toytorch.ops.elementwise.arithmetic import add, div, mul, sub
 
 STATISTICS = ("running_mean", "running_var", "weight", "bias", "eps")  # of a batch norm
 
@@ -47,14 +48,105 @@ def fold_batch_norm(graph: Graph) -> Graph:
                 continue
             with no_grad():
                 folded = fold(weight[0], bias[0], *parts)
-            at = block.nodes.index(layer)
-            for i, tensor in zip(places, folded):
-                constant = made.constant(tensor, layer.source)
-                block.nodes.insert(at, constant)
-                layer.inputs[i : i + 1] = [constant.output]
+            put(made, block, layer, places, folded)
             replace(made, {node.outputs[0]: layer.output})
             block.nodes.remove(node)
     return eliminate_dead_code(made)
+
+
+def remove_detach(graph: Graph) -> Graph:
+    """Takes out `detach`, which says nothing where no gradient is wanted; not of what is written to
+    or given back, where it says that memory is shared."""
+    made = graph.copy()
+    memory, used = Aliases(made), uses(made)
+
+    def idle(node: Node) -> bool:
+        users = [user for user, _ in used.get(node.outputs[0], [])]
+        return memory.quiet(node.outputs[0]) and all(
+            u is not None and makes_memory(u) for u in users
+        )
+
+    for block in inner_blocks(made):
+        gone = [n for n in block.nodes if n.kind == "aten::detach" and idle(n)]
+        replace(made, {n.output: n.inputs[0] for n in gone})
+        block.nodes = [n for n in block.nodes if n not in gone]
+    return made
+
+
+def fold_arithmetic(graph: Graph) -> Graph:
+    """Folds a constant that is added to, or multiplied with, the result of a convolution into its
+    weight and bias: a number, or one for each channel."""
+    made = graph.copy()
+    for block in inner_blocks(made):
+        for node in list(block.nodes):
+            layer = node.inputs[0].node if node.inputs else None
+            amounts = None if layer is None else scale_and_shift(node, layer)
+            if amounts is None or layer is None or layer not in block.nodes:
+                continue
+            places = weight_places(layer)
+            if places is None or not feeds_only(made, layer, node):
+                continue
+            weight, bias = (given(layer, name) for name in ("weight", "bias"))
+            if weight is None or bias is None:
+                continue
+            scale, shift = amounts
+            with no_grad():
+                zero = weight[0].new_zeros(weight[0].shape[0])
+                rows = zero + scale
+                moved = zero if bias[0] is None else bias[0]
+                folded = (
+                    weight[0] * rows.reshape(-1, *[1] * (weight[0].ndim - 1)),
+                    moved * rows + shift,
+                )
+            put(made, block, layer, places, folded)
+            replace(made, {node.outputs[0]: layer.output})
+            block.nodes.remove(node)
+    return eliminate_dead_code(made)
+
+
+def put(
+    graph: Graph, block: Block, layer: Node, places: tuple[int, int], folded: tuple[Any, Any]
+) -> None:
+    """Gives a layer another weight and bias, as constants before it."""
+    at = block.nodes.index(layer)
+    for i, tensor in zip(places, folded):
+        constant = graph.constant(tensor, layer.source)
+        block.nodes.insert(at, constant)
+        layer.inputs[i : i + 1] = [constant.output]
+
+
+def scale_and_shift(node: Node, layer: Node) -> tuple[Any, Any] | None:
+    """(factor, summand) for each channel, where a node does such arithmetic with a constant."""
+    record = node.record
+    if record not in (add, sub, mul, div):
+        return None
+    weight, other = given(layer, "weight"), known(node.inputs[1])
+    if weight is None or other is None or not isinstance(weight[0], Tensor):
+        return None
+    by = per_channel(other[0], weight[0])
+    if by is None:
+        return None
+    if record is mul:
+        return by, 0
+    if record is div:
+        return (1 / by, 0) if given(node, "rounding_mode") in (None, (None,)) else None
+    alpha = given(node, "alpha")
+    return None if alpha is None else (1, by * (alpha[0] if record is add else -alpha[0]))
+
+
+def per_channel(value: Any, weight: Tensor) -> Any:
+    """The number, or a tensor of one for each channel of the result; None for anything else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, Tensor) or value.dtype.rank > weight.dtype.rank:
+        return None
+    channels, images = weight.shape[0], weight.ndim
+    if value.numel() == 1 and value.ndim <= images:
+        return value.reshape(())
+    shape = (1,) * (images - value.ndim) + tuple(value.shape)
+    if value.ndim > images or shape != (1, channels, *[1] * (images - 2)):
+        return None
+    return value.reshape(-1)
 
 
 def known(v: Value) -> tuple[Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 import types as python_types
 import typing
@@ -145,6 +146,10 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
         if node.value is None or node.value is Ellipsis:
             return node.value
     elif isinstance(node, ast.Name):
+        if sized := re.fullmatch(r"_size_([1-6])_t", node.id):  # known by name, as in PyTorch
+            return Broadcasting(int(sized[1]))[int]
+        if sized := re.fullmatch(r"BroadcastingList([1-6])", node.id):
+            return Broadcasting(int(sized[1]))
         try:
             return names(node.id)
         except KeyError:

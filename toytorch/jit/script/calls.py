@@ -11,6 +11,7 @@ from typing import Any
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
+from toytorch.facts.dtype import dtype
 from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.size import Size
@@ -37,6 +38,8 @@ from toytorch.jit.script.values import (
     describe,
 )
 from toytorch.nn import Module
+from toytorch.ops.aten import Overload, Packet
+from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import PUBLIC
 
 RECORDS: dict[int, Op] = {id(op.function): op for op in registry.values()}
@@ -212,6 +215,10 @@ class Calls(Pythons, Attributes):
         name: str = "",
     ) -> Any:
         """Calls a Python object."""
+        if isinstance(function, Overload):
+            function = function.overloadpacket
+        if isinstance(function, Packet):
+            function = function._function
         compiled = getattr(function, "compiled", None)
         if isinstance(compiled, Compiled):
             return self.call_compiled(compiled, args, kwargs, at)
@@ -242,6 +249,8 @@ class Calls(Pythons, Attributes):
             return self.call_class(function, args, kwargs, at)
         if hasattr(function, "graph") and hasattr(function, "executor"):  # traced
             return self.call_traced(function, args, at)
+        if isinstance(function, Module):
+            return self.call_foreign(function, args, at)
         module = str(getattr(function, "__module__", "") or "")
         if (
             module == "math"
@@ -252,19 +261,6 @@ class Calls(Pythons, Attributes):
             return self.call_library(function, module, args, kwargs, at)
         if inspect.isfunction(function):
             return self.call_compiled(self.compile_function(function, at), args, kwargs, at)
-        if isinstance(function, Module):
-            if "_methods" in function.__dict__:
-                raise self.fail(
-                    "Cannot call a ScriptModule that is not a submodule of the caller", at
-                )
-            return self.one(
-                "prim::CallFunction",
-                [self.as_value(a, at) for a in args],
-                types.TENSOR,
-                at,
-                {"name": "python_value"},
-                function,
-            )
         if inspect.ismethod(function):
             raise self.fail(
                 "bound methods of Python objects cannot be called from compiled code; "
@@ -277,6 +273,17 @@ class Calls(Pythons, Attributes):
                 getattr(at, "func", at),
             )
         raise self.fail(f"{describe(Known(function))} is not callable in compiled code", at)
+
+    def call_foreign(self, module: Module, args: Sequence[Any], at: ast.AST) -> Value:
+        """A module that is no part of the one that is compiled: Python runs it."""
+        if "_methods" in module.__dict__:
+            where = getattr(at, "func", at)
+            raise self.fail(
+                "Cannot call a ScriptModule that is not a submodule of the caller", where
+            )
+        values = [self.as_value(a, at) for a in args]
+        name = {"name": "python_value"}
+        return self.one("prim::CallFunction", values, types.TENSOR, at, name, module)
 
     def call_traced(
         self, function: Any, args: Sequence[Any], at: ast.AST, owner: Value | None = None
@@ -399,9 +406,31 @@ class Calls(Pythons, Attributes):
             return args[0]
         if issubclass(kind, BaseException):
             raise self.fail("exceptions can only be raised", at)
+        if isinstance(getattr(kind, "dtype", None), dtype) and kind.__name__.endswith("Tensor"):
+            return self.call_legacy(kind, args, kwargs, at)
         if kind.__module__ in ("builtins", "typing") or is_ours(kind.__module__):
             raise self.fail(f"{kind.__name__} cannot be made in compiled code", at)
         return self.call_constructor(kind, args, kwargs, at)
+
+    def call_legacy(
+        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+    ) -> Any:
+        """`LongTensor([1, 2])` is `tensor` of these elements, `LongTensor(2, 3)` is `empty`."""
+        given = [self.as_value(a, at) for a in args]
+        sizes = bool(given) and all(v.type == types.INT for v in given)
+        wrong = next((f"Got kwarg {k}" for k in kwargs if k != "device"), "")
+        if len(given) > 1 and not sizes:
+            wrong = "Got multiple positional arguments that were not all integers"
+        if wrong:
+            raise self.fail(
+                "\nLegacy Tensor Constructor only supports two schemas in TorchScript: \n'new("
+                "IntArrayRef size, *, Device? device=None)',\n'new(PyObject* data, *, Device? "
+                f"device=None)\n'{wrong}",
+                at,
+            )
+        first = self.list_of(given, at, types.List(types.INT)) if sizes or not given else given[0]
+        named = {"dtype": Known(kind.dtype), **kwargs}
+        return self.call_function(create.empty if sizes else from_data.tensor, [first], named, at)
 
     def call_constructor(
         self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
@@ -516,6 +545,7 @@ class Calls(Pythons, Attributes):
                 and item.node is not None
                 and not item.node.inputs
                 and (item.node.kind in ("prim::ListConstruct", "prim::DictConstruct"))
+                and not self.is_named(item, at)
             )
             value = self.as_value(item, at)
             if (
@@ -533,11 +563,17 @@ class Calls(Pythons, Attributes):
                 raise self.fail(
                     f"\n{compiled.declaration()}:\nExpected a value of type "
                     f"'{spelled(p.type)}' for argument '{p.name}' but instead found "
-                    f"type '{spelled(value.type)}'.\n",
+                    f"type '{spelled(value.type)}'.\n{EMPTY if is_empty(value) else ''}",
                     where,
                 )
             inputs.append(value)
         return inputs
+
+    def is_named(self, item: Value, at: ast.AST) -> bool:
+        """Whether a call is given a value by its name, so that it is more than the call's own."""
+        words = [k.value for k in at.keywords] if isinstance(at, ast.Call) else []
+        places = [*at.args, *words] if isinstance(at, ast.Call) else []
+        return any(isinstance(a, ast.Name) and self.scope.find(a.id) is item for a in places)
 
     def compile_function(self, function: Callable[..., Any], at: ast.AST) -> Compiled:
         """The graph of a Python function that is called."""
@@ -554,3 +590,16 @@ class Calls(Pythons, Attributes):
     ) -> Any:
         """A module."""
         raise NotImplementedError
+
+
+EMPTY = (
+    "Empty lists default to List[Tensor]. Add a variable annotation to the assignment to create an "
+    "empty list of another type (torch.jit.annotate(List[T, []]) where T is the type of elements in "
+    "the list for Python 2)\n"
+)
+
+
+def is_empty(value: Value) -> bool:
+    """Whether a value is a list written as []."""
+    node = value.node
+    return node is not None and node.kind == "prim::ListConstruct" and not node.inputs

@@ -62,6 +62,13 @@ class CompiledFunction(ScriptFunction):
                 f"{len(args) + len(named)} argument(s). Declaration: "
                 f"{self.compiled.declaration()}"
             )
+        places = sum(not p.keyword_only for p in params)
+        if len(args) > places:
+            own = int(self.owner is not None)  # the module itself
+            raise RuntimeError(
+                f"{name}() takes {places + own} positional argument(s) but {len(args) + own} "
+                f"was/were given.  Declaration: {self.compiled.declaration()}"
+            )
         values = []
         for i, p in enumerate(params):
             if i < len(args):

@@ -119,9 +119,8 @@ class Statements(Branches):
             owner = self.expression(s.target.value)
             if isinstance(owner, Value) and isinstance(owner.type, types.Tuple):
                 raise self.fail(
-                    f"'{spelled(owner.type)}' object does not support augmented assign, nor any "
-                    "subscripted assignment",
-                    s,
+                    f"{spelled(owner.type)} does not support augmented assignment.",
+                    s.target,
                 )
             after = self.augmented(s, before)
             self.set_item(s.target, after, s)

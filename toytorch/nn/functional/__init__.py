@@ -1,6 +1,8 @@
 """Networks' functions without state, like `torch.nn.functional`: one file for each family."""
 # ruff: noqa: F403 - every file says in __all__ what is public
 
+import importlib
+
 from toytorch.nn.functional.activation import *
 from toytorch.nn.functional.attention import *
 from toytorch.nn.functional.classes import *
@@ -13,3 +15,10 @@ from toytorch.nn.functional.normalize import *
 from toytorch.nn.functional.pool import *
 from toytorch.nn.functional.reduction import *
 from toytorch.nn.functional.vision import *
+
+
+def __getattr__(name: str) -> object:
+    """Finds what is imported when first named."""
+    if name == "grad":
+        return importlib.import_module("toytorch.nn.grad")
+    raise AttributeError(f"module 'torch.nn.functional' has no attribute '{name}'")

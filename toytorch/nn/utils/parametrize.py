@@ -209,6 +209,27 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
+def _check_inverse(module: Any, value: Tensor, like: Tensor, name: str) -> None:
+    """Refuses a parametrization whose inverse does not lead back to a tensor of the same kind."""
+    if not hasattr(module, "right_inverse"):
+        return
+    try:
+        found = module.right_inverse(value)
+    except NotImplementedError:
+        return
+    if not isinstance(found, Tensor):
+        kind = type(found).__name__
+        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {kind}")
+    for trait in ("dtype", "shape"):
+        if getattr(found, trait) != getattr(like, trait):
+            raise ValueError(
+                f"The tensor returned by parametrization.right_inverse must have the same {trait} as "
+                f"module.{name}, unless the `unsafe` flag is enabled.\n"
+                f"module.{name}.{trait}: {getattr(like, trait)}\n"
+                f"returned {trait}: {getattr(found, trait)}"
+            )
+
+
 def register_parametrization(
     module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Any:
@@ -229,13 +250,15 @@ def register_parametrization(
         entry = module.parametrizations[tensor_name]
         if not unsafe:
             before = getattr(module, tensor_name)
+            after = parametrization(before)
             _check_like(
-                parametrization(before),
+                after,
                 before,
                 "the `unsafe`",
                 f"module.{tensor_name}.",
                 f"parametrization(module.{tensor_name}).",
             )
+            _check_inverse(parametrization, after, before, tensor_name)
         entry.append(parametrization)
         entry.unsafe |= unsafe
         return module

@@ -17,6 +17,15 @@ from toytorch.nn.utils.prune_methods import (
     RandomStructured,
     RandomUnstructured,
 )
+from toytorch.nn.utils.prune_methods import (
+    _compute_nparams_toprune as _compute_nparams_toprune,
+)
+from toytorch.nn.utils.prune_methods import (
+    _validate_pruning_amount as _validate_pruning_amount,
+)
+from toytorch.nn.utils.prune_methods import (
+    _validate_pruning_amount_init as _validate_pruning_amount_init,
+)
 from toytorch.ops.creation.create import ones_like
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from toytorch.nn.modules.module import Module
 
 
-def _check_amount(amount: float) -> None:
+def _validate_pruning_amount_init(amount: float) -> None:
+    """Refuses what is neither a number of entries nor a share of them."""
     if not isinstance(amount, Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if float(amount) < 0 or (not isinstance(amount, Integral) and float(amount) > 1):
@@ -26,15 +27,24 @@ def _check_amount(amount: float) -> None:
         )
 
 
-def _count(amount: float, size: int) -> int:
-    """How many of `size` go, given as a number or as a share."""
-    if not isinstance(amount, Integral):
-        return round(float(amount) * size)
-    if int(amount) > size:
+def _validate_pruning_amount(amount: float, tensor_size: int) -> None:
+    """Refuses more entries than there are."""
+    if isinstance(amount, Integral) and int(amount) > tensor_size:
         raise ValueError(
-            f"amount={amount} should be smaller than the number of parameters to prune={size}"
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={tensor_size}"
         )
-    return int(amount)
+
+
+def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
+    """How many of `tensor_size` go, given as a number or as a share."""
+    return int(amount) if isinstance(amount, Integral) else round(float(amount) * tensor_size)
+
+
+def _count(amount: float, size: int) -> int:
+    """The two together."""
+    _validate_pruning_amount(amount, size)
+    return _compute_nparams_toprune(amount, size)
 
 
 class BasePruningMethod(Recomputed, ABC):
@@ -189,7 +199,7 @@ class _Unstructured(BasePruningMethod):
     """Elements with the smallest scores."""
 
     def __init__(self, amount: float) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def score(self, t: Tensor) -> Tensor:
@@ -225,7 +235,7 @@ class _Structured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: float, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def score(self, t: Tensor) -> Tensor:

@@ -356,13 +356,17 @@ def new_tensor(
     )
 
 
-def new(self: Tensor, *args: object, device: Device = None) -> Tensor:
+def new(
+    self: Tensor, *args: object, device: Device = None, size: Sequence[int] | None = None
+) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
     >>> import toytorch as torch
     >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """
+    if size is not None:
+        args = tuple(size)
     sizes: list[int] = [n for n in args if isinstance(n, int)]
     if self.is_sparse and len(args) == 1 and isinstance(args[0], Size):
         sizes, args = list(args[0]), args[0]

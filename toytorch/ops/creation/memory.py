@@ -98,6 +98,8 @@ def set_(
     if storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     flat = TypedStorage.of(storage, kind)._flat
+    if size is not None and storage is self._storage and tuple(size) == tuple(self.shape):
+        refuse_outside(flat, tuple(size), stride, storage_offset)
     shape = (flat.size,) if size is None else tuple(int(n) for n in size)
     steps = tuple(contiguous_strides(shape) if stride is None else (int(n) for n in stride))
     flat = reaching(self, storage, flat, shape, steps, storage_offset)
@@ -105,6 +107,21 @@ def set_(
     self._storage = storage
     writing.bump(self)
     return self
+
+
+def refuse_outside(
+    flat: Any, size: tuple[int, ...], stride: Sequence[int] | None, start: int
+) -> None:
+    """Refuses a place beyond the end of a storage, which grows only where sizes change."""
+    steps = contiguous_strides(size) if stride is None else tuple(stride)
+    last = 0 if 0 in size else start + 1 + sum((n - 1) * s for n, s in zip(size, steps))
+    if last > flat.size:
+        width = flat.itemsize
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride or ())}, storage offset {start}, "
+            f"and itemsize {width} requiring a storage size of {last * width} are out of bounds for "
+            f"storage of size {flat.nbytes}"
+        )
 
 
 def reaching(

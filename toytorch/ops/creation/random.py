@@ -548,7 +548,9 @@ def multinomial(
         sums = np.add.accumulate(rows.astype(work), axis=-1, dtype=work)
         sums /= sums[:, -1:].copy()
         sums[:, -1] = 1
-        found = np.stack([np.searchsorted(s.astype(float), p) for s, p in zip(sums, picks)])
+        found = np.zeros(picks.shape, np.int64)
+        for i, (s, p) in enumerate(zip(sums, picks)):
+            found[i] = np.searchsorted(s.astype(float), p)
     else:  # the largest of p/q, q exponential: the order of a race whose rates are the weights
         waits = narrowed(rng.exponential(rows.size), input._array.dtype).reshape(rows.shape)
         keys = rows.astype(waits.dtype) / waits

@@ -145,7 +145,7 @@ def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alp
             f"index_add_(): Number of indices ({i.size}) should be equal to "
             f"source.size(dim): ({source.shape[d]}), for dim: {d}"
         )
-    if a.ndim and source.ndim and source.shape != expected:
+    if (a.ndim and source.ndim and source.shape != expected) or (not a.ndim and source.ndim):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the "
             f"specified dimension. Got self.shape = {list(a.shape)} source.shape = "
@@ -211,6 +211,7 @@ index_fill = define(
     out=False,
     upcast=False,
     overlap="tensor[mask] = scalar",
+    apart=True,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
     names="same",

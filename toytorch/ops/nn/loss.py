@@ -170,6 +170,8 @@ def nll(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
     """nll_loss with PyTorch's checks, for (C), (N, C) and (N, C, d…)."""
+    if not input.ndim:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(
             "expected target dtype to be Long or Byte, but got " + target.dtype.legacy

@@ -192,7 +192,7 @@ def _max_pool(n: int) -> Op:
         d_self=lambda gs, self, kernel_size, stride, padding, dilation, ceil_mode, result1: (
             share.function(gs[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1)
         ),
-        memory="format",
+        memory="volume" if n == 3 else "format",
         amp="float32" if n == 3 else "",
         doc="The largest element of every window, and its place in the flattened image.",
     )

@@ -74,7 +74,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     >>> Tensor([1., 2.]).map2_(Tensor([3., 4.]), Tensor([5., 6.]), lambda a, b, c: a + b * c)
     tensor([16., 26.])
     """
-    if self._requires_grad:
+    if self._requires_grad or x._requires_grad or y._requires_grad:
         raise RuntimeError(
             "Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead."
         )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.context import BaseContext
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -90,7 +92,11 @@ class DataLoader:
         self._stream = isinstance(dataset, IterableDataset)
         if self._stream and (shuffle or sampler is not None or batch_sampler is not None):
             what = "shuffle" if shuffle else "sampler" if sampler is not None else "batch_sampler"
-            raise ValueError(f"DataLoader with IterableDataset: expected unspecified {what} option")
+            given = {"shuffle": shuffle, "sampler": sampler, "batch_sampler": batch_sampler}[what]
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {what} option, but got "
+                f"{what}={given}"
+            )
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
@@ -124,6 +130,18 @@ class DataLoader:
         self.pin_memory_device = pin_memory_device
         self._kept: Pool | None = None
         self._end_of_kept: Any = None
+        self._whole = True
+
+    FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.FIXED and "_whole" in self.__dict__:
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized"
+            )
+        if name == "multiprocessing_context" and value is not None:
+            check_context(value, self.num_workers)
+        super().__setattr__(name, value)
 
     def __class_getitem__(cls, item: Any) -> Any:
         return GenericAlias(cls, item)  # `DataLoader[int]`, in annotations
@@ -263,3 +281,24 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if isinstance(batch, Failure):
             batch.reraise()
         return pinned(batch) if self._loader.pin_memory else batch
+
+
+def check_context(context: object, num_workers: int) -> None:
+    """Refuses what is no way to start processes, and any way where none are started."""
+    if num_workers <= 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
+            f"but got num_workers={num_workers}"
+        )
+    if isinstance(context, str):
+        methods = multiprocessing.get_all_start_methods()
+        if context not in methods:
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{methods!r}, but got multiprocessing_context={context!r}"
+            )
+    elif not isinstance(context, BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying "
+            f"the start method, but got multiprocessing_context={context}"
+        )
