@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.backends import base
+from toytorch.facts import state
 from toytorch.facts.device import device
 from toytorch.facts.hints import Array
 
@@ -78,8 +79,10 @@ class InferenceStorage(Storage):
     def version(self, value: int) -> None:
         """Writes are not counted."""
 
-    def shown(self) -> ShownInference:
-        """The same memory for what `detach` and `data` give."""
+    def shown(self) -> Storage:
+        """The same memory for what `detach` and `data` give, outside of inference mode."""
+        if state.local.inference:
+            return InferenceStorage(self.array, self.memory)
         return ShownInference(self.array, self.memory)
 
 
