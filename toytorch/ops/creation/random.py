@@ -539,7 +539,7 @@ def multinomial(
     if (rows.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if not len(rows):
-        empty = wrap(np.empty((*weights.shape[:-1], num_samples), np.int64))
+        empty = input.new_empty((*weights.shape[:-1], num_samples), dtype=types.int64)
         return create.put_out(empty, out)
     rng = generator_of(input.device, generator)
     if replacement and num_samples > 1:
@@ -548,9 +548,7 @@ def multinomial(
         sums = np.add.accumulate(rows.astype(work), axis=-1, dtype=work)
         sums /= sums[:, -1:].copy()
         sums[:, -1] = 1
-        found = np.zeros(picks.shape, np.int64)
-        for i, (s, p) in enumerate(zip(sums, picks)):
-            found[i] = np.searchsorted(s.astype(float), p)
+        found = np.stack([np.searchsorted(s.astype(float), p) for s, p in zip(sums, picks)])
     else:  # the largest of p/q, q exponential: the order of a race whose rates are the weights
         waits = narrowed(rng.exponential(rows.size), input._array.dtype).reshape(rows.shape)
         keys = rows.astype(waits.dtype) / waits
