@@ -39,7 +39,8 @@ SPARSE = names(
     "_sparse_log_softmax_backward_data _sparse_softmax _sparse_softmax_backward_data to_dense "
     "_sparse_sparse_matmul _sparse_sum _sparse_sum_backward sparse_mask.sparse"
 )
-IDLE = {*SPARSE, "_to_device"}  # the last is written once for all devices
+# The second is written once for all devices; the last is for CPUs, and tested below.
+IDLE = {*SPARSE, "_to_device", "_scaled_dot_product_flash_attention_for_cpu"}
 STAY = {
     "from_numpy",
     "frombuffer",
@@ -81,6 +82,19 @@ def test_forward(name: str) -> None:
             bad += ["a result is not on the device"] * (not here <= {"cuda"})
         failures += [f"{sample}: {'; '.join(bad)}"] if bad else []
     report(failures, len(samples))
+
+
+def test_attention_in_one_op() -> None:
+    """A program may ask for it by name, which gives what the CPU gives."""
+    attend = tt.core.op.registry["_scaled_dot_product_flash_attention_for_cpu"].function
+    q, mask = tt.randn(1, 2, 5, 4), tt.zeros(5, 5).masked_fill(tt.eye(5) > 0, -tt.inf)
+    for options in ({}, {"is_causal": True}, {"attn_mask": mask, "scale": 0.3}):
+        want = attend(q, q, q, **options)
+        there = {k: v.cuda() if isinstance(v, tt.Tensor) else v for k, v in options.items()}
+        got = attend(q.cuda(), q.cuda(), q.cuda(), **there)
+        for x, y in zip(got, want, strict=True):
+            assert x.is_cuda
+            assert tt.allclose(x.cpu(), y, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [n for n, e in TESTED.items() if e.values and differentiable(n)])

@@ -290,7 +290,8 @@ def avg_pool2d(
     out: Tensor | None = None,
 ) -> Tensor:
     """The mean of every window of (B, C, H, W)."""
-    wrap_dim(-3, input.ndim)  # which is where PyTorch finds too few dimensions
+    if isinstance(input, Tensor):  # else the op refuses it
+        wrap_dim(-3, input.ndim)  # which is where PyTorch finds too few dimensions
     return pools.AVERAGE[2].function(
         input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out
     )

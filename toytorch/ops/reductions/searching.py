@@ -183,12 +183,13 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
-    rest = indices._array.astype(np.int64)
-    places = np.empty((*rest.shape, len(shape)), np.int64)
-    for d in reversed(range(len(shape))):
-        n = max(shape[d], 1)
-        rest, places[..., d] = rest // n, rest % n
-    return tuple(wrap_result(places).unbind(-1))
+    if not shape:
+        return ()
+    rest, places = indices._array.astype(np.int64), []
+    for n in reversed(shape):
+        places.append(wrap_result(rest % max(n, 1)))
+        rest = rest // max(n, 1)
+    return tuple(rearrange.stack.function(places[::-1], -1).unbind(-1))
 
 
 @public("msort", method=True)
