@@ -25,6 +25,8 @@ from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.node import pack
 
+FILLED = "tensor[mask] = scalar"  # how PyTorch spells out that a place gets one number
+
 
 def quick(target: Tensor) -> bool:
     """Whether writing into a tensor is no more than writing into its array and counting it: nobody
@@ -73,8 +75,10 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         writing.refuse_overlap(target)
     if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
+    # What is filled in is read before anything is written, so it may lie in the same memory.
+    lasting = args[:-1] if op.overlap == FILLED else args
     if op.apart:
-        writing.refuse_any_shared(target, args[1:])
+        writing.refuse_any_shared(target, lasting[1:])
     if op.overlap.__class__ is str and writing.overlaps(target):
         warnings.warn(
             f"Use of {op.name}_ on expanded tensors is deprecated. Please clone() the tensor before "
@@ -85,7 +89,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     common = None
     shared = op.across == "between" and over_part_of_itself(op, args)
     if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
-        writing.refuse_shared(target, args)
+        writing.refuse_shared(target, lasting)
     if op.kind == "pointwise" and op.promotion != "none":
         common = common_dtype(op, args)
         check_cast(op, common, target.dtype)
