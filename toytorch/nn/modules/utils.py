@@ -8,7 +8,7 @@ from typing import Any
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    def parse(x: int) -> tuple[Any, ...]:
+    def parse(x: object) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
 
     parse.__name__ = name
