@@ -248,7 +248,8 @@ HALF_PI_PARTS = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.022266
 HALF_PI, HALF_PI_REST = 1.5707963267948966, 6.123233995736766e-17
 
 ROUND = {"float32": 12582912.0, "float64": 6755399441055744.0}  # 1.5·2²³, 1.5·2⁵²: adding rounds
-EXP_LIMIT = {"float32": 130.0, "float64": 1000.0}  # beyond, eˣ is infinite, and e⁻ˣ zero
+EXP_LIMIT = {"float32": 130.0, "float64": 1000.0}  # beyond, eˣ is infinite
+EXP_ZERO = {"float32": -104.0, "float64": -746.0}  # below, eˣ is zero
 EXPM1_RANGE = {"float32": (-20.0, 88.75), "float64": (-40.0, 709.79)}
 TANH_LIMIT = {"float32": 20.0, "float64": 44.0}  # of 2x: tanh is 1 to the last bit
 TANH_SAME = {"float32": 2.0**-12, "float64": 2.0**-27}  # up to here tanh(x) is x to the last bit

@@ -64,12 +64,14 @@ class Elementary(Emit):
         return self.mul(first, self.power_of_two(self.b.sub(n, half)))
 
     def exp(self, x: Value) -> Any:
-        limit = c.EXP_LIMIT[self.type]
-        x = self.within(x, -limit, limit)
+        # To scale down to zero takes processors a hundred times as long, and masks hold many -inf.
+        zero, most = self.num(0), self.num(c.EXP_LIMIT[self.type])
+        gone = self.less(x, self.num(c.EXP_ZERO[self.type]))
+        x = self.select(gone, zero, self.select(self.less(most, x), most, x))
         shifted, r = self.split_exp(x)
         square = self.mul(r, r)
         p = self.fma(self.poly(c.EXP[self.type], r), square, r)
-        return self.scale(self.add(p, self.num(1)), shifted)
+        return self.select(gone, zero, self.scale(self.add(p, self.num(1)), shifted))
 
     def exp_near(self, x: Value) -> Any:
         """eˣ where it is neither subnormal nor infinite."""
