@@ -5,6 +5,7 @@ Operands of a pointwise op meet in one type; half types are computed in float32.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -128,11 +129,12 @@ def on_queue(
             op.checks(operands[0].dtype, args)
 
     def kernel(*arrays: Any) -> Any:
-        if plain:  # as the fast path of the CPU
-            made = op.on_cpu(*arrays)
-            if op.kind != "pointwise":
-                return made
-            return in_order(op, made, [arrays[i] for i in op.tensor_at])
+        if plain and op.kind != "pointwise":
+            return op.on_cpu(*arrays)
+        if plain:  # as the fast path of the CPU: of wrong shapes the general path says it better
+            with contextlib.suppress(ValueError, TypeError):
+                made = op.on_cpu(*arrays)
+                return in_order(op, made, [arrays[i] for i in op.tensor_at])
         host = tuple(dressed(new, old) for new, old in zip(arrays, args))
         if op.kind == "pointwise":
             out = arrays[op.tensor_at[0]] if target is not None and target.ndim else None
