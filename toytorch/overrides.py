@@ -352,7 +352,8 @@ def _ask(function: types.FunctionType, func: object) -> None:
     plain = types.FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
-    plain.__kwdefaults__ = function.__kwdefaults__
+    plain.__kwdefaults__, plain.__doc__ = function.__kwdefaults__, function.__doc__
+    vars(plain).update(vars(function))  # the signature of what is generated later
     _plain.append((function, plain))
     if code is STUB_CODE:  # its own code will come later, and go to what runs then
         function.__globals__["first_call"].__self__.function = plain

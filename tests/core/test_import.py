@@ -125,3 +125,27 @@ def test_first_calls() -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=True,
     )
+
+
+ASKED_FIRST = """
+import inspect
+import toytorch as torch
+from toytorch.core.op import registry
+class Asked(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs or {})
+Asked([1.0]) + 1
+for made in registry["hardshrink"].generated:
+    before = inspect.signature(made.function), made.function.__doc__
+    made.ready()
+    assert (inspect.signature(made.function), made.function.__doc__) == before, before
+"""
+
+
+def test_functions_keep_their_signature_where_somebody_is_asked() -> None:
+    subprocess.run(
+        [sys.executable, "-c", ASKED_FIRST],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+    )
