@@ -24,10 +24,10 @@ from tests.benchmarks.environment import LIMITS, prepare
 
 _threads, _level = prepare(sys.argv[1:])  # before NumPy and PyTorch are imported
 
-from tests.benchmarks import report, roofline  # noqa: E402
-from tests.benchmarks.cases import CASES  # noqa: E402
-from tests.benchmarks.measure import Clock, measure  # noqa: E402
-from tests.benchmarks.picture import plot  # noqa: E402
+from tests.benchmarks import report, roofline  # noqa: E402  # after `prepare`
+from tests.benchmarks.cases import CASES  # noqa: E402  # after `prepare`
+from tests.benchmarks.measure import Clock, measure  # noqa: E402  # after `prepare`
+from tests.benchmarks.picture import plot  # noqa: E402  # after `prepare`
 
 
 def conditions(ours: Any, theirs: Any) -> dict[str, Any]:

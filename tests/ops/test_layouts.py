@@ -103,8 +103,8 @@ def test_results_lie_as_in_pytorch(name: str) -> None:
     ]
     for sample, (word, order) in itertools.product(samples[:FEW], ORDERS.items()):
         args = laid(sample.args, order)
-        want, refused = attempt(lambda: theirs(*ORACLE.carry(args), **ORACLE.carry(sample.kwargs)))  # noqa: B023
-        got, failed = attempt(lambda: ours(*SUBJECT.carry(args), **SUBJECT.carry(sample.kwargs)))  # noqa: B023
+        want, refused = attempt(lambda: theirs(*ORACLE.carry(args), **ORACLE.carry(sample.kwargs)))  # noqa: B023  # called in this turn
+        got, failed = attempt(lambda: ours(*SUBJECT.carry(args), **SUBJECT.carry(sample.kwargs)))  # noqa: B023  # called in this turn
         if refused or failed:
             continue  # the other suites compare these
         tried += 1
@@ -128,7 +128,7 @@ def test_dimensions_of_images(name: str, order: str) -> None:
     """Every dimension of four, which the samples above do not all have."""
     x = ORDERS[order](torch.arange(120.0).reshape(2, 3, 4, 5) / 7)
     for args in [(), *((d,) for d in range(4)), *((d, True) for d in range(4))]:
-        want, refused = attempt(lambda: getattr(torch, name)(x, *args))  # noqa: B023
+        want, refused = attempt(lambda: getattr(torch, name)(x, *args))  # noqa: B023  # called in this turn
         if refused:
             continue
         got = getattr(SUBJECT.root, name)(SUBJECT.carry(x), *args)

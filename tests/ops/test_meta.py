@@ -48,12 +48,12 @@ def test_results_look_as_on_the_cpu(name: str) -> None:
         if not any(isinstance(t, torch.Tensor) for t in leaves([sample.args, sample.kwargs])):
             continue
         want, refused = attempt(
-            lambda: function(*SUBJECT.carry(sample.args), **SUBJECT.carry(sample.kwargs))  # noqa: B023
+            lambda: function(*SUBJECT.carry(sample.args), **SUBJECT.carry(sample.kwargs))  # noqa: B023  # called in this turn
         )
         if refused:
             continue
         got, failed = attempt(
-            lambda: function(*META.carry(sample.args), **META.carry(sample.kwargs))  # noqa: B023
+            lambda: function(*META.carry(sample.args), **META.carry(sample.kwargs))  # noqa: B023  # called in this turn
         )
         tried += 1
         if failed is not None:

@@ -235,7 +235,7 @@ def explained(found: Found) -> bool:
                 before.step(text)
             own = apart_out(lines[-1], before, path)
             alike = own is not None and own.shape == mine.shape and own.dtype == mine.dtype
-            if alike and compare.close(own, mine, str(mine.dtype)).all():  # type: ignore[arg-type]  # it is there
+            if alike and compare.close(own, mine, str(mine.dtype)).all():  # type: ignore[arg-type]  # `alike` says that neither is None
                 return True
         scale = largest(plain.values())
         narrow = narrowest(plain.values(), lines[-1])

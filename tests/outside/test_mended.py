@@ -44,7 +44,7 @@ def test_elementwise_results_lie_as_the_first_operand_that_tells(op: str) -> Non
     for a, b in itertools.product(LAYOUTS, LAYOUTS):
         if {a, b} == {"row", "nothing"}:
             continue  # whose first operand says nothing, as in a sum with a number
-        want, refused = attempt(lambda: getattr(torch, op)(LAYOUTS[a](torch), LAYOUTS[b](torch)))  # noqa: B023
+        want, refused = attempt(lambda: getattr(torch, op)(LAYOUTS[a](torch), LAYOUTS[b](torch)))  # noqa: B023  # called in this turn
         if refused is None:
             got = getattr(tt, op)(LAYOUTS[a](tt), LAYOUTS[b](tt))
             assert steps(got) == steps(want), (op, a, b)
@@ -60,7 +60,7 @@ def test_copies_keep_the_order_of_memory(layout: str) -> None:
         lambda m, x: m.zeros_like(x),
         lambda m, x: x.unsqueeze(1),
     ):
-        same(lambda m: steps(make(m, LAYOUTS[layout](m))))  # noqa: B023
+        same(lambda m: steps(make(m, LAYOUTS[layout](m))))  # noqa: B023  # called in this turn
 
 
 def test_views_of_nothing_have_strides_and_a_place() -> None:
@@ -76,7 +76,7 @@ def test_views_of_nothing_have_strides_and_a_place() -> None:
         lambda m: m.zeros(2, 0)[:, None],
         lambda m: m.arange(6.0).split([6, 0])[1],
     ):
-        same(lambda m: steps(view(m)))  # noqa: B023
+        same(lambda m: steps(view(m)))  # noqa: B023  # called in this turn
 
 
 def test_matrices_come_in_columns() -> None:
@@ -91,7 +91,7 @@ def test_matrices_come_in_columns() -> None:
         lambda m, a: m.fft.fft(a, dim=-2),
         lambda m, a: m.nonzero(a),
     ):
-        same(lambda m: steps(solve(m, m.eye(3).expand(2, 3, 3) * 2)))  # noqa: B023
+        same(lambda m: steps(solve(m, m.eye(3).expand(2, 3, 3) * 2)))  # noqa: B023  # called in this turn
 
 
 def test_indexing_lies_as_a_loop_over_both() -> None:
@@ -102,7 +102,7 @@ def test_indexing_lies_as_a_loop_over_both() -> None:
         lambda m, x: x[..., m.tensor([], dtype=m.int64)],
     ):
         for layout in ("rows", "reversed", "first two", "every other"):
-            same(lambda m: steps(index(m, LAYOUTS[layout](m))))  # noqa: B023
+            same(lambda m: steps(index(m, LAYOUTS[layout](m))))  # noqa: B023  # called in this turn
 
 
 def test_copies_count_writes_by_themselves() -> None:
@@ -138,8 +138,8 @@ def test_infinities_of_complex_sums_spread() -> None:
     inf = float("inf")
     for a, b in itertools.product([complex(1, 2), complex(-inf, 1), complex(0, inf)], repeat=2):
         for sign in (1, -1):
-            same(lambda m: str(m.add(m.tensor(a), m.tensor(b) * sign)))  # noqa: B023
-            same(lambda m: str(m.tensor([a]).sub_(m.tensor([b]))))  # noqa: B023
+            same(lambda m: str(m.add(m.tensor(a), m.tensor(b) * sign)))  # noqa: B023  # called in this turn
+            same(lambda m: str(m.tensor([a]).sub_(m.tensor([b]))))  # noqa: B023  # called in this turn
 
 
 def test_hooks_of_saved_tensors_leave_second_derivatives() -> None:
@@ -176,7 +176,7 @@ def test_gradients_of_gradients_have_memory_of_their_own() -> None:
 
 def test_truth_values_are_not_rounded() -> None:
     for name in ("abs", "floor", "ceil", "trunc", "round", "frac"):
-        same(lambda m: repr(attempt(lambda: getattr(m.tensor([True]), name)())[1]))  # noqa: B023
+        same(lambda m: repr(attempt(lambda: getattr(m.tensor([True]), name)())[1]))  # noqa: B023  # called in this turn
 
 
 def test_logit_beyond_its_limits() -> None:
@@ -187,7 +187,7 @@ def test_logit_beyond_its_limits() -> None:
 def test_functions_that_write_by_keyword() -> None:
     for name in ("relu_", "exp_", "clamp_min_", "round_", "neg_"):
         more = {"min": 0.5} if "min" in name else {}
-        same(lambda m: getattr(m, name)(input=m.tensor([1.5]), **more).tolist())  # noqa: B023
+        same(lambda m: getattr(m, name)(input=m.tensor([1.5]), **more).tolist())  # noqa: B023  # called in this turn
 
 
 def test_losses_with_a_number_for_the_reduction() -> None:

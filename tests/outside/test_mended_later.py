@@ -103,7 +103,7 @@ def test_shuffles_make_memory_of_their_own() -> None:
                 memory_format=m.channels_last
             ),
         ):
-            same(lambda m: (steps(shuffle(m, layout(m))), shuffle(m, layout(m))._base is None))  # noqa: B023
+            same(lambda m: (steps(shuffle(m, layout(m))), shuffle(m, layout(m))._base is None))  # noqa: B023  # called in this turn
     same(lambda m: tuple(m.nn.functional.pixel_unshuffle(m.zeros(1, 0, 2), 2).shape))
 
 
@@ -116,7 +116,7 @@ def test_unravelled_indices_are_views() -> None:
 
 def test_a_tensor_copied_to_itself_has_a_copys_node() -> None:
     for write in forms(lambda x: x.copy_(x), lambda x: x.__setitem__(slice(None), x)):
-        same(lambda m: [x := m.ones(2, requires_grad=True) * 2, write(x), node(x)][2])  # noqa: B023
+        same(lambda m: [x := m.ones(2, requires_grad=True) * 2, write(x), node(x)][2])  # noqa: B023  # called in this turn
     said(lambda m: [x := m.ones(2, requires_grad=True), x.copy_(x)][0] is None)
 
 
@@ -129,7 +129,7 @@ def test_slices_of_everything_are_no_step() -> None:
         lambda x: x[0:3],
         lambda x: x[:0][None, 0:0],
     ):
-        same(lambda m: node(index(m.ones(3, 2, requires_grad=True))))  # noqa: B023
+        same(lambda m: node(index(m.ones(3, 2, requires_grad=True))))  # noqa: B023  # called in this turn
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -165,7 +165,7 @@ def test_integers_that_are_written_to_have_a_history() -> None:
     ):
         same(
             lambda m: (
-                write(  # noqa: B023
+                write(  # noqa: B023  # called in this turn
                     m.zeros(2, dtype=m.uint8), m.ones(2, requires_grad=True)
                 ).requires_grad
             )
@@ -221,8 +221,8 @@ def test_types_of_losses(name: str) -> None:
             said(
                 lambda m: str(
                     getattr(m.nn.functional, name)(
-                        m.tensor([1.5, -0.5]).to(getattr(m, a)),  # noqa: B023
-                        m.tensor([1.0, 0.0]).to(getattr(m, b)),  # noqa: B023
+                        m.tensor([1.5, -0.5]).to(getattr(m, a)),  # noqa: B023  # called in this turn
+                        m.tensor([1.0, 0.0]).to(getattr(m, b)),  # noqa: B023  # called in this turn
                         reduction="none",
                     ).dtype
                 ).rpartition(".")[2]
@@ -236,7 +236,7 @@ def test_complex_numbers_as_truth_values() -> None:
         lambda m, x: m.zeros(5, dtype=m.bool).copy_(x),
         lambda m, x: m.asarray(x, dtype=m.bool),
     ):
-        same(lambda m: turn(m, m.tensor(z)).tolist())  # noqa: B023
+        same(lambda m: turn(m, m.tensor(z)).tolist())  # noqa: B023  # called in this turn
 
 
 UNARY = (
@@ -254,7 +254,7 @@ def test_kernels_have_the_types_that_pytorchs_have(name: str) -> None:
     for kind in ("float32", "float16", "bfloat16", "int64", "uint8", "bool", "complex64"):
 
         def made(m: Any) -> Any:
-            f, x = m, m.ones(2).to(getattr(m, kind))  # noqa: B023
+            f, x = m, m.ones(2).to(getattr(m, kind))  # noqa: B023  # called in this turn
             for part in name.split("."):
                 f = getattr(f, part)
             return str(f(*[x] * (1 + (name in BINARY.split()))).dtype).rpartition(".")[2]

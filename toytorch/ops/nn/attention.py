@@ -135,47 +135,11 @@ def _flash(
     return made.astype(q.dtype), sums[..., 0].astype(q.dtype)
 
 
-def _gradients(
-    gs: Sequence[Tensor],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    is_causal: bool,
-    attn_mask: Tensor | None,
-    scale: float | None,
-    result0: Tensor,
-    result1: Tensor,
-    work: dict[Any, Any],
-) -> Any:
-    """The three gradients, from one pass over the blocks; or of the whole scores, where they are to
-    be differentiated again."""
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    mask = attn_mask
-    if mask is not None:
-        mask = mask.expand([*query.shape[:3], key.shape[2]])
-    given = (gs[0], query, key, value, result0, result1, mask, is_causal, scale)
-    if at_once(work, "attention_backward", *given) is None and not work.get("made"):
-        scores = (query * scale) @ key.transpose(-2, -1)
-        if is_causal:
-            later = ~np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
-            scores = scores.masked_fill(beside(scores, later), -math.inf)
-        if mask is not None:
-            scores = scores + mask
-        weights = safe_softmax.function(scores, -1)
-        into = gs[0] @ value.transpose(-2, -1)
-        inner = weights * (into - (into * weights).sum([-1], True))
-        work["made"] = [
-            inner @ key * scale,
-            inner.transpose(-2, -1) @ query * scale,
-            weights.transpose(-2, -1) @ gs[0],
-        ]
-    return work["made"]
+def _gradient(k: int) -> Any:
+    """One of the three gradients, which are made together: in one pass over the blocks, or from the
+    whole scores where they are to be differentiated again."""
 
-
-def _share(k: int) -> Any:
-    """One of the gradients."""
-
-    def share(
+    def gradient(
         gs: Sequence[Tensor],
         query: Tensor,
         key: Tensor,
@@ -187,10 +151,29 @@ def _share(k: int) -> Any:
         result1: Tensor,
         work: dict[Any, Any],
     ) -> Any:
-        saved = query, key, value, is_causal, attn_mask, scale, result0, result1
-        return taken(_gradients(gs, *saved, work), k)
+        scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+        mask = attn_mask
+        if mask is not None:
+            mask = mask.expand([*query.shape[:3], key.shape[2]])
+        given = (gs[0], query, key, value, result0, result1, mask, is_causal, scale)
+        if at_once(work, "attention_backward", *given) is None and not work.get("made"):
+            scores = (query * scale) @ key.transpose(-2, -1)
+            if is_causal:
+                later = ~np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
+                scores = scores.masked_fill(beside(scores, later), -math.inf)
+            if mask is not None:
+                scores = scores + mask
+            weights = safe_softmax.function(scores, -1)
+            into = gs[0] @ value.transpose(-2, -1)
+            inner = weights * (into - (into * weights).sum([-1], True))
+            work["made"] = [
+                inner @ key * scale,
+                inner.transpose(-2, -1) @ query * scale,
+                weights.transpose(-2, -1) @ gs[0],
+            ]
+        return taken(work["made"], k)
 
-    return share
+    return gradient
 
 
 flash_attention = general(
@@ -202,9 +185,9 @@ flash_attention = general(
     function=False,
     out=False,
     results=(True, False),
-    d_query=_share(0),
-    d_key=_share(1),
-    d_value=_share(2),
+    d_query=_gradient(0),
+    d_key=_gradient(1),
+    d_value=_gradient(2),
     node="ScaledDotProductFlashAttentionForCpuBackward0",
     doc="softmax(q·kᵀ·scale + mask)·v of (B, H, L, E), and the logarithms of softmax's sums; Dao et al. 2022.",
 )
