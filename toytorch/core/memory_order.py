@@ -180,10 +180,10 @@ def placed(made: Any, *operands: Any) -> Any:
     shape, step = made.shape, made.itemsize
     if made.flags.c_contiguous and min(shape) > 1:
         for a in operands:
-            if a.__class__ is not ndarray or a.shape != shape or not a.flags.c_contiguous:
+            if a.__class__ is ndarray and a.ndim:  # the first that is no number
+                if a.shape == shape and a.flags.c_contiguous:  # the common case: rows give rows
+                    return made
                 break
-        else:  # the common case: rows give rows
-            return made
     arrays = [a for a in operands if a.__class__ is ndarray]
     if not made.size:
         return placed_nowhere(made, arrays, len(operands))

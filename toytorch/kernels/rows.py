@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from llvmlite.ir import Value
 
 
-PICKED = 256  # numbers in a table, from which one of each row is picked by a compiled loop
-
 # -- rows -----------------------------------------------------------------------------------------
 
 
@@ -126,15 +124,16 @@ class RowsByNumber(Native):
 
 
 def can_pick(table: Array, numbers: Array) -> bool:
-    """Whether there is enough to pick, from arrays that a compiled loop reads."""
-    return (
+    """Whether there is something to pick, from arrays that a compiled loop reads."""
+    return bool(
         table.__class__ is numbers.__class__ is np.ndarray
-        and table.size >= PICKED
+        and table.size
         and table.dtype.char in "fd"
         and numbers.dtype == np.int64
         and numbers.ndim == 1
         and table.flags.c_contiguous
         and numbers.flags.c_contiguous
+        and numbers.size
         and jit.works()
     )
 

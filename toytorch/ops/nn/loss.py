@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt, reduced
 from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
@@ -79,7 +80,7 @@ def _nll(
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
         mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
-            return -mean
+            return np.negative(mean, mean)
     if (
         logs.ndim == 2
         and weight is None
@@ -166,21 +167,23 @@ nll_backward = general(
 )
 
 
+TARGETS = (types.int64, types.uint8)
+
+
 def nll(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
     """nll_loss with PyTorch's checks, for (C), (N, C) and (N, C, d…)."""
-    if not input.ndim:
+    ndim = len(input._array.shape)
+    if not ndim:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    if target.dtype.name not in ("int64", "uint8"):
+    if target.dtype not in TARGETS:
         raise RuntimeError(
             "expected target dtype to be Long or Byte, but got " + target.dtype.legacy
         )
-    single = input.ndim == 1
+    single = ndim == 1
     if single:
         input, target = input.unsqueeze(0), target.reshape(1)
-    if input.ndim < 2:
-        raise ValueError(f"Expected 2 or more dimensions (got {input.ndim})")
     given, wanted = input._array.shape, target._array.shape
     expected = (given[0], *given[2:])
     if given[0] != wanted[0]:

@@ -36,7 +36,10 @@ def _common(xp: ArrayModule, arrays: Sequence[Array]) -> Any:
 def alike(arrays: Sequence[Array]) -> bool:
     """Whether arrays have one shape and one type."""
     shape, kind = arrays[0].shape, arrays[0].dtype
-    return all(not (a.shape != shape or a.dtype != kind) for a in arrays)
+    for a in arrays:
+        if a.shape != shape or (a.dtype is not kind and a.dtype != kind):
+            return False
+    return True
 
 
 def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:

@@ -284,6 +284,27 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
     return xp.broadcast_to(a, shape)
 
 
+def quick_expand(x: Tensor, sizes: tuple[Any, ...]) -> Tensor | None:
+    """x.expand(sizes) where its elements lie in rows and sizes of at least 2 are added or take the
+    place of 1; None else."""
+    array = x._array
+    if not quick(x) or not array.flags.c_contiguous:
+        return None
+    shape = array.shape
+    lead = len(sizes) - len(shape)
+    strides = [0] * len(sizes)
+    for i, n in enumerate(sizes):
+        if n.__class__ is not int or n < 1:
+            return None
+        if i >= lead and n == shape[i - lead]:
+            strides[i] = array.strides[i - lead]
+        elif n == 1 or (i >= lead and shape[i - lead] != 1):
+            return None
+    if lead < 0:
+        return None
+    return made_view(expand, (x, sizes), np.ndarray(sizes, array.dtype, array, 0, strides))
+
+
 def tensor_kind(a: Array) -> str:
     """The legacy name of a tensor type, as error messages use it."""
     return f"torch.{from_numpy_dtype(a.dtype).legacy}Tensor"
