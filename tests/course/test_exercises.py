@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from course import package, registry
 from course.build.source import read
 from course.contents import Chapter, written
-from course.judge import judge
+from course.judge import Verdict, judge
 from course.panel import Panel, html, text
 from course.records import Exercise
 
@@ -42,10 +43,16 @@ def test_stub_is_open(found: Exercise) -> None:
     assert verdict.state == "open", text(verdict)
 
 
+@functools.cache
+def verdict_on(found: Exercise, position: int) -> Verdict:
+    """What the checks say of a mutant, asked once for all tests below."""
+    return judge(found, found.mutants[position].value)
+
+
 @every_mutant
 def test_mutant_is_red_under_its_own_name(found: Exercise, position: int) -> None:
     mutant = found.mutants[position]
-    verdict = judge(found, mutant.value)
+    verdict = verdict_on(found, position)
     assert verdict.state == "red"
     said = text(verdict)
     assert verdict.mutant is mutant, said
@@ -58,7 +65,8 @@ def test_mutant_is_red_under_its_own_name(found: Exercise, position: int) -> Non
 
 @every_mutant
 def test_panels_are_stable_and_show_no_machinery(found: Exercise, position: int) -> None:
-    panels = [Panel(judge(found, found.mutants[position].value)) for _ in range(2)]
+    again = judge(found, found.mutants[position].value)
+    panels = [Panel(verdict) for verdict in (verdict_on(found, position), again)]
     assert repr(panels[0]) == repr(panels[1])
     assert panels[0]._repr_html_() == panels[1]._repr_html_()
     for shown in (repr(panels[0]), panels[0]._repr_html_()):
