@@ -7,8 +7,7 @@ bands of columns are computed from the diagonal down and transposed to the right
 matrices leave the bands to BLAS, 2.9 ms; for others the register tiles of convolutions, which pack
 their operand once, need a quarter less than that.
 
-A kernel of our own for small matrices gained 8 % of the products of a training step with registers
-of 512 bits and lost half with fewer, so there is none any more.
+Other products are BLAS's, but for those that `tiled_product` does in less time.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels import tiled_product
 from toytorch.kernels.conv_tile import TILES, most_rows, table, tile
 from toytorch.kernels.memory_format import transpose
 from toytorch.loops import processor
@@ -38,9 +38,9 @@ SYMMETRIC = 1 << 14  # elements of a product, from which it is worth looking whe
 
 
 def product(a: Array, b: Array) -> Any:
-    """A·B of matrices where B is Aᵀ; None where BLAS should do all of it.
+    """A·B of matrices by halves where B is Aᵀ, or by register tiles; None where BLAS should do it.
 
-    So it should with several threads, which would have to meet after each of the blocks.
+    Halves are for one thread: several would have to meet after each of the blocks.
     """
     if (
         len(a) >= LEAST
@@ -50,7 +50,7 @@ def product(a: Array, b: Array) -> Any:
         and jit.works()
     ):
         return by_halves(a)
-    return None
+    return tiled_product.multiply(a, b)
 
 
 def dense_rows(a: Array) -> bool:

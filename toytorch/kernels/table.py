@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import conv, matmul, norm, pool, reduce, rows, softmax
+from toytorch.kernels import conv, matmul, norm, pool, reduce, rows, softmax, tiled_product
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
@@ -61,6 +61,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "picked": later("masks", "picked"),
     "picked_mean": rows.picked_mean,
     "product": matmul.product,
+    "factor": tiled_product.Factor,
+    "linear": tiled_product.linear,
     "put_picked": rows.put_picked,
     "repeat": reduce.repeat,
     "running_sum": later("scan", "running_sum"),

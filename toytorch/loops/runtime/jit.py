@@ -234,12 +234,17 @@ class MethodDef(ctypes.Structure):
 
 def builtin(address: int, name: str, self: Any) -> Any:
     """A builtin function of the code at an address, with an array as its `self`."""
-    made = MethodDef(name.encode(), address, METH_FASTCALL, None)
-    _kept.append(made)
+    made = method(address, name)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.POINTER(MethodDef), ctypes.py_object, ctypes.c_void_p]
     return new(ctypes.byref(made), self, None)
+
+
+@once
+def method(address: int, name: str) -> MethodDef:
+    """CPython's description of the code at an address, which all functions of it share."""
+    return MethodDef(name.encode(), address, METH_FASTCALL, None)
 
 
 def keep(*things: object) -> None:

@@ -10,19 +10,16 @@ which those of the weights are one matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
-
-if TYPE_CHECKING:
-    pass
-
 
 Spans = list[tuple[int, int]]
 # What a step does beside its matrix product, in one pass: see `lstm_forward` for the formulas. The
@@ -47,6 +44,26 @@ LSTM_BACK = Recipe("""dm[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j]
     back = cell * f""")
 
 
+GRU_STEP = Recipe("""ar[b,j], az[b,j], an[b,j], xr[b,j], xz[b,j], xn[b,j], h[b,j] \
+-> r[b,j], z[b,j], new[b,j], share[b,j], out[b,j], state[b,j]
+    r = sigmoid(ar + xr)
+    z = sigmoid(az + xz)
+    share = an
+    new = tanh(xn + r * an)
+    out = new + z * (h - new)
+    state = out""")
+GRU_BACK = Recipe("""dh[b,j], more[b,j], g[b,j], r[b,j], z[b,j], new[b,j], old[b,j], share[b,j] \
+-> dr[b,j], dz[b,j], dn[b,j], sr[b,j], sz[b,j], sn[b,j], back[b,j]
+    d = dh + more + g
+    dn = (1 - z) * d * (1 - new * new)
+    dz = (old - new) * d * (z - z * z)
+    dr = dn * share * (r - r * r)
+    sr = dr
+    sz = dz
+    sn = dn * r
+    back = d * z""")
+
+
 def in_one_pass(a: Array) -> bool:
     """Whether compiled loops do the steps: where they work, and there is enough to do."""
     return a.__class__ is np.ndarray and a.dtype.char in "fd" and a.size >= SMALLEST and jit.works()
@@ -55,6 +72,27 @@ def in_one_pass(a: Array) -> bool:
 def quarters(a: Array, n: int) -> list[Any]:
     """The four gates in rows of (rows, 4n)."""
     return [a[:, :n], a[:, n : 2 * n], a[:, 2 * n : 3 * n], a[:, 3 * n :]]
+
+
+def thirds(a: Array, n: int) -> list[Any]:
+    """The three gates in rows of (rows, 3n)."""
+    return [a[:, :n], a[:, n : 2 * n], a[:, 2 * n :]]
+
+
+def multiplier(xp: ArrayModule, b: Array, row: Array | None = None) -> Callable[[Any, Any], object]:
+    """What writes a·b + row for one a after the other: multiplier(xp, b)(a, made)."""
+    factor = attempt(xp, "factor", b, row)
+    if factor is not None:
+        kept: Callable[[Any, Any], object] = factor.times
+        return kept
+    lines = xp.ascontiguousarray(b)  # halves the time of a step's product
+
+    def times(a: Array, made: Array) -> None:
+        xp.matmul(a, lines, out=made)
+        if row is not None:
+            made += row
+
+    return times
 
 
 def squash(xp: ArrayModule, a: Array) -> None:
@@ -97,11 +135,11 @@ def lstm_forward(
     acts = xp.empty_like(gates)
     cells = xp.empty((len(gates), n), gates.dtype)
     tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
-    transposed = xp.ascontiguousarray(w_hh.T)  # halves the time of a step's product
+    times = multiplier(xp, w_hh.T)
     once = w_hr is None and in_one_pass(gates)
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
-        xp.matmul(h[:rows], transposed, out=a)
+        times(h[:rows], a)
         if once:
             four, cell = quarters(a, n), c[:rows]
             LSTM_STEP(
@@ -145,7 +183,7 @@ def lstm_backward(
     c_before = before(xp, cells, c0, spans)
     d_gates = xp.empty_like(acts)
     d_projected = xp.empty_like(outputs)
-    once = in_one_pass(acts)
+    once, times = in_one_pass(acts), multiplier(xp, w_hh)
     for lo, hi in reversed(spans):
         rows = hi - lo
         d = d_projected[lo:hi]
@@ -162,7 +200,7 @@ def lstm_backward(
                 c_before[lo:hi],
                 cell,
             )
-            xp.matmul(d_gates[lo:hi], w_hh, out=dh[:rows])
+            times(d_gates[lo:hi], dh[:rows])
             continue
         i, f, g, o = (acts[lo:hi, k * n : (k + 1) * n] for k in range(4))
         di, df, dg, do = (d_gates[lo:hi, k * n : (k + 1) * n] for k in range(4))
@@ -180,7 +218,7 @@ def lstm_backward(
         xp.multiply(cell, i, out=dg)
         dg *= 1 - g * g
         cell *= f
-        xp.matmul(d_gates[lo:hi], w_hh, out=dh[:rows])
+        times(d_gates[lo:hi], dh[:rows])
     d_w = xp.matmul(d_gates.T, before(xp, outputs, h0, spans))
     d_r = None if w_hr is None else d_projected.T @ (acts[:, 3 * n :] * tanhs)
     return d_gates, dh, dc, d_w, d_r
@@ -199,12 +237,15 @@ def gru_forward(
     n, h = h0.shape[1], h0.copy()
     acts = xp.empty_like(gates)
     shares, outputs = xp.empty((len(gates), n), gates.dtype), xp.empty((len(gates), n), gates.dtype)
-    transposed = xp.ascontiguousarray(w_hh.T)
+    times, once = multiplier(xp, w_hh.T, b_hh), in_one_pass(gates)
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
-        xp.matmul(h[:rows], transposed, out=a)
-        if b_hh is not None:
-            a += b_hh
+        times(h[:rows], a)
+        if once:
+            three, state = thirds(a, n), h[:rows]
+            made = shares[lo:hi], outputs[lo:hi], state
+            GRU_STEP(*three, *made, *three, *thirds(gates[lo:hi], n), state)
+            continue
         shares[lo:hi] = a[:, 2 * n :]
         a[:, : 2 * n] += gates[lo:hi, : 2 * n]
         squash(xp, a[:, : 2 * n])
@@ -234,9 +275,16 @@ def gru_backward(
     n, dh = h0.shape[1], g_h.copy()
     h_before = before(xp, outputs, h0, spans)
     d_gates, d_state = xp.empty_like(acts), xp.empty_like(acts)
+    once, times, more = in_one_pass(acts), multiplier(xp, w_hh), xp.zeros_like(dh)
     for lo, hi in reversed(spans):
         rows = hi - lo
         d = dh[:rows]
+        if once:
+            made = *thirds(d_gates[lo:hi], n), *thirds(d_state[lo:hi], n), d
+            known = thirds(acts[lo:hi], n)
+            GRU_BACK(*made, d, more[:rows], g_out[lo:hi], *known, h_before[lo:hi], shares[lo:hi])
+            times(d_state[lo:hi], more[:rows])
+            continue
         d += g_out[lo:hi]
         r, z, new = (acts[lo:hi, k * n : (k + 1) * n] for k in range(3))
         dr, dz, dn = (d_gates[lo:hi, k * n : (k + 1) * n] for k in range(3))
@@ -252,6 +300,7 @@ def gru_backward(
         d_state[lo:hi, 2 * n :] *= r
         d *= z
         d += d_state[lo:hi] @ w_hh
+    dh += more
     d_b = None if b_hh is None else d_state.sum(0)
     return d_gates, dh, d_state.T @ h_before, d_b
 
@@ -263,10 +312,10 @@ def rnn_forward(
     xp: ArrayModule, gates: Array, h0: Array, w_hh: Array, relu: bool, spans: Spans
 ) -> tuple[Any, ...]:
     """h ← tanh(input's share + h·Wᵀ), or max(0, ·). Results: outputs and the last h."""
-    h, outputs, transposed = h0.copy(), xp.empty_like(gates), xp.ascontiguousarray(w_hh.T)
+    h, outputs, times = h0.copy(), xp.empty_like(gates), multiplier(xp, w_hh.T)
     for lo, hi in spans:
         out = outputs[lo:hi]
-        xp.matmul(h[: hi - lo], transposed, out=out)
+        times(h[: hi - lo], out)
         out += gates[lo:hi]
         if relu:
             xp.maximum(out, 0, out=out)
@@ -287,10 +336,10 @@ def rnn_backward(
     """The gradients of gates, h0 and w_hh."""
     g_out, g_h = grads
     _, h0, w_hh = inputs
-    dh, d_gates = g_h.copy(), xp.empty_like(outputs)
+    dh, d_gates, times = g_h.copy(), xp.empty_like(outputs), multiplier(xp, w_hh)
     for lo, hi in reversed(spans):
         d = d_gates[lo:hi]
         xp.add(dh[: hi - lo], g_out[lo:hi], out=d)
         d *= outputs[lo:hi] > 0 if relu else 1 - outputs[lo:hi] ** 2
-        xp.matmul(d, w_hh, out=dh[: hi - lo])
+        times(d, dh[: hi - lo])
     return d_gates, dh, d_gates.T @ before(xp, outputs, h0, spans)

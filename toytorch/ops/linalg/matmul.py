@@ -12,6 +12,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
+from toytorch.kernels.tiled_product import FEWEST
 from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general
 from toytorch.ops.shaping.rearrange import _common
@@ -53,7 +54,7 @@ def same_dtype(a: Array, b: Array) -> None:
 def _product(xp: ArrayModule, a: Array, b: Array) -> Any:
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if len(a) >= LEAST and a.ndim == 2:
+    if a.ndim == 2 and (len(a) >= LEAST or a.size * b.shape[1] >= FEWEST):
         made = attempt(xp, "product", a, b)
         if made is not None:
             return made
@@ -326,6 +327,9 @@ baddbmm = general(
 )
 
 
+LAYER = 1 << 10  # elements that a layer is given; of fewer, a call of NumPy's is soon done
+
+
 def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     if x.shape[1] != weight.shape[1]:
         raise RuntimeError(
@@ -333,6 +337,10 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
             f"and {weight.shape[1]}x{weight.shape[0]})"
         )
     same_dtype(x, weight)
+    if x.size >= LAYER:
+        made = attempt(xp, "linear", x, weight, bias)
+        if made is not None:
+            return made
     if 16 <= x.shape[0] <= weight.shape[0]:
         # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.

@@ -1,0 +1,98 @@
+"""Products by register tiles: any shape and order of memory, and the same bits on any threads."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toytorch
+from toytorch.kernels import tiled_product
+from toytorch.kernels.tiled_product import Factor, linear, plan, run, zeros
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.array_call import ArrayCall
+
+pytestmark = pytest.mark.skipif(not jit.works(), reason="compiled code needs llvmlite")
+SIZES = [(8, 33, 8), (9, 40, 17), (13, 64, 32), (31, 97, 64), (64, 256, 100), (50, 32, 300)]
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = toytorch.get_num_threads()
+    yield
+    toytorch.set_num_threads(before)
+
+
+def whole(*shape: int, kind: str = "f") -> Any:
+    """Whole numbers, whose sums of products are exact in any order."""
+    return np.random.default_rng(5).integers(-9, 9, shape).astype(kind)
+
+
+def orders(a: Any) -> Iterator[Any]:
+    """A matrix in rows, in columns, and as part of a larger one whose other elements are NaN."""
+    yield a
+    yield np.asfortranarray(a)
+    yield np.pad(a, ((2, 1), (3, 5)), constant_values=np.nan)[2:-1, 3:-5]
+
+
+@pytest.mark.parametrize("kind", ["f", "d"])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_any_order(size: tuple[int, int, int], kind: str) -> None:
+    m, n, k = size
+    n = max(n, tiled_product.wide(kind))
+    for a, b in itertools.product(orders(whole(m, k, kind=kind)), orders(whole(k, n, kind=kind))):
+        lines = b.strides[1] == b.itemsize
+        calls = plan(kind, m, n, k, a.strides, b.strides, lines)
+        assert calls is not None
+        made = np.full((m, n), np.nan, kind)
+        run(calls, a, b, made, zeros(n, a.dtype))
+        np.testing.assert_array_equal(made, a @ b)
+
+
+@pytest.mark.parametrize("kind", ["f", "d"])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(64, 64, 64), (16, 200, 80), (300, 65, 33), (200, 40, 100)]
+)
+def test_a_layer(m: int, n: int, k: int, kind: str) -> None:
+    x, weight, bias = whole(m, k, kind=kind), whole(n, k, kind=kind), whole(n, kind=kind)
+    made = linear(x, weight, bias)
+    assert made is not None
+    np.testing.assert_array_equal(made, x @ weight.T + bias)
+    assert linear(x[:, ::2], weight[:, ::2], bias) is None  # not in rows
+    assert linear(x.astype("int64"), weight.astype("int64"), bias.astype("int64")) is None
+
+
+def test_one_factor_of_many() -> None:
+    for b in (whole(40, 64), whole(64, 40).T, whole(1024, 2048)[:40]):
+        factor = Factor(b)
+        for rows in (3, 8, 33, 33):
+            a, made = whole(rows, 40), np.empty((rows, b.shape[1]), "f")
+            factor.times(a, made)
+            np.testing.assert_array_equal(made, a @ b)
+    few = Factor(whole(40, 5))
+    made = np.empty((16, 5), "f")
+    few.times(whole(16, 40), made)
+    np.testing.assert_array_equal(made, whole(16, 40) @ whole(40, 5))
+
+
+@pytest.mark.parametrize("shape", [(256, 256, 200), (64, 784, 256)])
+def test_threads_change_no_bit(shape: tuple[int, int, int], threads: None) -> None:
+    m, k, n = shape
+    x, w, b = (np.random.default_rng(1).standard_normal(s).astype("f") for s in ((m, k), (n, k), n))
+    made = []
+    for count in (1, 2, 3):
+        toytorch.set_num_threads(count)
+        made.append((linear(x, w, b), tiled_product.multiply(x, np.ascontiguousarray(w.T))))
+    for other in made[1:]:
+        for one, two in zip(made[0], other):
+            assert (one is None) == (two is None)
+            if one is not None:
+                np.testing.assert_array_equal(one, two)
+
+
+def test_a_table_has_room() -> None:
+    with pytest.raises(AssertionError, match="no more"):
+        ArrayCall(tiled_product.tile("f", 4, 2, 1, False), [0] * 65, (0,), 1, 1)
