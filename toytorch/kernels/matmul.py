@@ -21,19 +21,20 @@ import numpy as np
 from toytorch.facts.hints import Array
 from toytorch.kernels import tiled_product
 from toytorch.kernels.conv_tile import TILES, most_rows, table, tile
-from toytorch.kernels.memory_format import transpose
+from toytorch.kernels.memory_format import transpose, transposition
+from toytorch.kernels.tiled_product import ADDRESSES, VECTORS, packed, wide, zeros
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import blas_threads, jit
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
 
 if TYPE_CHECKING:
     from llvmlite.ir import Value
 
 
-ROWS = 256  # of a band: fewer make small products, more do more of what is not needed
-VECTORS = 2  # in a row of a register tile
-LEAST = 512  # rows, from which a product by halves is faster
+ROWS = 256  # of a band of BLAS's: fewer make small products, more do more of what is not needed
+LEAST, LEAST_OF_BLAS = 128, 512  # rows, from which a product by halves is faster
 SYMMETRIC = 1 << 14  # elements of a product, from which it is worth looking whether it is symmetric
 
 
@@ -48,6 +49,7 @@ def product(a: Array, b: Array) -> Any:
         and dense_rows(a)
         and blas_threads.of_blas() == 1
         and jit.works()
+        and (len(a) >= LEAST_OF_BLAS or fits_tiles(a))
     ):
         return by_halves(a)
     return tiled_product.multiply(a, b)
@@ -74,13 +76,14 @@ def by_halves(a: Array) -> Any:
     >>> bool((by_halves(a) == a @ a.T).all())
     True
     """
+    if fits_tiles(a):
+        return by_tiles(a)
     n = len(a)
     made = np.empty((n, n), a.dtype)
     line, each = made.strides
     start = made.ctypes.data
-    lower = tiles if fits_tiles(a) else blas
     for first, end in bands(n):
-        lower(a, made, first, end)
+        blas(a, made, first, end)
         if end < n:  # what is below these columns, to their right
             places = start + first * line + end * each, start + end * line + first * each
             words = (*places, 1, 0, 0, 1, 0, 0, n - end, end - first, line, line)
@@ -113,48 +116,77 @@ def blas(a: Array, made: Array, first: int, end: int) -> None:
 def fits_tiles(a: Array) -> bool:
     """Whether the register tiles of convolutions do it: the rows stay in the second-level cache,
     and panels can be transposed."""
-    wide = VECTORS * processor.this().lanes(a.dtype.char)
     return bool(
         a.strides[1] == a.itemsize
         and a.nbytes <= processor.this().l2 // 2
-        and min(wide, a.shape[1]) >= BLOCK
+        and min(wide(a.dtype.char), a.shape[1]) >= BLOCK
     )
 
 
-def tiles(a: Array, made: Array, first: int, end: int) -> None:
-    """The same by register tiles, for which the columns are packed in panels, whole vectors wide.
+def by_tiles(a: Array) -> Any:
+    """`by_halves` by register tiles: the columns are packed once, and a band is one panel of them.
 
     A sum is the same for both orders of its two rows, so that this is symmetric bit by bit.
     """
-    (n, k), kind, item = a.shape, a.dtype.char, a.itemsize
-    step, wide = a.strides[0] // item, VECTORS * processor.this().lanes(kind)
-    count = -(-(end - first) // wide)
-    first = end - count * wide  # of an uneven band, some columns are written twice
-    panels, start = np.empty((count, k, wide), a.dtype), np.zeros(count * wide, a.dtype)
-    columns = a.ctypes.data + first * a.strides[0]
-    steps = (count, k * wide * item, wide * a.strides[0])
-    packed = (panels.ctypes.data, columns, *steps, 1, 0, 0, wide, k, wide * item, a.strides[0])
-    transpose(kind, False, packed)
-    tall = min(most_rows(kind, VECTORS), n - first)
-    words = {
-        "n1": count,
-        "b1": k * wide,
-        "c1": wide,
-        "n3": n - first,
-        "a3": step,
-        "c3": n,
-        "row": n,
-        "sum2": k,
-        "sa2": 1,
-        "sb2": wide,
-        "shared": TILES - 1,
-        "A": columns,
-        "B": panels.ctypes.data,
-        "C": made.ctypes.data + first * (n + 1) * item,
-        "start": start.ctypes.data,
-    }
-    kernel = tile(kind, tall, VECTORS, step, False)
-    kernel(-(-(n - first) // tall), (n - first) * count * wide * k, *table(words))
+    n, k = a.shape
+    packing, room, calls = tile_plan(a.dtype.char, n, k, a.strides[0])
+    panels, made = np.empty(room, a.dtype), np.empty((n, n), a.dtype)
+    for call in packing:
+        call(panels, a)
+    start = zeros(n, a.dtype)
+    for product, mirror in calls:
+        product(a, panels, made, start)
+        if mirror is not None:
+            mirror(made, made)
+    return made
+
+
+@functools.lru_cache(64)
+def tile_plan(
+    kind: str, n: int, k: int, line: int
+) -> tuple[list[ArrayCall], int, list[tuple[ArrayCall, ArrayCall | None]]]:
+    """The calls of `by_tiles` for rows `line` bytes apart: those that pack, how many elements that
+    makes, and for each band the product and the copy across the diagonal."""
+    item, width = 8 if kind == "d" else 4, wide(kind)
+    panel, count, rest = k * width, *divmod(n, width)
+    packing = [packed(kind, count, 0, 0, k, width, line)]
+    if rest:  # the last panel overlaps the one before it
+        packing.append(packed(kind, 1, count * panel, n - width, k, width, line))
+    step, calls = line // item, []
+    for at, first in enumerate([*range(0, count * width, width), *[n - width] * bool(rest)]):
+        tall = min(most_rows(kind, VECTORS), n - first)
+        words = {
+            "n3": n - first,
+            "a3": step,
+            "c3": n,
+            "row": n,
+            "step": step,
+            "sum2": k,
+            "sa2": 1,
+            "sb2": width,
+            "shared": TILES - 1,
+            "A": first * line,
+            "B": at * panel * item,
+            "C": first * (n + 1) * item,
+        }
+        kernel, turns = tile(kind, tall, VECTORS, step, False), -(-(n - first) // tall)
+        product = ArrayCall(kernel, table(words), ADDRESSES, turns, (n - first) * panel)
+        calls.append((product, mirrored(kind, n, first, first + width)))
+    return packing, (count + bool(rest)) * panel, calls
+
+
+def mirrored(kind: str, n: int, first: int, end: int) -> ArrayCall | None:
+    """The call that copies what is below columns first … end to their right, across the diagonal."""
+    if end == n:
+        return None
+    item = 8 if kind == "d" else 4
+    # Fewer rows than a block has: some of those above, which are on the diagonal's side, once more.
+    below = min(end, n - BLOCK)
+    to, source = (first * n + below) * item, (below * n + first) * item
+    words = (to, source, 1, 0, 0, 1, 0, 0, n - below, end - first, n * item, n * item)
+    turns = -(-(n - below) // BLOCK)
+    work = (n - below) * (end - first) * item // 4 * jit.TRAFFIC * 2
+    return ArrayCall(transposition(kind, True), words, (0, 1), turns, work)
 
 
 def is_symmetric(a: Array) -> bool:

@@ -44,7 +44,8 @@ def wide(kind: str) -> int:
 def multiply(a: Array, b: Array) -> Any:
     """A·B of two matrices of one real type; None where BLAS should do it.
 
-    With registers of 512 bits tiles take 0.6 to 0.98 of BLAS's time; with fewer bits, 1 and more.
+    B may be a weight, transposed: then this is a layer without a bias, see `linear`. For others,
+    tiles take 0.6 to 0.98 of BLAS's time with registers of 512 bits, and with fewer bits 1 and more.
 
     >>> a, b = np.ones((64, 96), "float32"), np.ones((96, 64), "float32")
     >>> made = multiply(a, b)
@@ -52,6 +53,8 @@ def multiply(a: Array, b: Array) -> Any:
     True
     """
     (m, k), (_, n), kind = a.shape, b.shape, a.dtype.char
+    if b.strides[0] == b.itemsize != b.strides[1]:
+        return linear(a, b.T, zeros(n, b.dtype))
     if (
         not FEWEST <= m * n * k <= MOST
         or kind not in "fd"
@@ -120,7 +123,8 @@ class Factor:
     """
 
     def __init__(self, b: Array, row: Array | None = None) -> None:
-        self.b, self.panels, self.row = b, None, row
+        self.b, self.row = b, row
+        self.panels: Array | None = None
         (self.k, self.n), kind = b.shape, b.dtype.char
         self.fits = kind in "fd" and self.n >= wide(kind) and self.k >= BLOCK and jit.works()
         self.start = zeros(self.n, b.dtype) if row is None else np.ascontiguousarray(row)
@@ -142,10 +146,10 @@ class Factor:
             return
         packing, room, products = calls
         if packing and self.panels is None:
-            self.panels = np.empty(room, self.b.dtype)
+            self.panels = panels = np.empty(room, self.b.dtype)
             for call in packing:
-                call(self.panels, self.b)
-        b = self.panels if packing else self.b
+                call(panels, self.b)
+        b = self.b if self.panels is None else self.panels
         for call in products:
             call(a, b, made, self.start)
 
@@ -228,8 +232,8 @@ def packed(kind: str, count: int, place: int, first: int, k: int, width: int, li
     """The call that packs so many panels from column `first` on, to `place`; line: bytes from a
     column to the next."""
     item = 8 if kind == "d" else 4
-    words = (place * item, first * line, count, k * width * item, width * line, 1, 0, 0)
-    words = (*words, width, k, width * item, line)
+    steps = (count, k * width * item, width * line)
+    words = (place * item, first * line, *steps, 1, 0, 0, width, k, width * item, line)
     assert len(words) == len(TURNING)
     total = count * -(-k // BLOCK)
     return ArrayCall(transposition(kind, False), words, (0, 1), total, 4 * count * k * width)

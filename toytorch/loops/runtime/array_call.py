@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache as once
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +28,10 @@ from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.native import Call
 from toytorch.loops.runtime.trampoline import DATA
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
 
 MOST = 64  # words in a table
 
@@ -80,9 +85,8 @@ class Function(Builder):
         self.count(words, lambda k: self.put(table, k, self.get(first, k)))
         which = b.gep(first, [words])
 
-        def put_address(k: object) -> None:
-            place = self.get(which, k)  # type: ignore[arg-type]  # a word, which `count` gives
-            start = self.at(self.get(objects, k), DATA)  # type: ignore[arg-type]  # the same
+        def put_address(k: Value) -> None:
+            place, start = self.get(which, k), self.at(self.get(objects, k), DATA)
             self.put(table, place, b.add(self.get(table, place), start))
 
         self.count(places, put_address)
