@@ -32,6 +32,7 @@ LONGEST = 4096  # terms of a sum, from which BLAS's sums by parts are more exact
 # factors costs BLAS little. Layers pack less than BLAS, and have no upper limit but their memory.
 FEWEST, MOST = 1 << 18, 1 << 25
 FEWEST_OF_LAYERS = 1 << 17
+ROUNDS = 2  # times that a factor may be read from the second-level cache's lower half
 PAGE = 4096  # bytes; lines so far apart share a place in the first-level cache
 ADDRESSES = tuple(WORDS.index(w) for w in ("A", "B", "C", "start"))
 
@@ -103,7 +104,10 @@ def linear(x: Array, weight: Array, bias: Array) -> Any:
             return None
         turned = np.empty((n, m), x.dtype)
         run(calls, weight, x, turned, zeros(m, x.dtype))
-        return np.add(turned.T, bias, out=np.empty((m, n), x.dtype))
+        made = np.empty((m, n), x.dtype)
+        turning(kind, n, m)(made, turned)
+        made += bias  # NumPy's sum of a transposed matrix and a row takes five times as long
+        return made
     calls = plan(kind, m, n, k, x.strides, weight.strides[::-1], False)
     if calls is None:
         return None
@@ -187,45 +191,60 @@ def plan(
     item, width = 8 if kind == "d" else 4, wide(kind)
     if n < width or any(s % item or s < 0 for s in (*a, *b)):
         return None
-    if m * k * item > processor.this().l2 // 2:  # each panel of columns goes through all of A
-        return None
     count, rest = divmod(n, width)
-    tall = rows(m, kind, VECTORS)
+    tall, room = rows(m, kind, VECTORS), processor.this().l2 // 2
     step = a[0] // item
+    # Either all of A goes past each panel of columns, or all of B past each tile's rows.
+    by_rows = m * k * item > room // ROUNDS
+    if (n * k if by_rows else m * k) * item > room:
+        return None
     words = {
         "c1": width,
-        "n3": m,
         "a3": step,
         "c3": n,
         "row": n,
         "step": step,
         "sum2": k,
         "sa2": a[1] // item,
-        "shared": TILES - 1,
     }
-    kernel = tile(kind, tall, VECTORS, step, False)
+    if by_rows:
+        words |= {"n0": m // tall, "a0": tall * step, "c0": tall * n, "n3": tall, "shared": 0}
+    else:
+        words |= {"n3": m, "shared": TILES - 1}
+    kernel, made = tile(kind, tall, VECTORS, step, False), list[ArrayCall]()
 
-    def product(first: int, panels: int, place: int, apart: int, line: int) -> ArrayCall:
+    def product(first: int, panels: int, place: int, apart: int, line: int) -> None:
         """Columns first … of so many panels, which lie `apart` elements apart from `place` on."""
         own = {"n1": panels, "b1": apart, "sb2": line}
         own |= {"B": place * item, "C": first * item, "start": first * item}
         work = m * panels * width * k
-        return ArrayCall(kernel, table(words | own), ADDRESSES, -(-m // tall), work)
+        turns = m // tall if by_rows else -(-m // tall)
+        made.append(ArrayCall(kernel, table(words | own), ADDRESSES, turns, work))
+        if by_rows and m % tall:  # the last rows overlap those before them
+            own |= {"n0": 1, "A": (m - tall) * a[0], "C": ((m - tall) * n + first) * item}
+            made.append(ArrayCall(kernel, table(words | own), ADDRESSES, 1, work * tall // m))
 
     if lines:
         line = b[0] // item
-        made = [product(0, count, 0, width, line)]
+        product(0, count, 0, width, line)
         if rest:  # the last panel overlaps the one before it
-            made.append(product(n - width, 1, n - width, 0, line))
+            product(n - width, 1, n - width, 0, line)
         return [], 0, made
-    whole = count + bool(rest)
     panel = k * width
     packing = [packed(kind, count, 0, 0, k, width, b[1])]
-    made = [product(0, count, 0, panel, width)]
+    product(0, count, 0, panel, width)
     if rest:
         packing.append(packed(kind, 1, count * panel, n - width, k, width, b[1]))
-        made.append(product(n - width, 1, count * panel, 0, width))
-    return packing, whole * panel, made
+        product(n - width, 1, count * panel, 0, width)
+    return packing, (count + bool(rest)) * panel, made
+
+
+@functools.lru_cache(256)
+def turning(kind: str, n: int, m: int) -> ArrayCall:
+    """The call that transposes a matrix (n, m) in rows."""
+    item = 8 if kind == "d" else 4
+    words = (0, 0, 1, 0, 0, 1, 0, 0, n, m, n * item, m * item)
+    return ArrayCall(transposition(kind, False), words, (0, 1), -(-m // BLOCK), 4 * n * m)
 
 
 def packed(kind: str, count: int, place: int, first: int, k: int, width: int, line: int) -> Any:
