@@ -330,10 +330,14 @@ diag_embed = general(
 # -- copies and casts -----------------------------------------------------------------------------
 
 
+MANY = 4096  # elements, from which it is worth asking for a kernel
 CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # and the dimensions these are for
 
 
 def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any:
+    if memory_format is None and a.__class__ is np.ndarray and a.size < MANY:
+        made = a.copy("K")
+        return made if made.strides == a.strides else kept(made, a)
     form = "preserve_format" if memory_format is None else memory_format.name
     if form == "contiguous_format":
         return xp.array(a, order="C", copy=True)
@@ -363,17 +367,14 @@ clone = general(
 )
 
 
-MANY = 4096  # elements, from which it is worth asking for a kernel
-
-
 # Types to which NumPy converts as PyTorch does, from all but complex numbers.
 ALIKE = frozenset(f"{kind}{bits}" for kind in ("int", "float") for bits in (32, 64)) | {"bool"}
 
 
 def _cast(xp: Any, a: Any, dtype: Any) -> Any:
     if dtype.name in ALIKE and a.size < MANY and a.dtype.kind != "c" and a.flags.c_contiguous:
-        made = a.astype(dtype.numpy)
-        return made if min(a.shape, default=2) > 1 else kept(made, a)
+        made = a.astype(dtype._numpy)
+        return made if made.size > 1 and 1 not in a.shape else kept(made, a)
     return kept(_cast_elements(xp, a, dtype), a)
 
 
