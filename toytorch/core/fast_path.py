@@ -224,7 +224,10 @@ def {name}({params}):
         a = {first}._array
         if a.__class__ is ndarray and a.size and state.fast_path is None and (
                 {first}._no_grad_view is None):
-            result = view_of({first}, kernel(a, *args[1:]), op.derivatives)
+            c = {kernel}
+            if c.dtype is a.dtype{known}:
+                return made_view(op, args, c)
+            result = view_of({first}, c, op.derivatives)
             if {first}._requires_grad and result._base is not None and result.dtype.rank > 1:
                 record(op, args, result)
             return result
@@ -661,6 +664,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "bound": arguments.bound,
         "missing": arguments.missing,
         "view_of": views.view_of,
+        "made_view": views.made_view,
         "wrap_result": compute.wrap_result,
         "check": op.checks,
         "record": record.record,
