@@ -342,7 +342,7 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
     elif op.kind in ("general", "reduction") and several and op.tensor_at == (0,):
         tests.append(f"{first}.dtype.itemsize != 2")
     elif op.kind == "pointwise" and not op.many and op.schema.returns == ("Tensor",):
-        plain = op.promotion in ("default", "float")
+        plain = op.promotion in ("default", "float", "tensors")
         if not plain and op.promotion != "none":
             return None
         if plain:
@@ -360,6 +360,8 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
                 tests.append(f"a{i}.__class__ is ndarray and {name}.dtype is {passed[op.tensor_at[1]]}"
                              f".dtype and not (mode_ is None and {name}._requires_grad)")  # fmt: skip
             values[i] = f"a{i}"
+        numbers = [p for a, p in zip(args, passed) if a.type == "Scalar"]
+        tests += [f"{name}.__class__ is not complex" for name in numbers]
         if op.checks is not None:
             tests.append(f"check({first}.dtype, ({', '.join(passed)},)) is None")
     else:

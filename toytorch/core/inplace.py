@@ -17,7 +17,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import is_dense
-from toytorch.core.storage import InferenceStorage, Storage
+from toytorch.core.storage import CountedElsewhere, InferenceStorage, Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
@@ -152,7 +152,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
 def bump(target: Tensor) -> None:
     """Counts a write."""
     storage = target._storage or target._memory()
-    if storage.__class__ is Storage:
+    if storage.__class__ is Storage or storage.__class__ is CountedElsewhere:
         storage.version += 1
     if storage.guarded_views:
         retire(storage)

@@ -8,6 +8,7 @@ overrides in its `__dict__`. (A `__getattr__` would make every attribute read th
 from __future__ import annotations
 
 import copyreg
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -712,7 +713,11 @@ class Tensor:
             self._storage = InferenceStorage(memory.array, memory.memory)
         else:
             count = 0 if self._storage is None or self._inference else self._storage.version
-            self._storage = memory.counted_anew(count)
+            if self._storage is not None and sys.getrefcount(self._storage) > 2:
+                if self._storage.memory_at() != memory.memory_at():  # else it is as it should be
+                    self._storage = memory.counted_with(self._storage)
+            else:
+                self._storage = memory.counted_anew(count)
         self._array, self.dtype = value._array, value.dtype
 
     # -- copies -------------------------------------------------------------------------------

@@ -112,6 +112,10 @@ def power(x: Any, y: Any) -> Any:
         return np.power(x, y)
     if kind == "b":
         return np.logical_or(x, np.logical_not(y))
+    if "c" in (kind, kind_of(y)):
+        from toytorch.loops.language.complex_power import complex_power  # seldom needed
+
+        return complex_power(x, y)
     if not np.ndim(y) and kind_of(y) == "f":  # the powers that have a cheaper name
         if y == 2:
             return np.multiply(x, x)
@@ -131,13 +135,26 @@ def sign(x: Array) -> Any:
         return np.logical_and(x, True)
     if kind == "c":
         size = np.abs(x)
-        return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
+        made = np.asarray(x).copy()  # each part by itself: ∞·i/∞ is 0 + NaN·i
+        made.real /= np.where(size == 0, 1, size)
+        made.imag /= np.where(size == 0, 1, size)
+        return np.where(size == 0, 0, made).astype(x.dtype)
     s = np.sign(x)
     return np.where(np.isnan(x), s.dtype.type(0), s)[()] if kind == "f" else s
 
 
+def reciprocal(x: Array) -> Any:
+    """1/x; of a complex 0, infinity + NaN·i, as by C++'s division."""
+    made = np.reciprocal(x)
+    if kind_of(x) == "c":
+        return np.where(x == 0, made.dtype.type(complex(np.inf, np.nan)), made)
+    return made
+
+
 def square(x: Array) -> Any:
     """x²; of a mask as integers."""
+    if kind_of(x) == "c":
+        return np.power(x, 2)  # which `np.square` may round otherwise
     return np.square(x if kind_of(x) != "b" else x.astype("int64"))
 
 
@@ -194,7 +211,7 @@ FUNCTIONS: dict[str, Any] = {
     "sign": sign,
     "signbit": signbit,
     "square": square,
-    "reciprocal": np.reciprocal,
+    "reciprocal": reciprocal,
     "where": np.where,
     "maximum": np.maximum,
     "minimum": np.minimum,
@@ -226,7 +243,7 @@ FUNCTIONS: dict[str, Any] = {
     "round": rounding(np.rint),
     "trunc": rounding(np.trunc),
     "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rsqrt": lambda x: reciprocal(np.sqrt(x)),
     "exp": np.exp,
     "exp2": np.exp2,
     "expm1": np.expm1,
