@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,8 @@ def first_difference(program: Program) -> Found | None:
         found = compare.failures(a, b)
         if re.match(r"(v\d+) = f\d+\(", text):
             comparer.from_functions.update(re.findall(r"v\d+", text))
+        if "pickle.loads(" in text:
+            comparer.unpickled.update(re.findall(r"^v\d+", text))
         if ".step()" in text:
             comparer.first.clear()  # how often a rule writes is its own affair
         asked = compare.WARNINGS_COMPARED and not re.match(r"\w+ = (compiled|traced)\(|def ", text)
@@ -110,14 +113,13 @@ def tensors_in(values: dict[str, Any]) -> list[Any]:
     return [v for _, v in compare.all_leaves(ORACLE, values) if isinstance(v, torch.Tensor)]
 
 
-def written_twice(values: dict[str, Any]) -> bool:
+def written_twice(values: dict[str, Any], lines: Sequence[str]) -> bool:
     """Whether there was a write to a tensor of which several elements are one place of memory."""
+    by_data = any(".data" in text for text in lines)  # whose writes are not counted
     for t in tensors_in(values):
-        if (
-            t.layout is not torch.strided
-            or t.is_inference()
-            or not (t._version or t.grad is not None)
-        ):
+        if t.layout is not torch.strided or t.is_inference():
+            continue
+        if not (by_data or t._version or t.grad is not None):
             continue
         steps = sorted((s, n) for s, n in zip(t.stride(), t.shape) if n > 1)
         reach = 0
@@ -222,7 +224,7 @@ def explained(found: Found) -> bool:
         except Exception:
             return False
         mine = SUBJECT.numpy(mine) if isinstance(mine, tt.Tensor) else np.asarray(mine)
-        if written_twice(plain.values()):
+        if written_twice(plain.values(), lines):
             return True  # what comes of it depends on the order
         a = value_at(plain, path)
         if a is not None and a.shape == mine.shape and FACTORS.search(lines[-1]):

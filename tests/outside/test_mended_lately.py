@@ -128,3 +128,94 @@ def test_data_over_the_same_memory_goes_on_counting_with_it() -> None:
         return view._version, part._version, part.tolist()
 
     same(seen)
+
+
+# -- linear algebra: shapes before types, and nothing to do ----------------------------------------
+
+ONE = (
+    "linalg.det linalg.slogdet linalg.inv linalg.inv_ex linalg.cholesky linalg.cholesky_ex linalg.eig "
+    "linalg.eigh linalg.eigvals linalg.eigvalsh linalg.svd linalg.svdvals linalg.qr linalg.lu "
+    "linalg.lu_factor linalg.lu_factor_ex linalg.cond linalg.ldl_factor linalg.ldl_factor_ex det "
+    "logdet cholesky cholesky_inverse geqrf trace"
+).split()
+TWO = ("linalg.solve", "linalg.solve_ex", "cholesky_solve", "mm", "mv", "dot", "linalg.vecdot")
+
+
+def found(m: Any, name: str) -> Any:
+    for part in name.split("."):
+        m = getattr(m, part)
+    return m
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int64", "bool", "float32", "complex64"])
+def test_matrices_of_every_type_and_shape(dtype: str) -> None:
+    def told(m: Any, name: str, *shapes: tuple[int, ...]) -> Any:
+        kind = getattr(m, dtype)
+        made, refused = attempt(
+            found(m, name), *[m.arange(int(np.prod(s))).reshape(s).to(kind) for s in shapes]
+        )
+        if refused is not None:
+            return type(refused).__name__
+        return [str(t.dtype)[-5:] for t in (made if isinstance(made, tuple) else (made,))]
+
+    shapes = ((), (2,), (2, 3), (2, 2), (0, 3), (0, 0), (3, 0))
+    for shape in shapes:
+        for name in ONE:
+            assert told(tt, name, shape) == told(torch, name, shape), (name, shape)
+        for name, other in itertools.product(TWO, ((2,), (3, 2), (2, 2))):
+            want, got = (told(m, name, shape, other) for m in (torch, tt))
+            assert got == want, (name, shape, other)
+
+
+def test_options_that_are_refused() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    for what in whats(
+        lambda m: m.nanmedian(m.from_numpy(x), out=m.zeros(())),
+        lambda m: m.max(m.zeros(0), out=m.zeros(())).item(),
+        lambda m: m.min(m.zeros(0, dtype=m.int8), out=m.zeros((), dtype=m.int8)).item(),
+        lambda m: m.max(m.zeros(0)),
+        lambda m: m.linalg.vector_norm(m.from_numpy(x), dtype=m.bfloat16),
+        lambda m: m.linalg.vector_norm(m.from_numpy(x), dtype=m.float32),
+        lambda m: m.linalg.vector_norm(m.from_numpy(x), dtype=m.complex128),
+        lambda m: m.linalg.vector_norm(m.ones(2).long(), dtype=m.float64).item(),
+        lambda m: m.nonzero_static(m.tensor([1, 0]), size=1, out=m.zeros(1, 1).char()),
+        lambda m: m.linalg.eigh(m.eye(2).cfloat(), out=(m.zeros(2).cfloat(), m.eye(2).cfloat())),
+        lambda m: m.special.softmax(m.from_numpy(x), 1, m.float32).dtype.is_floating_point,
+    ):
+        said(what)
+
+
+def test_soft_margin_loss_is_computed_where_its_input_is() -> None:
+    def loss(m: Any, x: Any, target: Any, reduction: str) -> Any:
+        return m.nn.functional.soft_margin_loss(x, target, reduction=reduction).tolist()
+
+    for reduction in ("mean", "sum", "none"):
+        for what in whats(
+            lambda m, r=reduction: loss(m, m.ones(2, 3), m.ones(3), r),
+            lambda m, r=reduction: loss(m, m.ones(3), m.ones(2, 3), r),
+            lambda m, r=reduction: loss(m, m.full((2,), -4.0).half(), m.tensor([3.0, 1.0]), r),
+        ):
+            said(what)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("shape", [(2, 1), (2, 0)])
+def test_histories_of_views_after_writes(dtype: str, shape: tuple[int, ...]) -> None:
+    def seen(m: Any, how: Callable[[Any, Any], Any]) -> Any:
+        x = m.ones(shape, dtype=getattr(m, dtype)).requires_grad_()
+        part, other = x.unbind(0)[0], x.detach()
+        how(m, x)
+        leaf, refused = attempt(lambda: part.is_leaf)
+        return x._version, other._version, leaf, str(refused)
+
+    def stepped(m: Any, x: Any) -> None:
+        (x * x).abs().sum().backward()
+        m.optim.SGD([x], 0.1).step()
+
+    def let_go(m: Any, x: Any) -> None:
+        x.requires_grad_(False)
+        x += x
+
+    for how in (stepped, let_go, lambda m, x: x.data.mul_(2), lambda m, x: x.detach().mul_(2)):
+        assert seen(tt, how) == seen(torch, how)

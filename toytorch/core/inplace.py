@@ -177,12 +177,17 @@ def of_the_base(why: str) -> str:
     return why.replace("is being modified inplace", another, 1)
 
 
+def known(view: Tensor) -> bool:
+    """Whether a graph knows of a view, or of its base."""
+    return bool(view._base._requires_grad) or view._grad_edge is not None
+
+
 def retire(storage: Storage) -> None:
     """Takes the histories of protected views after a write to their memory."""
     left = []
     for ref in storage.guarded_views:
         view = ref()
-        if view is not None and view._base is not None and view._base._requires_grad:
+        if view is not None and view._base is not None and known(view):
             view._grad_edge, view._requires_grad, view._ignores_grad = (
                 Refusal(of_the_base(view._no_grad_view)),
                 True,

@@ -276,6 +276,11 @@ def put_out(
         )
     if same and out is not None and out.dtype is not made.dtype:
         raise RuntimeError(refusal("same", "", made.dtype, out.dtype))
+    if out is not None and made.dtype.rank > out.dtype.rank and not out.is_sparse:
+        raise RuntimeError(
+            f"result type {made.dtype.legacy} can't be cast to the desired output type "
+            f"{out.dtype.legacy}"
+        )
     if names is not None:
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:

@@ -193,5 +193,6 @@ nan_to_num = pointwise(
     promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
     sparse="entries",
+    out_type="same",
     doc="NaN and infinities replaced by numbers.",
 )

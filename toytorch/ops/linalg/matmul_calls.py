@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to, composed, operands
 from toytorch.facts.size import broadcast_pair, wrap_dims
 from toytorch.ops.creation import convert, create
@@ -151,7 +152,7 @@ def tensordot(
     made = convert.reshape(
         x.mm(y), tuple([a.shape[d] for d in rest_a] + [b.shape[d] for d in rest_b])
     )
-    return create.put_out(made, out)
+    return create.put_out(made, out, same=True)
 
 
 @public("einsum", tensor_first=False)
@@ -180,6 +181,8 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 @cast_to("float32")
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
+    if input.dtype is types.bool:
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return slices.diagonal.function(input).sum()

@@ -351,6 +351,7 @@ def _average_pool(n: int) -> Op:
         ),
         memory="format" if n == 2 else "rows",
         amp="float32" if n == 3 else "",
+        out_type="same",
         doc="The mean of every window.",
     )
     return record

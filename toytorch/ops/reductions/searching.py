@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.core.compute import NUMBERS, wrap_result
 from toytorch.core.tensor import Tensor, beside, wrap
+from toytorch.core.write import refusal
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -131,7 +132,7 @@ def isin(
         v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array for v in operands
     )
     found = np.isin(a, b, assume_unique=assume_unique, invert=invert)
-    return create.put_out(wrap(found), out)
+    return create.put_out(wrap(found), out, same=True)
 
 
 # -- places ---------------------------------------------------------------------------------------
@@ -160,6 +161,8 @@ def nonzero_static(
     if len(rows) < size:
         more = rows.new_full((size - len(rows), input.ndim), fill_value)
         rows = rearrange.cat.function([rows, more])
+    if out is not None and out.dtype is not rows.dtype:
+        raise RuntimeError(refusal("scalar", "nonzero_static", rows.dtype, out.dtype))
     return create.put_out(rows.contiguous(), out)
 
 
@@ -195,7 +198,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 @public("msort", method=True)
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first dimension in order."""
-    return create.put_out(sort.sort.function(input, 0)[0], out)
+    return create.put_out(sort.sort.function(input, 0)[0], out, same=True)
 
 
 # -- sorted sequences -----------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
         else slices.diagonal.function(input, diagonal).clone()
     )
     aten = "diag_embed" if input.ndim == 1 else "diagonal_copy"
-    return create.put_out(made, out, aten=aten, of=(input,))
+    return create.put_out(made, out, same=True, aten=aten, of=(input,))
 
 
 @public("meshgrid", tensor_first=False)
