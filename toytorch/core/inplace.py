@@ -140,6 +140,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
             if (
                 isinstance(t, Tensor)
                 and t._array.__class__ is np.ndarray
+                and t._array.size
                 and (
                     t is target
                     or np.may_share_memory(t._array, target._array)

@@ -24,7 +24,7 @@ from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.device import cpu, device, layout_name, sparse_csr, strided
+from toytorch.facts.device import contiguous_format, cpu, device, layout_name, sparse_csr, strided
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
@@ -480,7 +480,7 @@ class Tensor:
             if tensor is not None:
                 g = grads if not isinstance(grads, list) else grads[tensor.output_nr]
                 if g is not None:
-                    with_grad = g.clone()
+                    with_grad = g.clone(memory_format=contiguous_format)
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
 
         node = as_function(self._grad_edge)[0]

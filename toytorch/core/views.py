@@ -133,6 +133,13 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
     return view
 
 
+def of_its_own(made: Tensor) -> Tensor:
+    """What shows all of fresh memory that nobody else has: no view, as far as programs can tell."""
+    if made._base is not None:
+        made._base = made._no_grad_view = None
+    return made
+
+
 @functools.lru_cache(64)
 def one_of_many(name: str, count: int) -> list[str]:
     """What to say of writes to each of several views that an op makes."""

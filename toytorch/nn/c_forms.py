@@ -27,6 +27,13 @@ def _loss(name: str, tensors: int, *options: str) -> Callable[..., Any]:
         if len(given) < tensors and {"input", "x"} & kwargs.keys():
             given.insert(0, kwargs.pop("input" if "input" in kwargs else "x"))
         kwargs.update(zip(options, args[tensors:]))
+        asked = kwargs.get("reduction", 0)
+        if not isinstance(asked, int):
+            place = tensors + options.index("reduction") + 1
+            raise TypeError(
+                f"{name}(): argument 'reduction' (position {place}) must be int, not "
+                f"{type(asked).__name__}"
+            )
         kwargs["reduction"] = _word(
             kwargs.get("reduction", 0)
         )  # PyTorch's parser takes its default for 0

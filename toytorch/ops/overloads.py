@@ -244,7 +244,7 @@ def _running_inplace(name: str, op: Op) -> Any:
                 f"{matmul.C_NAMES[self.dtype.name]} and output tensor dtype "
                 f"{matmul.C_NAMES[dtype.name]} should match"
             )
-        if self.dtype is types.bool:
+        if self.dtype is types.bool and self.numel() and self.ndim:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
         return write.inplace(op, (self, dim, dtype))
 

@@ -92,7 +92,10 @@ def truncdiv(x: Array, y: Array) -> Any:
 def remainder(x: Array | Scalar, y: Array | Scalar) -> Any:
     """The remainder with the divisor's sign, as Python's %."""
     check_divisor(x, y)
-    return np.remainder(x, y)
+    rest = np.remainder(x, y)
+    if kind_of(rest) == "f":  # of zeros, NumPy's have the sign of y, PyTorch's that of x
+        return np.where(rest == 0, np.copysign(rest, x), rest)[()]
+    return rest
 
 
 def fmod(x: Array | Scalar, y: Array | Scalar) -> Any:

@@ -115,7 +115,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """`linalg.cholesky` under its older name."""
     if not input.numel():
-        return put_out(input.clone(), out)
+        return put_out(input.new_empty(input.shape), out)
     need_square("cholesky", input._array)
     need_kernel("cholesky_cpu", input._array)
     factor, info = cholesky_op.function(input, upper=upper)

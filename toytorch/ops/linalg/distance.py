@@ -23,12 +23,13 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {common.legacy}"
         )
-    x1, x2 = x1.to(common), x2.to(common)
+    x1, x2 = (x.to(common) if x.dtype.rank < 2 else x for x in (x1, x2))
     shape = broadcast_pair(tuple(x1.shape), tuple(x2.shape))
-    units = [
-        x / x.norm(2, dim, keepdim=True).clamp_min(eps)
-        for x in (x1.expand(shape), x2.expand(shape))
-    ]
+    units = []
+    for x in (x1.expand(shape), x2.expand(shape)):
+        size = x.norm(2, dim, keepdim=True)
+        bare = size.detach()  # gradients pass as if it were not held
+        units.append(x / (size + (bare.clamp_min(eps) - bare).nan_to_num(0)))  # ∞ - ∞ counts as 0
     return (units[0] * units[1]).sum(dim)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
@@ -156,7 +157,7 @@ def tensordot(
 
 
 @public("einsum", tensor_first=False)
-def einsum(equation: str, *operands: Tensor) -> Tensor:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein's summation over named dimensions.
 
     >>> import toytorch as torch
@@ -164,9 +165,38 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     tensor([[3.],
             [3.]])
     """
+    if isinstance(equation, Tensor):  # operands, each with a list of its dimensions' numbers
+        equation, operands = _from_lists((equation, *operands))
+    elif not isinstance(equation, str):
+        raise TypeError(
+            f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}"
+        )
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return evaluate(equation, list(operands))
+
+
+def _letters(numbers: Sequence[Any]) -> str:
+    """The letters of a list of dimensions' numbers; ... stands for the rest."""
+    said = []
+    for n in numbers:
+        if n is Ellipsis:
+            said.append("...")
+            continue
+        n = n.__index__()
+        if not 0 <= n < 52:
+            raise ValueError(f"einsum(): operands subscript must be in range [0, 52) but found {n}")
+        said.append(chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26))
+    return "".join(said)
+
+
+def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Tensor, ...]]:
+    """The equation and the operands of einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    operands, lists = given[0 : len(given) // 2 * 2 : 2], given[1::2]
+    equation = ",".join(_letters(one) for one in lists)
+    if len(given) % 2:
+        equation += "->" + _letters(given[-1])
+    return equation, operands
 
 
 @public("inner", method=True)

@@ -183,10 +183,10 @@ def _vector_norm(
     keepdim: bool,
     dtype: DType | None,
 ) -> Any:
+    _need_float("linalg.vector_norm", a)
     if dtype is not None:
         _check_norm_type(from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)
-    _need_float("linalg.vector_norm", a)
     over = axes(dim, a.ndim)
     if ord == 2 and a.dtype.kind != "c":
         return xp.sqrt(xp.add.reduce(a * a, axis=over, keepdims=keepdim))

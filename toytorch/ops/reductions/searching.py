@@ -220,6 +220,13 @@ def searchsorted(
         raise RuntimeError(
             f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
         )
+    one = not isinstance(input, Tensor) or not input.ndim
+    if one and isinstance(sorted_sequence, Tensor) and sorted_sequence.ndim != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension "
+            f"is 1, but we got boundaries tensor dim({sorted_sequence.ndim}) and input value's dim(0) "
+            "numel(1)"
+        )
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     values = input
