@@ -64,6 +64,8 @@ def first_difference(program: Program) -> Found | None:
             found = Difference("warnings", "", str(warned), str(too))
         try:
             found = found or comparer.differences(ours.values(), theirs.values())
+            if found is not None and found[:1] + found[2:3] == ("dtype", "complex32"):
+                return None  # a type that is a name only here, by design
             if a is not None and found is not None and found.kind == "shape" and "out=" in text:
                 return None  # PyTorch may have resized the out= of what it then refused
         except Exception as e:
@@ -224,7 +226,10 @@ def value_at(run: Run, path: str) -> np.ndarray[Any, Any] | None:
 def explained(found: Found) -> bool:
     """Whether PyTorch's own results move as far when the last bits of what it computed move."""
     kind = found.difference.kind
-    if re.search(r"torch\.(linalg\.)?lu\w*\(", found.program.lines[found.line]):
+    last = found.program.lines[found.line]
+    if "torch.native_group_norm(" in last and kind == "value":
+        return True  # PyTorch reads weight and bias beside each other, whatever their strides say
+    if re.search(r"torch\.(linalg\.)?lu\w*\(", last):
         return True  # which of two rows that rounding, or NaN, makes alike comes first
     if kind in ("accepted", "refused", "class of error"):
         return False

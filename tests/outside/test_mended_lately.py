@@ -240,3 +240,136 @@ def test_histories_of_views_after_writes(dtype: str, shape: tuple[int, ...]) -> 
 
     for how in (stepped, let_go, lambda m, x: x.data.mul_(2), lambda m, x: x.detach().mul_(2)):
         assert seen(tt, how) == seen(torch, how)
+
+
+# -- compositions ----------------------------------------------------------------------------------
+
+
+def test_copies_of_another_shape_are_no_views() -> None:
+    def seen(m: Any) -> Any:
+        x = m.arange(12.0).reshape(2, 3, 2).permute(2, 1, 0)
+        made = (
+            x.flatten(0), x.reshape(12), x.flatten(0, 1),
+            m.grid_sampler_2d(m.ones(1, 1, 1, 1), m.zeros(1, 1, 1, 2), 0, 0, True),
+        )  # fmt: skip
+        return [(t._is_view(), t.detach_() is t) for t in made]
+
+    same(seen)
+
+
+def test_remainders_of_zero_have_the_sign_of_the_dividend() -> None:
+    numbers = [1e30, -3.0, 0.0, -0.0, 2.0] * 40
+    for what in whats(
+        lambda m: str((m.tensor(numbers) % -1).tolist()),
+        lambda m: str((m.tensor(numbers) % 1).tolist()),
+        lambda m: str((m.tensor(numbers).half() % m.tensor([1.0, -1.0] * 100).half()).tolist()),
+        lambda m: str((m.tensor(numbers).double() % m.tensor([1.0, -1.0] * 100)).tolist()),
+        lambda m: str(m.remainder(2.0, m.tensor([1.0, -1.0, -0.5])).tolist()),
+        lambda m: m.digamma(m.tensor(1e30) % -1).item(),
+    ):
+        said(what)
+
+
+def test_cosine_similarity_lets_gradients_through_small_norms() -> None:
+    def seen(m: Any) -> Any:
+        a = m.tensor([[5, 1, -1], [0, 0, 5]])
+        b = m.tensor([[-0.25, 0.5, -0.75], [0.01, 0.02, 0.0]]).requires_grad_()
+        y = m.cosine_similarity(a, b, eps=0.5)
+        (g,) = m.autograd.grad(y.sum(), b)
+        odd = m.cosine_similarity(m.tensor([[float("inf"), 1.0]]), m.ones(1, 2))
+        mixed = m.cosine_similarity(m.ones(3, 1).double(), m.zeros(1).half())
+        return str(
+            [[f"{v:.4f}" for v in t.detach().reshape(-1).tolist()] for t in (y, g, odd, mixed)]
+        )
+
+    same(seen)
+
+
+def test_least_squares_of_little_rank() -> None:
+    for driver, rcond in itertools.product(("gels", "gelsy", "gelsd", "gelss"), (2.0, 1.0, None)):
+
+        def seen(m: Any, driver: str = driver, rcond: float | None = rcond) -> Any:
+            a = m.tensor([[1.0], [3.0], [5.0]])
+            x, _, rank, _ = m.linalg.lstsq(a, a, rcond, driver=driver)
+            return [f"{v:.4f}" for v in x.reshape(-1).tolist()], rank.tolist()
+
+        same(seen)
+
+
+def test_sums_over_named_dimensions_by_lists() -> None:
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    for what in whats(
+        lambda m: m.einsum(m.from_numpy(a), [0, 1], m.from_numpy(b), [1, 2], [0, 2]).tolist(),
+        lambda m: m.einsum(m.from_numpy(a), [0, 1], m.from_numpy(b), [1, 2]).tolist(),
+        lambda m: m.einsum(m.from_numpy(a), [..., 30], [30, ...]).tolist(),
+        lambda m: m.einsum([m.ones(2, 3), m.ones(1, 3)], "ij,ij"),
+    ):
+        said(what)
+
+
+def test_small_refusals() -> None:
+    for what in whats(
+        lambda m: m.searchsorted(m.tensor(1), 1),
+        lambda m: m.trapezoid(m.ones(2), dx=True),
+        lambda m: m.cumulative_trapezoid(m.ones(2), dx=1j),
+        lambda m: m.ones(2).is_contiguous(m.preserve_format),
+        lambda m: m.tensor([1]).reshape(),
+        lambda m: m.tensor(1).tile(),
+        lambda m: m.ones(1).as_strided((-1,), (2,)),
+        lambda m: m.margin_ranking_loss(m.ones(1), m.ones(1), m.ones(1), 2.0, "sum"),
+        lambda m: m.kl_div(m.ones(3), m.ones(3).long(), reduction="mean"),
+        lambda m: m.ones(2).bool()[:0].cumsum_(0).tolist(),
+        lambda m: m.cumsum(m.ones(2), 0, out=m.ones(2).bool()),
+        lambda m: m.permute_copy(m.ones(2, 3), 0),
+        lambda m: m.expand_copy(m.ones(2, 3), 2, 3),
+        lambda m: m.split_copy(m.ones(2, 3), 1, out=m.ones(2)),
+        lambda m: m.ones(4).tensor_split(m.tensor(2.0)),
+        lambda m: m.nn.functional.avg_pool3d(m.ones(1, 1, 2, 2, 2).bool(), (1, 1, 2), (2, 1)),
+        lambda m: m.full((1, 1, 2), 2.0, out=m.zeros(2).long()).tolist(),
+        lambda m: list(m.frobenius_norm(m.ones(3, 2), [0], out=m.ones(3)).shape),
+        lambda m: list(m.nonzero(m.zeros(3, 3)).stride()),
+        lambda m: list(m.nn.functional.conv1d(m.zeros(2, 0, 4), m.zeros(3, 0, 2)).shape),
+        lambda m: list(m.nn.functional.conv2d(m.zeros(0, 2, 4, 4), m.zeros(3, 2, 2, 2)).shape),
+    ):
+        said(what)
+
+
+def test_layouts_of_images_and_of_gradients() -> None:
+    def seen(m: Any) -> Any:
+        x = m.ones(2, 3, 4, 4).contiguous(memory_format=m.channels_last).requires_grad_()
+        z = m.ones(2, 3, 2).permute(2, 0, 1).requires_grad_()
+        (none,) = m.autograd.grad(
+            m.ones(1, requires_grad=True), [z], m.ones(1), materialize_grads=True
+        )
+        part = z[:, [0, 1]]
+        part.retain_grad()
+        part.abs().sum().backward()
+        return m.nn.RMSNorm(4)(x).stride(), none.stride(), part.grad.stride()
+
+    same(seen)
+
+
+def test_a_function_that_leaves_values_it_cannot_be_planned_for() -> None:
+    def seen(m: Any) -> Any:
+        def f(x: Any) -> Any:
+            y = x.squeeze()
+            x %= x
+            return y - x
+
+        run = f if m is torch else m.compile(f)
+        x = m.tensor([[5], [-3], [-1]])
+        return run(x).tolist(), x.tolist(), run(m.tensor([[5], [2]])).tolist()
+
+    same(seen)
+
+
+def test_graphs_that_saved_no_tensor_may_be_run_twice() -> None:
+    def seen(m: Any) -> Any:
+        a = m.ones(2, 2, requires_grad=True)
+        for y in (m.cat([a, a]), m.column_stack([a, a])):
+            y.sum().backward(retain_graph=True)
+            y.backward(m.ones_like(y))
+            y.backward(m.ones_like(y))
+        return a.grad.tolist()
+
+    same(seen)

@@ -9,6 +9,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional
+from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import takes_words
 
 
@@ -63,6 +64,10 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
     >>> torch.kl_div(torch.zeros(2), torch.ones(2), 2)
     tensor(0.)
     """
+    if not isinstance(reduction, int):
+        raise TypeError(
+            f"kl_div(): argument 'reduction' (position 3) must be int, not {type(reduction).__name__}"
+        )
     made = functional.kl_div(input, target, reduction="none", log_target=log_target)
     return made.mean() if reduction == 1 else made.sum() if reduction == 2 else made
 
@@ -101,7 +106,7 @@ def frobenius_norm(
 ) -> Any:
     """√Σ|x|² over one or two dimensions."""
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
-    return input.norm(2, dims, keepdim) if out is None else out.copy_(input.norm(2, dims, keepdim))
+    return put_out(input.norm(2, dims, keepdim), out, same=True)
 
 
 @takes_words()

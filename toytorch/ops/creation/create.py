@@ -329,7 +329,8 @@ def full(
         kind = _kind(dtype or fill_value.dtype)
         fill_value = fill_value.item()
     else:
-        kind = _kind(dtype or types.of_scalar(fill_value))
+        own = None if out is None else out.dtype
+        kind = _kind(dtype or own or types.of_scalar(fill_value))
     shape = _size((size,), None)
     return put_out(
         dtype=dtype,

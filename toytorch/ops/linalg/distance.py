@@ -52,6 +52,8 @@ def _pdist(xp: ArrayModule, a: Array, p: float) -> Any:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    if a.dtype.itemsize == 2 and (len(a) < 2 or not a.shape[1]):  # nothing to compute
+        return xp.zeros(len(a) * (len(a) - 1) // 2, a.dtype)
     if a.dtype.itemsize == 2:
         name = {"float16": "Half"}.get(a.dtype.name, "BFloat16")
         raise NotImplementedError(f"\"pdist\" not implemented for '{name}'")
