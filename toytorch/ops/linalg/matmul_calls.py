@@ -157,7 +157,7 @@ def tensordot(
 
 
 @public("einsum", tensor_first=False)
-def einsum(equation: Any, *operands: Any) -> Tensor:
+def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Einstein's summation over named dimensions.
 
     >>> import toytorch as torch
@@ -165,11 +165,12 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     tensor([[3.],
             [3.]])
     """
-    if isinstance(equation, Tensor):  # operands, each with a list of its dimensions' numbers
-        equation, operands = _from_lists((equation, *operands))
-    elif not isinstance(equation, str):
+    first: Any = equation
+    if isinstance(first, Tensor):  # operands, each with a list of its dimensions' numbers
+        equation, operands = _from_lists((first, *operands))
+    elif not isinstance(first, str):
         raise TypeError(
-            f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}"
+            f"einsum(): argument 'equation' (position 1) must be str, not {type(first).__name__}"
         )
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
