@@ -16,20 +16,24 @@ def complex_power(x: Any, y: Any) -> Any:
     happen to be whole by products.
     """
     if np.ndim(y) == 0:
-        from toytorch.loops.language.functions import reciprocal  # a circle otherwise
-
         if y in (0, 1, 2, 3):
             return np.power(x, y)
         if y == 0.5:
             return np.sqrt(x)
         if y == -1:
-            return reciprocal(x)
+            return inverse(x)
         if y == -0.5:
-            return reciprocal(np.sqrt(x))
+            return inverse(np.sqrt(x))
         if y == -2:
-            return reciprocal(np.power(x, 2))
+            return inverse(np.power(x, 2))
     x, y = np.broadcast_arrays(x, y)
     return np.exp(product(y, np.log(x)))[()]
+
+
+def inverse(x: Any) -> Any:
+    """1/x; of 0, infinity + NaN·i, as by C++'s division."""
+    made = np.reciprocal(x)
+    return np.where(x == 0, made.dtype.type(complex(np.inf, np.nan)), made)
 
 
 def product(x: Array, y: Array) -> Array:

@@ -147,11 +147,12 @@ def sign(x: Array) -> Any:
 
 
 def reciprocal(x: Array) -> Any:
-    """1/x; of a complex 0, infinity + NaN·i, as by C++'s division."""
-    made = np.reciprocal(x)
+    """1/x."""
     if kind_of(x) == "c":
-        return np.where(x == 0, made.dtype.type(complex(np.inf, np.nan)), made)
-    return made
+        from toytorch.loops.language.complex_power import inverse  # seldom needed
+
+        return inverse(x)
+    return np.reciprocal(x)
 
 
 def square(x: Array) -> Any:
