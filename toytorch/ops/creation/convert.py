@@ -262,8 +262,6 @@ def reshape(
         made = view.quick_view(input, tuple(first) if several and len(shape_) == 1 else shape_)
         if made is not None:
             return made
-    if shape is None and not shape_:
-        raise TypeError('reshape() missing 1 required positional arguments: "shape"')
     given = spread(shape_ if shape is None else (shape,))
     wanted = infer_size(given, input._array.size)
     array = input._array
