@@ -18,13 +18,6 @@ import threading
 from typing import Any
 
 from toytorch.facts.hints import Array
-from toytorch.loops.generators import numpy as numpy_blocked
-from toytorch.loops.generators.python import (
-    axis_views,
-    parameters,
-    python_function,
-    python_source,
-)
 from toytorch.loops.language.program import Program
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.schedule.build import schedule
@@ -70,7 +63,9 @@ class Kernel:
                 return False
         except (TypeError, ValueError):
             return False
-        numpy_blocked.run(self.program, args)
+        from toytorch.loops.generators import numpy  # only where nothing is compiled
+
+        numpy.run(self.program, args)
         return True
 
     @staticmethod
@@ -83,6 +78,7 @@ class Kernel:
         """The loops as "python", "llvm" and "cuda"."""
         # Only for whoever wants to see it: importing toytorch does not load it.
         from toytorch.loops.generators.cuda import cuda_source
+        from toytorch.loops.generators.python import python_source
 
         made = {"nest": str(self.nest), "python": python_source(self.nest)}
         if self.native:
@@ -96,6 +92,10 @@ class Kernel:
 
     def interpret(self, *args: Array | float) -> None:
         """Runs the generated Python, element by element: slow, and what the others have to equal."""
+        # Only for tests and whoever wants to see it: importing toytorch does not load it.
+        from toytorch.loops.generators.numpy import element
+        from toytorch.loops.generators.python import axis_views, parameters, python_function
+
         count = len(arrays_of(self.program))
         sizes = sizes_of(self.program, args[:count])
         table: dict[str, int] = {f"size_{d}": n for d, n in sizes.items()}
@@ -105,10 +105,7 @@ class Kernel:
                 table[f"n{axis}"] *= sizes[d]
         table["lo"], table["hi"] = 0, self.range_of(table)
         views = axis_views(self.nest, list(args[:count]), sizes)
-        types = {
-            n.name: numpy_blocked.element(n.type, v)
-            for n, v in zip(self.program.scalars, args[count:])
-        }
+        types = {n.name: element(n.type, v) for n, v in zip(self.program.scalars, args[count:])}
         names = parameters(self.nest)[count + len(types) :]
         python_function(self.nest)(*views, *types.values(), *(table[n] for n in names))
 

@@ -55,14 +55,15 @@ def _shifted(xp: ArrayModule, a: Array, dim: int, name: str) -> Any:
 
 def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     wrap_dim(dim, a.ndim)
-    y = attempt(xp, "softmax", a, dim) if dtype is None else None
+    a = a if dtype is None else a.astype(dtype.numpy, copy=False)
+    y = attempt(xp, "softmax", a, dim)
     if y is not None:
         return y
-    if dtype is None and a.ndim and a.size and a.dtype.char in "fd":
+    if a.ndim and a.size and a.dtype.char in "fd":
         e = xp.exp(a - reduced(np.maximum, xp, a, dim, True))
         e /= xp.add.reduce(e, axis=dim, keepdims=True)
         return e
-    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "softmax")
+    z, d = _shifted(xp, a, dim, "softmax")
     if not z.size:
         return z
     e = xp.exp(z)
@@ -72,7 +73,8 @@ def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
 
 
 def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
-    if dtype is None and a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
+    a = a if dtype is None else a.astype(dtype.numpy, copy=False)
+    if a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
         y = attempt(xp, "log_softmax", a, dim)
         if y is not None:
             return y
@@ -80,7 +82,7 @@ def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> An
         z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
         return z
     wrap_dim(dim, a.ndim)
-    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "log_softmax")
+    z, d = _shifted(xp, a, dim, "log_softmax")
     return z - xp.log(xp.sum(xp.exp(z), axis=d, keepdims=True)) if z.ndim and z.size else z
 
 
