@@ -663,6 +663,8 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "spread": arguments.spread,
         "bound": arguments.bound,
         "missing": arguments.missing,
+        "refuse_dim": arguments.refuse_dim,
+        "number": arguments.number,
         "view_of": views.view_of,
         "made_view": views.made_view,
         "wrap_result": compute.wrap_result,

@@ -230,6 +230,20 @@ def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
         t._array = base.of_array(whole).as_strided(whole, shape, strides, start)
 
 
+def warn_of_size(out: Tensor, shape: Sequence[int], stacklevel: int) -> None:
+    """Warns of an out= with elements, and of another shape than the result."""
+    if out._array.size and out._array.shape != tuple(shape):
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape "
+            f"{list(out.shape)}, which does not match the required output shape {list(shape)}. "
+            "This behavior is deprecated, and in a future PyTorch release outputs will not be "
+            "resized unless they have zero elements. You can explicitly reuse an out tensor t by "
+            "resizing it, inplace, to zero elements with t.resize_(0).",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
@@ -257,14 +271,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
                 f"type {o.dtype.legacy}"
             )
         if o._array.shape != array.shape:
-            if o._array.size:
-                warnings.warn(
-                    f"An output with one or more elements was resized since it had shape "
-                    f"{list(o.shape)}, which does not match the required output shape "
-                    f"{list(array.shape)}.",
-                    UserWarning,
-                    stacklevel=4,
-                )
+            warn_of_size(o, array.shape, 5)
             take(o, array)
         else:
             writing.refuse_overlap(o)

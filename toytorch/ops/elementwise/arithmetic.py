@@ -191,7 +191,9 @@ def _pow_self(g: Tensor, self: Tensor, other: Scalar | Tensor) -> Any:
 def _pow_other(g: Tensor, self: Tensor | Scalar, other: Tensor, result: Tensor) -> Any:
     if isinstance(self, (int, float, complex)):
         if self == 0:
-            return (g * 0).masked_fill(other < 0, math.nan) if not other.dtype.is_complex else g * 0
+            if other.dtype.is_complex:
+                return g * 0
+            return g * (result * -math.inf).masked_fill(other >= 0, 0)
         return (
             g * (result * math.log(self))
             if not isinstance(self, complex) and self > 0
