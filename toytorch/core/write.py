@@ -92,6 +92,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         writing.refuse_shared(target, lasting)
     if op.kind == "pointwise" and op.promotion != "none":
         common = common_dtype(op, args)
+        if op.checks is not None:
+            op.checks(common, args)
         check_cast(op, common, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
@@ -160,13 +162,20 @@ OUT_TYPES = {  # what PyTorch says where out= has another type than the result
     "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype {Got} "
     "and out_int32 flag is False",
     "expected": "expected scalar_type {Want} but found {Got}",
+    "object": "Expected object of scalar type {Want} but got scalar type {Got} for argument 'out'",
+    "result": "expected scalar type '{Want}' but got '{Got}' for {result} output",
 }
 
 
-def refusal(how: str, name: str, want: dtype, got: dtype) -> str:
-    """What to say of an out= of another type."""
+def refusal(how: str, name: str, want: dtype, got: dtype, result: str = "") -> str:
+    """What to say of an out= of another type, for a result of a name."""
     return OUT_TYPES[how].format(
-        name=name, want=c_name(want), got=c_name(got), Want=want.legacy, Got=got.legacy
+        result=result,
+        name=name,
+        want=c_name(want),
+        got=c_name(got),
+        Want=want.legacy,
+        Got=got.legacy,
     )
 
 
@@ -248,7 +257,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
-    for o, array in zip(outs, arrays):
+    for place, (o, array) in enumerate(zip(outs, arrays)):
         if op.kind == "pointwise" and isinstance(o, Tensor):
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
@@ -261,7 +270,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
         if op.out_type and made is not o.dtype and not truth:
-            raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype))
+            result = op.schema.result_names[place] if op.many else ""
+            raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))

@@ -19,6 +19,11 @@ CYCLE = (
 )
 
 
+MESHGRID = (
+    "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+)
+
+
 def once(text: str, stacklevel: int = 3) -> None:
     """Warns the first time, or each time after `set_warn_always(True)`.
 

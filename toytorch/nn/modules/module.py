@@ -75,7 +75,7 @@ def options_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     for word, value in given.items():
         kind: Any = getattr(Kinds, word, ())
         whole = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-        fits = fits and (whole or (value is None and word not in ("non_blocking", "copy")))
+        fits = fits and (whole or (value is None and kind is not bool))
     if not fits:
         kinds = [*map(name_of, args), *(f"{k}={name_of(v)}" for k, v in kwargs.items())]
         raise TypeError(

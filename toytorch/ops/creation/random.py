@@ -408,7 +408,7 @@ def randperm(
     """The numbers 0 … n-1 in random order."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    _refuse_length(n, dtype)
+    _refuse_length(n, dtype if out is None else out.dtype)
     where = device_class(device or create.get_default_device())
     with base.of_device(where).on(where):
         drawn_order = generator_of(where, generator).permutation(n)

@@ -42,6 +42,10 @@ def _check_alpha(common: Any, args: Sequence[Any]) -> None:
     alpha = args[2]
     if isinstance(alpha, bool) and common is not types.bool:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
     if isinstance(alpha, float) and common.rank < 2:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
@@ -136,6 +140,7 @@ div_floor = pointwise(
 div_trunc = pointwise(
     "div.trunc(Operand self, Operand other) -> Tensor",
     formula="truncdiv(self, other)",
+    in_halves=True,
     checks=no_bool("div_trunc_cpu"),
     method=False,
     inplace=False,
@@ -165,6 +170,7 @@ def _remainder_of(self: Scalar | Tensor, other: Scalar | Tensor) -> int | str:
 remainder = pointwise(
     "remainder(Operand self, Operand other) -> Tensor",
     formula="remainder(self, other)",
+    in_halves=True,
     checks=one_tensor("remainder", no_bool("remainder_cpu")),
     d_self="g",
     d_other="-g * floordiv(self, other)",
@@ -174,6 +180,7 @@ remainder = pointwise(
 fmod = pointwise(
     "fmod(Tensor self, Operand other) -> Tensor",
     formula="fmod(self, other)",
+    in_halves=True,
     checks=no_bool("fmod_cpu"),
     d_self="g",
     d_other="-g * truncdiv(self, other)",
