@@ -124,7 +124,7 @@ def power(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
-def log1p(x: Array | Scalar) -> Any:
+def log1p(x: Any) -> Any:
     """log(1 + x), exact near 0 for complex numbers as well, where NumPy's loses the real part."""
     if kind_of(x) != "c":
         return np.log1p(x)
