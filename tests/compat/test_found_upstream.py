@@ -204,3 +204,33 @@ def test_a_parameter_without_a_shape_is_refused(use: object) -> None:
     for side in (SUBJECT, ORACLE):
         with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
             use(side.root, side.root.nn.UninitializedParameter())  # type: ignore[operator]  # see above
+
+
+KINDS = """
+torch.zeros(2, dtype={}).dtype
+torch.rand(2, dtype=float).dtype; torch.randn((1, 2), dtype={}).dtype
+torch.full((2,), 1, dtype={}).dtype
+torch.arange(3, dtype={}).dtype
+torch.linspace(0, 1, 3, dtype={}).dtype
+torch.tensor(1, dtype={}).dtype
+torch.as_tensor([1], dtype={}).dtype
+torch.zeros_like(x, dtype={}).dtype
+x.new_zeros(2, dtype={}).dtype
+x.to({}).dtype
+x.sum(dtype={}).dtype
+x.cumsum(0, dtype={}).dtype
+x.double().view({}).dtype
+torch.empty_strided((2,), (1,), dtype={}).dtype
+x.reshape(2).t().reshape(-1)._is_view(), m.t().flatten()._is_view()
+y = torch.ones(2, 3); y[True] = -torch.ones(1, 1, 2, 3); y
+torch.nonzero(x, as_tuple=True, out=torch.ones(2, dtype=torch.int64))
+torch.tensor_split(x, torch.tensor(1.1))
+torch.tensor_split(x, torch.tensor([[1]]))
+"""
+
+
+@pytest.mark.parametrize("line", KINDS.strip().split("\n"))
+def test_pythons_types_are_types_of_tensors(line: str) -> None:
+    for kind in ("float", "int", "bool", "complex") if "{}" in line else ("",):
+        asked = line.replace("{}", kind)
+        assert answer(SUBJECT, asked) == answer(ORACLE, asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts.schema import REQUIRED, Argument
 
 
@@ -121,6 +121,9 @@ def bound(
         given[i] = spread((value,)) if a.is_variadic else value
         if is_dim(a):
             refuse_dim(op, i, value)
+        elif a.type.startswith("dtype") and isinstance(value, type):
+            kind: Any = value
+            given[i] = as_dtype(kind)
         elif value.__class__ is Tensor and a.type in ("float", "Scalar"):
             given[i] = number(op, i, value)
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]

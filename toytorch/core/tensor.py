@@ -905,10 +905,10 @@ def as_dtype(value: DType) -> dtype:
         return value
     if value in (float, int, bool, complex):
         return {
-            float: types.get_default_dtype(),
+            float: types.float64,
             int: types.int64,
             bool: types.bool,
-            complex: types.default_complex(),
+            complex: types.complex128,
         }[value]
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1].removesuffix("Tensor")

@@ -228,8 +228,9 @@ def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
     """`view` in all its forms."""
     if shape_ and shape_[0].__class__ is int and dtype is None:
         return view.view_.function(self, *shape_)
-    if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], types.dtype)):
-        wanted = dtype or shape_[0]
+    if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], (types.dtype, type))):
+        asked: Any = dtype or shape_[0]
+        wanted = as_dtype(asked)
         return view.view_dtype.function(self, wanted)
     if not shape_:
         raise TypeError("view() received an invalid combination of arguments - got ()")
@@ -272,7 +273,9 @@ def reshape(
         and view_strides(array.shape, strides_of(array), wanted) is None
     ):
         wanted = given if state.fast_path is state.SLOW else wanted
-        return view.unsafe_view.function(contiguous(input), wanted)
+        made = view.unsafe_view.function(contiguous(input), wanted)
+        made._base = None  # nobody else knows the copy
+        return made
     if state.fast_path is state.SLOW:  # a trace keeps the -1, which fits other sizes too
         wanted = given
     return view.view_.function(input, wanted)

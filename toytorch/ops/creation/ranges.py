@@ -92,6 +92,10 @@ def arange(
         floats = any(isinstance(v, float) for v in (start, end, step))
         dtype = types.get_default_dtype() if floats else types.int64
     kind = kind_of(dtype)
+    if np.dtype(kind).kind in "bc":
+        raise NotImplementedError(
+            f"\"arange_cpu\" not implemented for '{types.from_numpy_dtype(np.dtype(kind)).legacy}'"
+        )
     count = _steps_between(start, end, step)
     if np.dtype(kind).kind in "iu":
         start, end, step = int(start), int(end), int(step)
@@ -238,6 +242,8 @@ def linspace(
     if dtype is None and out is not None:
         dtype = out.dtype
     kind = np.dtype(kind_of(dtype))
+    if kind.kind == "b":
+        raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     return placed(
         finish(
             lambda xp: _equally_spaced(xp, start, end, steps, kind).astype(kind),

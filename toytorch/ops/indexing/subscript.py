@@ -342,6 +342,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         raise TypeError("Cannot assign to a sparse tensor")
     parts = [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
+        value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
         unsqueeze.function(x, 0).copy_(value)
         return
     if index is False:

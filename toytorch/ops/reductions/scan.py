@@ -40,6 +40,8 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
     if a.ndim == 0:
         return a.astype(kind)
+    if np.dtype(kind).kind == "b":
+        raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     if a.dtype.kind == "f" and kind == a.dtype:
         made = attempt(xp, "running_sum", a, d) if a.size >= MANY else None
         if made is not None:
