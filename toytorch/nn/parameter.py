@@ -130,6 +130,12 @@ class Uninitialized(Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self._requires_grad, self.device, self.dtype)
 
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        if id(self) not in memo:
+            maker, given = self.__reduce_ex__(2)
+            memo[id(self)] = maker(*given)
+        return memo[id(self)]
+
 
 def _nothing(device: Device, dtype: DType | None) -> Tensor:
     subclasses.appeared()
@@ -154,11 +160,6 @@ class UninitializedParameter(Uninitialized, Parameter):
         self, requires_grad: bool = True, device: Device = None, dtype: DType | None = None
     ) -> None:
         """Nothing is left to do after __new__."""
-
-    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self._requires_grad, self.device, self.dtype)
-        return memo[id(self)]
 
 
 class UninitializedBuffer(Uninitialized):
