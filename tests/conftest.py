@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from toytorch.facts import warned
+
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 # PyTorch 2.13's convolutions (oneDNN) write outside their memory on processors with AVX2 and no
@@ -28,6 +30,8 @@ _COMMON = {
 settings.register_profile("fixed", derandomize=True, database=None, **_COMMON)
 settings.register_profile("explore", max_examples=2000, **_COMMON)
 settings.load_profile("fixed")
+# Warnings that are given once a process would fail whatever test comes first.
+warned.given.update((warned.SCALAR, warned.CYCLE, warned.MESHGRID))
 
 
 HERE = Path(__file__).parent

@@ -42,6 +42,7 @@ LIMITS = {
 # Where names of ops may stand, and why: a file or a folder, and the words ("" for all of them).
 ALLOWED: dict[str, tuple[str, str]] = {
     "loops/": ("words of the loop language, after which ops are named", ""),
+    "nn/modules/module.py": ("an argument of `Module.to`", "copy"),
     "backends/cupy_kernels.py": (
         "CuPy's functions",
         "add minimum maximum logical_and logical_not logical_or logical_xor copy",

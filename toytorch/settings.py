@@ -22,7 +22,6 @@ _values: dict[str, Any] = {
     "warn_only": False,
     "precision": "highest",
     "interop": None,
-    "warn_always": False,
     "fill_uninitialized": True,
 }
 
@@ -197,11 +196,15 @@ def fills_uninitialized_memory() -> bool:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Keeps the switch; warnings here are Python's, and follow its filters."""
+    """Whether warnings that are given once a process are given each time."""
     _truth("setWarnOnlyOnce", b)
-    _values["warn_always"] = b
+    from toytorch.facts import warned  # seldom needed
+
+    warned.always = b
 
 
 def is_warn_always_enabled() -> bool:
     """What `set_warn_always` was told."""
-    return bool(_values["warn_always"])
+    from toytorch.facts import warned  # seldom needed
+
+    return warned.always

@@ -126,6 +126,10 @@ def backward(
     if state.fast_path is state.SLOW:
         state.beside("backward() puts gradients into leaves")
     roots = make_roots(_tuple(tensors), grad_tensors, create_graph)
+    if create_graph:
+        from toytorch.facts import warned  # seldom needed
+
+        warned.once(warned.CYCLE)
     keep = create_graph if retain_graph is None else retain_graph
     (engine or engines.default).backward(
         roots, keep_graph=keep, create_graph=create_graph, inputs=inputs

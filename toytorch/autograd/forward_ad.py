@@ -23,10 +23,17 @@ from toytorch.core import dispatch, inplace, record, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
+from toytorch.facts.device import strided
 from toytorch.ops import registry
-from toytorch.ops.creation.create import empty_strided, zeros_like
+from toytorch.ops.creation.create import empty_strided, zeros, zeros_like
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
+NOT_FORWARD = (
+    "Trying to use forward AD with {} that does not support it because it has not been implemented "
+    "yet.\nPlease file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?"
+    "template=feature-request.yml so that we can prioritize its implementation or submit a PR adding "
+    "the implementation to derivatives.yaml"
+)
 _level: Level | None = None  # that of `dual_level`
 
 
@@ -86,6 +93,12 @@ class Level:
 
     def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op: its results below this level, and their tangents."""
+        outs = out if out.__class__ in (list, tuple) else (out,)
+        if out is not None and self.has_dual((*args, *outs)):
+            raise NotImplementedError(
+                f"Trying to use forward AD with {op.name}_out that does not support it because it "
+                "is an out= function"
+            )
         result = dispatch.call(op, args, out)
         if op.derivatives and self.has_dual(args):
             results = list(result) if op.many else [result]
@@ -107,6 +120,8 @@ class Level:
         written = write.inplace(op, args)
         if new is None:
             new = zeros_like(written)
+        elif self.shares(new, args[1:]):
+            new = new.clone()
         tangent = self.get(target)
         if tangent is None and target._base is not None:
             tangent = self.of_view(target)
@@ -185,7 +200,10 @@ class Level:
                     values.append(result)
                 else:
                     values.append(record.TRAITS[kind[0]](args[kind[1]]))
-            part = op.derivatives[name](*values)
+            try:
+                part = op.derivatives[name](*values)
+            except NotImplementedError as error:  # it has no derivative in either direction
+                raise NotImplementedError(NOT_FORWARD.format(op.name)) from error
             if part is not None:
                 total = part if total is None else total + part
         return None if total is None else total.expand(result.shape)
@@ -206,6 +224,16 @@ def laid_like(tangent: Any, value: Tensor) -> Any:
         return found
     copy = empty_strided(value.shape, strides, dtype=tangent.dtype, device=tangent.device)
     return copy.copy_(tangent)
+
+
+def like_whole(tangent: Tensor, value: Tensor) -> Tensor:
+    """The tangent, in memory as long as that of the value: what is taken of one can be taken of
+    the other (`as_strided`)."""
+    whole, own = (t.untyped_storage().nbytes() // t.itemsize for t in (value, tangent))
+    if own == whole and laid_alike(tangent, value):
+        return tangent
+    room = zeros(whole, dtype=tangent.dtype, device=tangent.device)
+    return room.as_strided(value.shape, value.stride(), value.storage_offset()).copy_(tangent)
 
 
 def push_by_two_backwards(
@@ -360,9 +388,22 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Level | int | None = No
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
     if tensor.shape != tangent.shape:
         raise RuntimeError(
-            f"Expected tangent to have the shape {list(tensor.shape)} of the primal,"
-            f" but got {list(tangent.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
+            f"given forward gradient is of size {list(tangent.shape)}."
         )
+    if _level.get(tensor) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            "same level 0 is not supported."
+        )
+    if _level.get(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not "
+            "supported."
+        )
+    if tensor.layout is strided is tangent.layout and tangent._batches is None:
+        tangent = like_whole(tangent, tensor)
     dual: Tensor = registry["alias"].function(tensor)
     _level.put(dual, tangent)
     return dual

@@ -419,7 +419,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Any:
             state.set_grad(before)
         if not before or not any(isinstance(g, Tensor) and g._requires_grad for g in grads):
             return results
-        from toytorch.autograd.barriers import ONCE, DelayedError  # seldom needed
+        from toytorch.core.barriers import ONCE, DelayedError  # seldom needed
 
         refused = []
         for r in results if isinstance(results, tuple) else (results,):

@@ -27,6 +27,7 @@ def push_function(
     finally:
         state.local.contexts = before
     tangents = [tangent_of(x, get(x), context.materialize_grads) for x in inputs]
+    versions = [None if t is None else t._version for t in tangents]
     context._pushing = True
     try:
         moved = function.jvp(context, *tangents)
@@ -40,7 +41,7 @@ def push_function(
             f"(expected {len(results)} but got {len(moved)})"
         )
     for i, (r, t) in enumerate(zip(results, moved)):
-        check(i, r, t, context, list(zip(inputs, tangents)))
+        check(i, r, t, context, list(zip(inputs, tangents)), versions)
         if t is not None:
             put(r, t)
     return result
@@ -59,8 +60,10 @@ def check(
     tangent: Any,
     context: FunctionCtx,
     pairs: list[tuple[Any, Tensor | None]],
+    versions: list[int | None],
 ) -> None:
-    """Refuses a tangent that result number i cannot have; `pairs` are inputs and their tangents."""
+    """Refuses a tangent that result number i cannot have; `pairs` are inputs and their tangents,
+    which had these `versions` before."""
     if tangent is not None and not isinstance(tangent, Tensor):
         raise RuntimeError(
             f"expected Variable or None (got {type(tangent).__name__}) for grad output {i}."
@@ -76,7 +79,11 @@ def check(
     if fixed:
         return
     if any(result is t for t in context._dirty):
-        if not any(result is x and tangent is t for x, t in pairs):
+        written = (
+            result is x and tangent is t is not None and t._version != before
+            for (x, t), before in zip(pairs, versions)
+        )
+        if not any(written):
             raise RuntimeError(
                 "An inplace custom Function is not modifying the forward mode gradients inplace. "
                 "If the forward is modifying an input inplace, then the jvp function must modify "

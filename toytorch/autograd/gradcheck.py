@@ -20,6 +20,21 @@ from toytorch.facts.hints import Array
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.random import randn_like
 
+NOT_REENTRANT = (
+    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+    "times gives different values, although analytical gradient matches numerical gradient. The "
+    "tolerance for nondeterminism was {}."
+)
+UNDEFINED = (
+    "Expected backward function to handle undefined output grads. "
+    'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+)
+BREAKING = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, "
+    "but it may break existing callers of this function. If this is true for you, you can call this "
+    'function with "check_undefined_grad=False" to disable the feature'
+)
+
 
 class GradcheckError(RuntimeError):
     """A derivative is wrong."""
@@ -54,6 +69,7 @@ def numerical_jacobian(
     flat = places.reshape(-1)
     flat = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
     columns: list[list[Any]] = []
+    usual = differentiable(as_tuple(func(*inputs)))
     for k in range(flat.size):
         ends = []
         for step in (eps, -eps):
@@ -62,7 +78,9 @@ def numerical_jacobian(
             x.data.copy_(wrap(places.copy(), x.dtype))
             flat[k] = before
             try:
-                ends.append([reals(o).copy() for o in differentiable(as_tuple(func(*inputs)))])
+                found = differentiable(as_tuple(func(*inputs)))
+                refuse_other(found, usual, eps)
+                ends.append([reals(o).copy() for o in found])
             finally:
                 x.data.copy_(base)
         columns.append([(a - b) / (2 * eps) for a, b in zip(*ends)])
@@ -71,6 +89,17 @@ def numerical_jacobian(
         np.stack([c[i] for c in columns], 1) if columns else np.zeros((reals(o).size, 0))
         for i, o in enumerate(outs)
     ]
+
+
+def refuse_other(found: list[Tensor], usual: list[Tensor], eps: float) -> None:
+    """Refuses a function whose results have another shape or type a small step away."""
+    for one, other in zip(found, usual):
+        for what, a, b in (("shape", one.shape, other.shape), ("dtype", one.dtype, other.dtype)):
+            if a != b:
+                raise AssertionError(
+                    f"Expected `func` to return outputs with the same {what} when inputs are "
+                    f"perturbed by {eps}, but got: {what}s {b} and {a}."
+                )
 
 
 def backward_jacobian(output: Tensor, x: Tensor) -> Any:
@@ -96,7 +125,12 @@ def forward_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], index: i
         flat = part.reshape(-1)
         (flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat)[k] = 1
         with forward_ad.dual_level():
-            values = list(inputs)
+            values = [
+                forward_ad.make_dual(v, zeros_like(v.detach()))
+                if isinstance(v, Tensor) and v.requires_grad and v.layout is strided
+                else v
+                for v in inputs
+            ]
             values[index] = forward_ad.make_dual(x, wrap(part, x.dtype).to(x.device))
             outs = differentiable(as_tuple(func(*values)))
             moved = [forward_ad.unpack_dual(o).tangent for o in outs]
@@ -110,13 +144,39 @@ def forward_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], index: i
     ]
 
 
+def compare_parts(
+    output: Tensor,
+    i: int,
+    j: int,
+    numerical: Array,
+    analytical: Array,
+    atol: float,
+    rtol: float,
+    kind: str = "",
+) -> None:
+    """`compare`, for a complex output one part after the other."""
+    if not output.dtype.is_complex:
+        return compare(kind, i, j, numerical, analytical, atol, rtol)
+    for part, rows in (("imaginary", slice(1, None, 2)), ("real", slice(0, None, 2))):
+        about = f"While considering the {part} part of complex outputs only, "
+        compare(kind, i, j, numerical[rows], analytical[rows], atol, rtol, about)
+    return None
+
+
 def compare(
-    kind: str, i: int, j: int, numerical: Array, analytical: Array, atol: float, rtol: float
+    kind: str,
+    i: int,
+    j: int,
+    numerical: Array,
+    analytical: Array,
+    atol: float,
+    rtol: float,
+    about: str = "",
 ) -> None:
     """Refuses a Jacobian that differs from the numerical one."""
     if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
         raise GradcheckError(
-            f"Jacobian {kind}mismatch for output {i} with respect to input {j},\n"
+            f"{about}Jacobian {kind}mismatch for output {i} with respect to input {j},\n"
             f"numerical:{np.array2string(numerical, threshold=200)}\n"
             f"analytical:{np.array2string(analytical, threshold=200)}\n"
         )
@@ -188,7 +248,7 @@ def check(
 ) -> bool:
     """The checks one after the other; the first that fails raises."""
     if not (forward or backward):
-        raise ValueError(
+        raise AssertionError(
             "Expected at least one of check_forward_ad or check_backward_ad to be True"
         )
     wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
@@ -225,7 +285,7 @@ def check(
             "to_dense(masked_grad=...) on the output of fn for gradcheck."
         )
     if not outputs:
-        raise ValueError("Expected at least one output to be a differentiable tensor")
+        return True
     for j in wanted:
         numerical = numerical_jacobian(func, inputs, j, eps) if not fast else None
         for i, output in enumerate(outputs):
@@ -237,9 +297,12 @@ def check(
             pushed = forward_jacobian(func, inputs, j)
             exact = numerical or numerical_jacobian(func, inputs, j, eps)
             for i in range(len(outputs)):
-                compare("computed with forward mode ", i, j, exact[i], pushed[i], atol, rtol)
-    if backward and undefined and len(outputs) > 1:
-        check_one_output_at_a_time(outputs, [inputs[j] for j in wanted])
+                how = "computed with forward mode "
+                compare_parts(outputs[i], i, j, exact[i], pushed[i], atol, rtol, how)
+    if backward and undefined:
+        check_undefined(func, inputs, [inputs[j] for j in wanted])
+        if len(outputs) > 1:
+            check_one_output_at_a_time(outputs, [inputs[j] for j in wanted])
     if backward and batched:
         check_batched(outputs, [inputs[j] for j in wanted])
     return True
@@ -274,36 +337,53 @@ def check_backward(
         for step in (eps, -eps):
             x.data.copy_(base + step * v)
             try:
-                ends.append(reals(differentiable(as_tuple(func(*inputs)))[i]).copy())
+                found = differentiable(as_tuple(func(*inputs)))
+                refuse_other([found[i]], [output], eps)
+                ends.append(reals(found[i]).copy())
             finally:
                 x.data.copy_(base)
         along = (ends[0] - ends[1]) / (2 * eps)
         weights = u.standard_normal(along.shape)
         unit = weights.view(np.complex128) if output.dtype.is_complex else weights
-        (g,) = grad(
-            output,
-            x,
-            wrap(unit.reshape(output.shape), output.dtype),
-            retain_graph=True,
-            allow_unused=True,
-        )
+        seed = wrap(unit.reshape(output.shape), output.dtype)
+        (g,) = grad(output, x, seed, retain_graph=True, allow_unused=True)
         got = 0.0 if g is None else float(reals(g) @ reals(v))
+        (h,) = grad(output, x, seed, retain_graph=True, allow_unused=True)
+        if g is not None and np.abs(reals(g) - reals(h)).max(initial=0) > nondet_tol:
+            raise GradcheckError(NOT_REENTRANT.format(nondet_tol))
         compare("", i, j, np.asarray(weights @ along), np.asarray(got), atol, rtol)
         return
     analytical = backward_jacobian(output, x)
     again = backward_jacobian(output, x)
     if np.abs(analytical - again).max(initial=0) > nondet_tol:
-        raise GradcheckError(
-            "Backward is not reentrant, i.e., running backward with same input "
-            "and grad_output multiple times gives different values, although "
-            "analytical gradient matches numerical gradient. The tolerance for "
-            f"nondeterminism was {nondet_tol}."
-        )
-    compare("", i, j, numerical[i], analytical, atol, rtol)
+        raise GradcheckError(NOT_REENTRANT.format(nondet_tol))
+    compare_parts(output, i, j, numerical[i], analytical, atol, rtol)
     if dtypes:
         (g,) = grad(output, x, zeros_like(output.detach()), retain_graph=True, allow_unused=True)
         if g is not None and g.dtype is not x.dtype:
             raise GradcheckError("Gradient has dtype mismatch")
+
+
+def check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], xs: list[Tensor]) -> None:
+    """A backward must do with no gradient at all, which counts as zeros."""
+    from toytorch.core.barriers import UndefinedGrad  # seldom needed
+
+    outs = [UndefinedGrad()(o) for o in differentiable(as_tuple(func(*inputs)))]
+    live = [o for o in outs if o.requires_grad]
+    if not live:
+        return
+    try:
+        found = grad(live, xs, [zeros_like(o.detach()) for o in live], allow_unused=True)
+    except RuntimeError as error:
+        warnings.warn(BREAKING, stacklevel=5)
+        raise GradcheckError(UNDEFINED) from error
+    if any(g is not None and reals(g).any() for g in found):
+        warnings.warn(BREAKING, stacklevel=5)
+        raise GradcheckError(
+            "Expected all input grads to be undefined or zero when all output grads are undefined or "
+            'zero. Please look at "Notes about undefined output gradients" in '
+            '"tools/autograd/derivatives.yaml"'
+        )
 
 
 def check_one_output_at_a_time(outputs: list[Tensor], xs: list[Tensor]) -> None:
@@ -323,10 +403,7 @@ def check_one_output_at_a_time(outputs: list[Tensor], xs: list[Tensor]) -> None:
         for a, b in zip(some, full):
             same = (a is None or b is None) or np.allclose(reals(a), reals(b), equal_nan=True)
             if not same:
-                raise GradcheckError(
-                    "Expected backward function to handle undefined output grads. "
-                    'Please look at "Notes about undefined output gradients"'
-                )
+                raise GradcheckError(UNDEFINED)
 
 
 def check_batched(outputs: list[Tensor], xs: list[Tensor]) -> None:

@@ -12,9 +12,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.autograd.barriers import DelayedError, UndefinedGrad
 from toytorch.autograd.graph import AccumulateGrad
 from toytorch.autograd.modes import is_grad_enabled, is_inference_mode_enabled
+from toytorch.core.barriers import DelayedError, UndefinedGrad
 from toytorch.core.random import Generator
 from toytorch.core.storages import UntypedStorage
 from toytorch.core.subclasses import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor
-from toytorch.facts.schema import REQUIRED
+from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.facts.schema import REQUIRED, Argument
 
 
 def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -55,6 +55,39 @@ def missing(op: Op, places: list[int]) -> str:
     )
 
 
+def is_dim(argument: Argument) -> bool:
+    """Whether an argument is the number of one dimension."""
+    return argument.type.rstrip("?") == "int" and argument.name.startswith("dim")
+
+
+def refuse_dim(op: Op, i: int, value: object) -> None:
+    """Refuses what is no number of a dimension: neither whole nor a name."""
+    if isinstance(value, bool):
+        whole = False
+    elif isinstance(value, Tensor):
+        kind = value.dtype
+        whole = not value.ndim and not (kind.is_floating_point or kind.is_complex)
+        whole = whole and kind.rank > 0
+    else:
+        optional = value is None and op.schema.args[i].is_optional
+        whole = optional or isinstance(value, str) or hasattr(value, "__index__")
+    if not whole:
+        raise TypeError(
+            f"{op.name.split('.')[0]}(): argument '{called(op, i)}' (position {i + 1}) must be "
+            f"int, not {type(value).__name__}"
+        )
+
+
+def number(op: Op, i: int, value: Tensor) -> Any:
+    """The number that a tensor stands for where the schema has one; history is refused."""
+    if value.ndim or value._requires_grad:
+        kind = "float" if op.schema.args[i].type == "float" else "Number"
+        raise TypeError(
+            f"{op.name.split('.')[0]}(): argument '{called(op, i)}' must be {kind}, not Tensor"
+        )
+    return value.item()
+
+
 def not_a_tensor(op: Op, i: int, value: object) -> str:
     """What to say of an argument that should be a tensor."""
     if value is REQUIRED:
@@ -86,6 +119,13 @@ def bound(
             name = op.name.split(".")[0] + "_" * in_place
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
         given[i] = spread((value,)) if a.is_variadic else value
+        if is_dim(a):
+            refuse_dim(op, i, value)
+        elif a.type.startswith("dtype") and isinstance(value, type):
+            kind: Any = value
+            given[i] = as_dtype(kind)
+        elif value.__class__ is Tensor and a.type in ("float", "Scalar"):
+            given[i] = number(op, i, value)
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]
     if lacking:
         raise TypeError(missing(op, lacking))

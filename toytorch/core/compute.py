@@ -324,6 +324,8 @@ def compute_pointwise(
         if complex in [a.__class__ for a in args] and not common.is_complex:
             refuse_complex(common)
     half = common in REDUCED or (common is not None and common.storage_only)
+    if half and op.in_halves:
+        half = False
     work = np.float32 if half else common.numpy if common is not None else None
     ready: list[Any] = []
     lying: list[Any] = []  # the operands as PyTorch has them, which computes on halves themselves

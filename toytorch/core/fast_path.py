@@ -23,7 +23,7 @@ from toytorch.core import write as writes
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.node import sequence
@@ -665,6 +665,9 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "spread": arguments.spread,
         "bound": arguments.bound,
         "missing": arguments.missing,
+        "refuse_dim": arguments.refuse_dim,
+        "number": arguments.number,
+        "as_dtype": as_dtype,
         "view_of": views.view_of,
         "made_view": views.made_view,
         "wrap_result": compute.wrap_result,

@@ -67,6 +67,16 @@ def general(op: Op, names: dict[str, Any]) -> str:
             checks.append(
                 f"    if {name} is REQUIRED:\n        raise TypeError(missing(op, [{i}]))\n"
             )
+        if arguments.is_dim(a):
+            checks.append(
+                f"    if {name}.__class__ is not int:\n        refuse_dim(op, {i}, {name})\n"
+            )
+        elif a.type.startswith("dtype"):
+            checks.append(f"    if {name}.__class__ is type:\n        {name} = as_dtype({name})\n")
+        elif a.type in ("float", "Scalar"):
+            checks.append(
+                f"    if {name}.__class__ is Tensor:\n        {name} = number(op, {i}, {name})\n"
+            )
     if op.has_out:
         params += ["out=None"] if star else ["*", "out=None"]
     params.append("**more")

@@ -22,7 +22,7 @@ from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array
-from toytorch.facts.node import Node, Refusal, sequence
+from toytorch.facts.node import SAVED_TWICE, Node, Refusal, sequence
 
 
 def refuse_inference(target: Tensor) -> None:
@@ -282,7 +282,7 @@ class AsStridedBackward0(Node):
 class CopySlices(Node):
     """History of a base after a write through a view."""
 
-    __slots__ = ("geometry", "inner", "kinds")
+    __slots__ = ("freed", "geometry", "inner", "kinds")
     full_name = "torch::autograd::CopySlices"
     frees = None
     rule: Any = (
@@ -314,11 +314,13 @@ class CopySlices(Node):
         self.edges = (before, *inner.edges[1:])
         self.seq, self.saved, self.versions = next(sequence), None, ()
         self.meta = (owner._array.shape, owner.dtype)
-        self.inner, self.geometry = inner, geometry(owner, view)
+        self.inner, self.geometry, self.freed = inner, geometry(owner, view), False
         self.kinds = kinds_of(owner, view)
         inner.slices = weakref.ref(self)
 
     def apply(self, grad: Any) -> Any:
+        if self.freed:
+            raise RuntimeError(SAVED_TWICE)
         if CopySlices.rule is not None and self.kinds is None:
             return self._by_rule(grad)
         if self.kinds is not None:
@@ -365,6 +367,7 @@ class CopySlices(Node):
         return (None if self.edges[0] is None else base, *others)
 
     def release(self) -> None:
+        self.freed = True
         self.inner.release()
 
 
@@ -387,6 +390,8 @@ def rebase(target: Tensor, node: Node) -> None:
     else:
         owner._grad_edge = CopySlices(owner, target, node)
     owner._requires_grad = True
+    if owner._retained:
+        owner._keep_retaining()
     if owner._views:
         for ref in owner._views:
             view = ref()
@@ -396,6 +401,8 @@ def rebase(target: Tensor, node: Node) -> None:
                     True,
                     False,
                 )
+                if view._retained:
+                    view._keep_retaining()
     if getattr(owner._storage, "guarded_views", None):
         retire(owner._storage)
 

@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from toytorch.backends.no_elements import lying, with_strides
 from toytorch.facts.device import memory_format
 from toytorch.facts.hints import Array
+from toytorch.kernels.memory_format import with_last
 
 ndarray = np.ndarray
 
@@ -69,7 +70,7 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
         if (
             made.__class__ is ndarray
             and made.flags.c_contiguous
-            and (not images or images[0].flags.c_contiguous)
+            and (not images or (images[0].flags.c_contiguous and not has_channels_last(images[0])))
         ):
             return made
         last = all(has_channels_last(a) for a in images if a.size)
@@ -100,7 +101,7 @@ def has_channels_last(a: Any) -> bool:
 
     Parts of images whose channels lie last have them too, though they leave gaps in memory.
     """
-    if a.ndim < 4 or a.flags.c_contiguous:
+    if a.ndim < 4 or not a.size:
         return False
     least = 1
     for d in (1, *range(a.ndim - 1, 1, -1), 0):
@@ -117,8 +118,7 @@ def in_format(made: Array, last: bool) -> Any:
         return made
     if not last or made.ndim < 4:
         return made if made.flags.c_contiguous else made.copy("C")
-    moved = np.moveaxis(made, 1, -1)
-    return made if moved.flags.c_contiguous else np.moveaxis(moved.copy("C"), -1, 1)
+    return with_last(made)
 
 
 def ordered(made: Array, first: Array) -> Any:

@@ -207,7 +207,10 @@ def make_node_class(op: Op) -> type[Node]:
             "apply": namespace["apply"],
             "count": op.count,
             "many": op.many,
-            "frees": any(is_tensor_like(op, n) or is_list_of_tensors(op, n) for n in op.keeps),
+            "frees": any(
+                is_tensor_like(op, n) or is_list_of_tensors(op, n) or holds_indices(op, n)
+                for n in op.keeps
+            ),
             "source": source,
             "apply_arrays": namespace.get("apply_arrays"),
             "bare": "apply_arrays" in namespace,
@@ -283,6 +286,12 @@ def is_tensor_like(op: Op, name: str) -> bool:
     if i is not None:
         return op.schema.args[i].is_tensor
     return name.startswith("result")
+
+
+def holds_indices(op: Op, name: str) -> bool:
+    """Whether a kept name holds the tensors of an index."""
+    i = op.schema.index.get(name)
+    return i is not None and op.schema.args[i].type == "Indices"
 
 
 def is_list_of_tensors(op: Op, name: str) -> bool:

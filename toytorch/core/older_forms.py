@@ -6,12 +6,10 @@ collect what is given beyond their positions, and `rearranged` puts it where it 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.settings import is_warn_always_enabled
 
 # Where the numbers stand among the tensors (x), by the names that they have today.
 FORMS: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
@@ -24,7 +22,6 @@ FORMS: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "x1xx": ("beta",),
     },
 }
-_warned: set[tuple[str, str]] = set()
 
 
 def taking(op: Op, source: str, in_place: bool = False) -> str:
@@ -57,9 +54,9 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
         )
     tensors = [v for v in values if isinstance(v, Tensor)]
     numbers = dict(zip(names, (v for v in values if not isinstance(v, Tensor)), strict=True))
-    if (name, pattern) not in _warned or is_warn_always_enabled():
-        _warned.add((name, pattern))
-        warnings.warn(told(op, name, pattern, names), UserWarning, stacklevel=3)
+    from toytorch.facts import warned  # seldom needed
+
+    warned.once(told(op, name, pattern, names), stacklevel=4)
     if in_place:
         return getattr(tensors[0], name)(*tensors[1:], **numbers)
     given = {word: value for word, value in more.items() if word != "out" or value is not None}

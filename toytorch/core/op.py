@@ -79,6 +79,8 @@ class Op:
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
                 all tensors of a list, "columns" as LAPACK leaves matrices, "second" as for an op of
                 the second operand and the first, or as the kernel leaves them; reductions give rows
+    in_halves   whether numbers of half types are computed with as they are, with a rounding after
+                each step, and not in float32
     spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
                 complex infinity both parts become NaN
     words       {name: argument}: further names by which callers may give an argument
@@ -129,6 +131,7 @@ class Op:
         holomorphic: bool = True,
         node: str = "",
         upcast: bool = True,
+        in_halves: bool = False,
         reflected: str = "",
         results: tuple[bool, ...] = (True,),
         checks: Any = None,
@@ -176,6 +179,7 @@ class Op:
         self.has_inplace, self.has_method, self.has_function = inplace, method, function
         self.has_out = out and kind not in ("view", "composite")
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
+        self.in_halves = in_halves
         self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"

@@ -33,6 +33,7 @@ from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_functio
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
 
 new = object.__new__
+size_of = tuple.__new__  # what arrays have are numbers, which `Size` need not look at
 ndarray = np.ndarray
 NO_VALUE = (
     "vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over "
@@ -78,7 +79,7 @@ class Tensor:
     _hooks: Any = None  # hooks on a leaf's gradient
     _post_hooks: Any = None  # hooks on a leaf, after accumulation
     _accumulator_ref: Any = None  # a weak reference to a leaf's AccumulateGrad
-    _retained = False  # whether retain_grad was called
+    _retained: Any = None  # the hook of retain_grad, which has moved to the newest history
     is_node = False  # at the end of an edge, a leaf
     _no_grad_view: Any = None  # why a view must not be written to, if so
     _ignores_grad = (
@@ -138,12 +139,12 @@ class Tensor:
     @property
     def shape(self) -> Size:
         """The sizes of all dimensions."""
-        return Size(self._array.shape)
+        return size_of(Size, self._array.shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The sizes, or the size of one dimension."""
         if dim is None:
-            return Size(self._array.shape)
+            return size_of(Size, self._array.shape)
         if isinstance(dim, str):
             dim = self.names.index(dim)
         return self._array.shape[wrap_dim(dim, self._array.ndim, wrap_scalar=False)]
@@ -472,7 +473,6 @@ class Tensor:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self._grad_edge is None or self._retained:
             return
-        self._retained = True
         me = weakref.ref(self)
 
         def keep(grads: Tensor) -> None:
@@ -484,7 +484,13 @@ class Tensor:
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
 
         node = as_function(self._grad_edge)[0]
-        Handle(node.hooks_of("retain"), keep)
+        self._retained = Handle(node.hooks_of("retain"), keep)
+
+    def _keep_retaining(self) -> None:
+        """Follows a write: the gradient that is kept is the one of the new value."""
+        self._retained.remove()
+        self._retained = None
+        self.retain_grad()
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(grad) when the gradient is known; what it returns takes its place."""
@@ -662,9 +668,13 @@ class Tensor:
         return value
 
     def __int__(self) -> int:
+        if self._requires_grad:
+            warn_of_history()
         return int(self._real("int64_t"))
 
     def __float__(self) -> float:
+        if self._requires_grad:
+            warn_of_history()
         return float(self._real("double"))
 
     def __complex__(self) -> complex:
@@ -705,6 +715,11 @@ class Tensor:
         if self._requires_grad and value.dtype.rank < 2:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
+            )
+        if (self._array.__class__ in TABLES) is not (value._array.__class__ in TABLES):
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                "incompatible tensor type."
             )
         memory = value._memory()
         if self._inference and not value._inference:
@@ -781,6 +796,13 @@ def set_state(tensor: Tensor, state: dict[str, Any] | tuple[Any, ...] | None) ->
     """Gives a copy the state of what it is a copy of."""
     if state is not None:
         tensor.__setstate__(state)
+
+
+def warn_of_history() -> None:
+    """Says, once, that a Python number does not remember where it comes from."""
+    from toytorch.facts import warned  # seldom needed
+
+    warned.once(warned.SCALAR, stacklevel=4)
 
 
 def warn_of_hooks(tensor: Tensor) -> None:
@@ -888,10 +910,10 @@ def as_dtype(value: DType) -> dtype:
         return value
     if value in (float, int, bool, complex):
         return {
-            float: types.get_default_dtype(),
+            float: types.float64,
             int: types.int64,
             bool: types.bool,
-            complex: types.default_complex(),
+            complex: types.complex128,
         }[value]
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1].removesuffix("Tensor")

@@ -179,13 +179,20 @@ OUT_TYPES = {  # what PyTorch says where out= has another type than the result
     "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype {Got} "
     "and out_int32 flag is False",
     "expected": "expected scalar_type {Want} but found {Got}",
+    "object": "Expected object of scalar type {Want} but got scalar type {Got} for argument 'out'",
+    "result": "expected scalar type '{Want}' but got '{Got}' for {result} output",
 }
 
 
-def refusal(how: str, name: str, want: dtype, got: dtype) -> str:
-    """What to say of an out= of another type."""
+def refusal(how: str, name: str, want: dtype, got: dtype, result: str = "") -> str:
+    """What to say of an out= of another type, for a result of a name."""
     return OUT_TYPES[how].format(
-        name=name, want=c_name(want), got=c_name(got), Want=want.legacy, Got=got.legacy
+        result=result,
+        name=name,
+        want=c_name(want),
+        got=c_name(got),
+        Want=want.legacy,
+        Got=got.legacy,
     )
 
 
@@ -249,11 +256,25 @@ def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
         t._array = base.of_array(whole).as_strided(whole, shape, strides, start)
 
 
+def warn_of_size(out: Tensor, shape: Sequence[int], stacklevel: int) -> None:
+    """Warns of an out= with elements, and of another shape than the result."""
+    if out._array.size and out._array.shape != tuple(shape):
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape "
+            f"{list(out.shape)}, which does not match the required output shape {list(shape)}. "
+            "This behavior is deprecated, and in a future PyTorch release outputs will not be "
+            "resized unless they have zero elements. You can explicitly reuse an out tensor t by "
+            "resizing it, inplace, to zero elements with t.resize_(0).",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
-    for o, array in zip(outs, arrays):
+    for place, (o, array) in enumerate(zip(outs, arrays)):
         if op.kind == "pointwise" and isinstance(o, Tensor):
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
@@ -266,7 +287,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
         if op.out_type and made is not o.dtype and not truth:
-            raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype))
+            result = op.schema.result_names[place] if op.many else ""
+            raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))
@@ -276,14 +298,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
                 f"type {o.dtype.legacy}"
             )
         if o._array.shape != array.shape:
-            if o._array.size:
-                warnings.warn(
-                    f"An output with one or more elements was resized since it had shape "
-                    f"{list(o.shape)}, which does not match the required output shape "
-                    f"{list(array.shape)}.",
-                    UserWarning,
-                    stacklevel=4,
-                )
+            warn_of_size(o, array.shape, 5)
             take(o, array)
         else:
             writing.refuse_overlap(o)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +18,13 @@ class Size(tuple[int, ...]):
     """
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        made = tuple.__new__(cls, sizes)
+        for n in made:
+            if n.__class__ is not int:
+                return tuple.__new__(cls, [whole(n, i) for i, n in enumerate(made)])
+        return made
 
     def numel(self) -> int:
         """The number of elements: the product of the sizes."""
@@ -46,10 +53,23 @@ class Size(tuple[int, ...]):
 
     def __getitem__(self, index: Any) -> Any:
         item = tuple.__getitem__(self, index)
-        return Size(item) if isinstance(index, slice) else item
+        return tuple.__new__(Size, item) if isinstance(index, slice) else item
 
     def __reduce__(self) -> Any:
         return Size, (tuple(self),)
+
+
+def whole(size: Any, place: int) -> Any:
+    """A size of a shape: a whole number, or what stands for one while a function is traced."""
+    if isinstance(size, bool) or not isinstance(size, int):
+        try:
+            return size.__index__()
+        except (AttributeError, TypeError):
+            kind = type(size).__name__
+            raise TypeError(
+                f"torch.Size() takes an iterable of 'int' (item {place} is '{kind}')"
+            ) from None
+    return size
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -64,11 +64,26 @@ def plain(a: Any) -> Any:
 
 def in_order(a: Array, last: bool) -> Any:
     """Images in the order of memory that is asked for."""
-    if last == channels_last(a):
+    if not last and not channels_last(a):
         return plain(a)
-    if not last:
-        return np.ascontiguousarray(a)
-    return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    return with_last(a) if last else np.ascontiguousarray(a)
+
+
+def with_last(a: Array) -> Any:
+    """Images, or volumes, with their channels last: also strides over sizes of 1 say so.
+
+    >>> with_last(np.zeros((2, 3, 1, 1), np.int8)).strides
+    (3, 1, 3, 3)
+    """
+    moved = np.moveaxis(a, 1, -1)
+    if not moved.flags.c_contiguous:
+        return np.moveaxis(moved.copy("C"), -1, 1)
+    step, strides = a.itemsize, [0] * a.ndim
+    for d in (1, *range(a.ndim - 1, 1, -1), 0):
+        strides[d], step = step, step * max(a.shape[d], 1)
+    if a.strides == tuple(strides):
+        return a
+    return np.lib.stride_tricks.as_strided(a, a.shape, strides)
 
 
 def lines_of(a: Array) -> Any:

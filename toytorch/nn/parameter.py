@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from toytorch.core.subclasses import disabled_torch_function_impl
+from toytorch.core import subclasses
+from toytorch.core.subclasses import DisableTorchFunctionSubclass, disabled_torch_function_impl
 from toytorch.core.tensor import Tensor, like_class, wrap
 from toytorch.facts.hints import Device, DType
 
@@ -21,7 +22,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    __torch_function__ = disabled_torch_function_impl
+    __torch_function__: Any = disabled_torch_function_impl
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -74,24 +75,46 @@ NO_SHAPE = (
 )
 
 
+# What can be done with a tensor of which nothing but type and device are known.
+ALLOWED = frozenset(
+    """__hash__ size copy_ is_complex is_floating_point half float double char short int long cuda
+    cpu to get_device""".split()  # noqa: SIM905 - a list of names that reads as one
+)
+
+
 class Uninitialized(Tensor):
-    """A tensor without a shape, until `materialize` gives it one."""
+    """A tensor without a shape, until `materialize` gives it one.
+
+    Functions of tensors refuse it. They ask (`toytorch.overrides`) from when there is the first one.
+    """
 
     __slots__ = ()
     becomes: type
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func.__name__ in ALLOWED or func.__name__ in ("__get__", "__set__"):
+            return disabled_torch_function_impl(func, types, args, kwargs)
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are "
+            "using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
+            f"{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy batch to "
+            "initialize the parameters before calling torch functions"
+        )
 
     def materialize(
         self, shape: Sequence[int], device: Device = None, dtype: DType | None = None
     ) -> None:
         """Takes memory for a shape, and the class of an ordinary parameter or buffer."""
-        self.data = self.new_empty(shape, device=device or self.device, dtype=dtype or self.dtype)
+        with DisableTorchFunctionSubclass():
+            kind = dtype or self.dtype
+            self.data = self.new_empty(shape, device=device or self.device, dtype=kind)
         self.__class__ = self.becomes
 
     @property
     def shape(self) -> Any:
-        raise RuntimeError(NO_SHAPE)
-
-    def size(self, dim: int | None = None) -> Any:
         raise RuntimeError(NO_SHAPE)
 
     def share_memory_(self) -> Any:
@@ -104,8 +127,18 @@ class Uninitialized(Tensor):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self._requires_grad, self.device, self.dtype)
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        if id(self) not in memo:
+            maker, given = self.__reduce_ex__(2)
+            memo[id(self)] = maker(*given)
+        return memo[id(self)]
+
 
 def _nothing(device: Device, dtype: DType | None) -> Tensor:
+    subclasses.appeared()
     made: Any = Tensor()
     return made.to(**{k: v for k, v in (("device", device), ("dtype", dtype)) if v is not None})
 
@@ -127,11 +160,6 @@ class UninitializedParameter(Uninitialized, Parameter):
         self, requires_grad: bool = True, device: Device = None, dtype: DType | None = None
     ) -> None:
         """Nothing is left to do after __new__."""
-
-    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self._requires_grad, self.device, self.dtype)
-        return memo[id(self)]
 
 
 class UninitializedBuffer(Uninitialized):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS
@@ -148,6 +148,7 @@ def with_words(function: F, words: dict[str, str] | None = None, asked: bool = F
                 if asked and foreign(args):
                     return ask(run, args)
                 raise
+        typed(kwargs)
         for word in renamed.keys() & kwargs.keys():
             name = renamed[word]
             if name in kwargs or (name in known and known.index(name) < len(args)):
@@ -165,7 +166,13 @@ def with_words(function: F, words: dict[str, str] | None = None, asked: bool = F
                 return ask(run, args, **kwargs)
             raise
 
-    return cast(F, run) if renamed else function
+    return cast(F, run) if renamed or "dtype" in known else function
+
+
+def typed(kwargs: dict[str, Any]) -> None:
+    """Puts the package's type in the place of Python's: `dtype=float` is float64."""
+    if kwargs.get("dtype").__class__ is type:
+        kwargs["dtype"] = as_dtype(kwargs["dtype"])
 
 
 def spelled_by_callers(function: Any, known: list[str]) -> list[str]:
@@ -194,6 +201,8 @@ def watched(function: F, name: str = "") -> F:
 
     @functools.wraps(function)
     def make(*args: object, **kwargs: object) -> Any:
+        if kwargs:
+            typed(kwargs)
         if state.fast_path is state.SLOW:
             for mode in reversed(state.local.modes):
                 take_over = getattr(mode, "on_create", None)

@@ -198,6 +198,8 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Tensor | Non
     tensor([[1],
             [2]])
     """
+    if as_tuple and out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     if as_tuple:
         rows = nonzero(input.reshape(1) if input.ndim == 0 else input)
         return tuple(rows.unbind(1))

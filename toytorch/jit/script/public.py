@@ -28,6 +28,7 @@ from toytorch.jit.script.markers import MODIFIER, Attribute
 from toytorch.jit.script.modules import RESULTS, is_library
 from toytorch.jit.script.texts import text_programs
 from toytorch.nn import Module
+from toytorch.nn.parameter import is_lazy
 
 
 class CompiledFunction(ScriptFunction):
@@ -152,6 +153,18 @@ def script(
     return CompiledFunction(compile_function(obj))
 
 
+def refuse_lazy(module: Module) -> None:
+    """Refuses a module with parameters that have no shape yet."""
+    held = {**module._parameters, **module._buffers}
+    unknown = [name for name, value in held.items() if is_lazy(value)]
+    if unknown:
+        kind = type(module)
+        raise RuntimeError(
+            f"'{kind.__module__}.{kind.__qualname__}' has uninitialized parameters {unknown}. Did "
+            "you forget to run a forward pass?"
+        )
+
+
 def script_module(module: Module, names: list[str] | None = None) -> RecursiveScriptModule:
     """A module whose `forward` and exported methods are compiled, with all they call."""
     take_attributes(module)
@@ -161,6 +174,7 @@ def script_module(module: Module, names: list[str] | None = None) -> RecursiveSc
             for n in dir(type(module))
             if getattr(getattr(type(module), n, None), MODIFIER, "") == "export"
         ]
+        refuse_lazy(module)
         if type(module).forward is not Module.forward and getattr(
             type(module).forward, MODIFIER, ""
         ) not in ("ignore", "unused"):

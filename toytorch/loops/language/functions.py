@@ -131,6 +131,18 @@ def power(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
+def log1p(x: Any) -> Any:
+    """log(1 + x), exact near 0 for complex numbers as well, where NumPy's loses the real part."""
+    if kind_of(x) != "c":
+        return np.log1p(x)
+    a, b = np.real(x), np.imag(x)
+    square = a * (2 + a) + b * b  # |1 + x|² - 1
+    near = np.where(square == 0, a, np.log1p(np.maximum(square, -1)) / 2)
+    far = np.log(np.hypot(a + 1, b))
+    size = np.where(np.abs(x) < 0.5, near, far)
+    return typed(size + 1j * np.arctan2(b, a + 1), type_of(x))[()]
+
+
 def sign(x: Array) -> Any:
     """-1, 0 or 1; 0 for NaN; x/|x| for complex numbers."""
     kind = kind_of(x)
@@ -254,7 +266,7 @@ FUNCTIONS: dict[str, Any] = {
     "log": np.log,
     "log2": np.log2,
     "log10": np.log10,
-    "log1p": np.log1p,
+    "log1p": log1p,
     "logaddexp": logaddexp,
     "logaddexp2": np.logaddexp2,
     "hypot": np.hypot,

@@ -6,6 +6,8 @@ import warnings
 from typing import Any
 
 from toytorch.core import write
+from toytorch.core.barriers import Error
+from toytorch.core.inplace import rebase
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
@@ -69,6 +71,17 @@ def _run(op: Op, input: Tensor, inplace: bool, *rest: Tensor | float) -> Any:
     return write.inplace(op, (input, *rest)) if inplace else op.function(input, *rest)
 
 
+def refuse_backward(made: Tensor, name: str) -> None:
+    """Makes the backward pass say that it cannot tell what was overwritten by a negative slope."""
+    if made.requires_grad:
+        error = (
+            f"In-place {name} backward calculation is triggered with a negative slope which is not "
+            "supported. This is caused by calling in-place forward function with a negative slope, "
+            "please call out-of-place version instead."
+        )
+        rebase(made, Error((made,), [made], error))
+
+
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0); Nair and Hinton 2010."""
     return input.relu_() if inplace else arithmetic.relu.function(input)
@@ -108,7 +121,10 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 @takes_words()
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """In-place form of `leaky_relu`."""
-    return leaky_relu(input, negative_slope, True)
+    made = leaky_relu(input, negative_slope, True)
+    if negative_slope < 0:
+        refuse_backward(made, "leakyReLu")
+    return made
 
 
 def rrelu(
@@ -139,6 +155,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """In-place form of `elu`; negative numbers may be scaled first, and results afterwards."""
     made: Tensor = _run(activation.elu, input, True, alpha, scale, input_scale)
+    if alpha < 0:
+        refuse_backward(made, "elu")
     return made
 
 
@@ -159,7 +177,10 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place form of `celu`."""
-    return celu(input, alpha, True)
+    made = celu(input, alpha, True)
+    if alpha < 0:
+        refuse_backward(made, "elu")
+    return made
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:

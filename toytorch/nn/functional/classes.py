@@ -69,7 +69,11 @@ def cross_entropy(
     spread = -(logs if weight is None else logs * _along(weight, logs, axis)).sum(axis)
     spread = spread.masked_fill(~known, 0)
     if reduction == "mean":
-        total = known.sum() if weight is None else (weight[target.clamp(0)] * known).sum()
+        total = (
+            known.sum()
+            if weight is None
+            else weight[target.masked_fill(~known, 0)].masked_fill(~known, 0).sum()
+        )
         spread = spread.sum() / total
     elif reduction == "sum":
         spread = spread.sum()

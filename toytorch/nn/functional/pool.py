@@ -388,7 +388,7 @@ def lp_pool3d(
 
 def _one_or_all(name: str, what: str, value: Any, n: int) -> Any:
     """A size for each dimension, given as one for all or as that many."""
-    if isinstance(value, (tuple, list)) and len(value) not in (1, n):
+    if isinstance(value, (tuple, list)) and len(value) != n:
         several = "tuple of Ints" if n == 2 else "tuple of three Ints"
         raise RuntimeError(f"{name}: {what} must either be a single Int or {several}")
     return pools.full(name, what, value, n)
@@ -419,6 +419,9 @@ def _fractional(
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     if output_size is None:
         ratios = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
+        if len(ratios) != n:
+            several = "tuple of Ints." if n == 2 else "tuple of three Ints."
+            raise ValueError(f"{name} requires output_ratio to either be a single Int or {several}")
         output_size = [int(s * r) for s, r in zip(input.shape[-n:], ratios)]
     kernel = _one_or_all(name, "kernel_size", kernel_size, n)
     out = _one_or_all(name, "output_size", output_size, n)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as memory_format_class
 from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Device
@@ -40,6 +41,61 @@ HOOKS = (
     "_node_hooks",
 )
 ANYWHERE = tuple(EVERYWHERE.values())
+
+
+REST = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
+FORMS = (
+    f"\n * (torch.device device = None, torch.dtype dtype = None, {REST})"
+    f"\n * (torch.dtype dtype, {REST})\n * (Tensor tensor, {REST})\n"
+)
+
+
+class Kinds:
+    """What each argument of `Module.to` may be, besides None."""
+
+    device = (device_class, str, int)
+    dtype = (dtype_class, type)
+    tensor = Tensor
+    non_blocking = copy = bool
+    memory_format = memory_format_class
+
+
+def options_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What `Module.to` is told to change: device, dtype and memory_format, as far as given."""
+    first = args[0] if args else None
+    words = ["non_blocking", "copy"]
+    if isinstance(first, dtype_class):
+        words = ["dtype", *words]
+    elif isinstance(first, Tensor):
+        words = ["tensor", *words]
+    else:
+        words = ["device", "dtype", *words]
+    given = dict(zip(words, args)) | kwargs
+    fits = len(args) <= len(words) and not set(words[: len(args)]) & kwargs.keys()
+    for word, value in given.items():
+        kind: Any = getattr(Kinds, word, ())
+        whole = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        fits = fits and (whole or (value is None and kind is not bool))
+    if not fits:
+        kinds = [*map(name_of, args), *(f"{k}={name_of(v)}" for k, v in kwargs.items())]
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
+            f"expected one of:{FORMS}"
+        )
+    if given.pop("copy", False):
+        raise RuntimeError(".to() does not accept copy argument")
+    like = given.pop("tensor", None)
+    if like is not None:
+        given |= {"device": like.device, "dtype": like.dtype}
+    if given.get("dtype") is not None:
+        given["dtype"] = as_dtype(given["dtype"])
+    return {k: v for k, v in given.items() if v is not None}
+
+
+def name_of(value: Any) -> str:
+    """A value's type, as PyTorch names it in refusals."""
+    ours = isinstance(value, (device_class, dtype_class, memory_format_class))
+    return f"torch.{type(value).__name__}" if ours else type(value).__name__
 
 
 class Module(Stateful):
@@ -191,13 +247,17 @@ class Module(Stateful):
         with no_grad():
             for p in self._parameters.values():
                 if p is not None:
-                    p.data = fn(p.data)
+                    made = fn(p)
+                    if made is not p:
+                        p.data = made
                     if p.grad is not None:
                         held = p.grad.requires_grad
-                        p._grad = fn(p.grad.data).requires_grad_(held)
+                        made = fn(p.grad)
+                        if made is not p.grad:
+                            p._grad = made.detach().requires_grad_(held)
             for name, b in self._buffers.items():
                 if is_lazy(b):
-                    b.data = fn(b.data)  # it has to stay what it is
+                    b.data = fn(b)  # it has to stay what it is
                 elif b is not None:
                     self._buffers[name] = fn(b)
         return self
@@ -208,20 +268,8 @@ class Module(Stateful):
         `to(dtype)`, `to(device, dtype)`, `to(tensor)` and `to(memory_format=channels_last)`, which
         concerns tensors of four and five dimensions alone.
         """
-        options = dict(kwargs)
-        for a in args:
-            if isinstance(a, dtype_class):
-                options["dtype"] = a
-            elif isinstance(a, Tensor):
-                options["dtype"], options["device"] = a.dtype, a.device
-            elif isinstance(a, memory_format_class):
-                options["memory_format"] = a
-            elif isinstance(a, bool):
-                options["non_blocking"] = a
-            else:
-                options["device"] = a
+        options = options_of(args, kwargs)
         target, form = options.pop("dtype", None), options.pop("memory_format", None)
-        options = {k: v for k, v in options.items() if v is not None}
         if target is not None and target.rank < 2:
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got "
@@ -234,7 +282,7 @@ class Module(Stateful):
                 chosen["dtype"] = target
             moved = t.to(**chosen) if chosen else t
             if form is not None and t.ndim in (4, 5):
-                return moved.contiguous(memory_format=form)
+                return moved.to(memory_format=form)
             return moved
 
         return self._apply(convert)

@@ -12,6 +12,7 @@ from toytorch.backends.sparse import SparseArray
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.arguments import spread
+from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
 from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of
@@ -102,7 +103,7 @@ def to(
     if (
         memory_format is not None
         and memory_format.name != "preserve_format"
-        and not (_has_strides_of(result, memory_format))
+        and memory_format.name != suggested_format(result._array)
     ):
         return rearrange.clone.function(result, memory_format=memory_format)
     if copy and result is self:
@@ -110,13 +111,11 @@ def to(
     return result
 
 
-def _has_strides_of(self: Tensor, form: MemoryFormat) -> bool:
-    """Whether the strides are those of a format, even where a dimension has one element."""
-    same = is_contiguous(self, memory_format=form)
-    if not same or form.name not in rearrange.CHANNELS_LAST:
-        return same
-    array = self._array
-    return bool(array.shape[1] > 1 or array.strides[1] == array.itemsize)
+def suggested_format(array: Array) -> str:
+    """The format that strides look like: channels last, or else rows, whatever they are."""
+    if not has_channels_last(array):
+        return "contiguous_format"
+    return "channels_last" if array.ndim == 4 else "channels_last_3d"
 
 
 def _caster(name: str, dtype: DType | None) -> Any:
@@ -230,8 +229,9 @@ def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
     """`view` in all its forms."""
     if shape_ and shape_[0].__class__ is int and dtype is None:
         return view.view_.function(self, *shape_)
-    if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], types.dtype)):
-        wanted = dtype or shape_[0]
+    if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], (types.dtype, type))):
+        asked: Any = dtype or shape_[0]
+        wanted = as_dtype(asked)
         return view.view_dtype.function(self, wanted)
     if not shape_:
         raise TypeError("view() received an invalid combination of arguments - got ()")

@@ -232,7 +232,7 @@ def in_format(made: Tensor, memory_format: MemoryFormat | None) -> Tensor:
     if memory_format is None or memory_format.name in ("contiguous_format", "preserve_format"):
         return made
     wanted = made.requires_grad
-    return made.detach().contiguous(memory_format=memory_format).requires_grad_(wanted)
+    return made.detach().clone(memory_format=memory_format).requires_grad_(wanted)
 
 
 def refuse_leaf(aten: str, out: Tensor) -> None:
@@ -326,6 +326,8 @@ def full(
     if layout is not None and layout is not strided:
         return without_entries("full", (), dtype)
     if isinstance(fill_value, Tensor):
+        if fill_value.ndim or fill_value._requires_grad:
+            raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
         kind = _kind(dtype or fill_value.dtype)
         fill_value = fill_value.item()
     else:
@@ -459,7 +461,7 @@ def lying_as(
         elif input.is_meta:  # which has no values
             made = empty_like(input, dtype=made.dtype)
     elif memory_format.name != "contiguous_format":
-        made = made.contiguous(memory_format=memory_format)
+        made = made.clone(memory_format=memory_format)
     return asking(made) if requires_grad else made
 
 

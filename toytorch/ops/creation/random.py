@@ -17,7 +17,7 @@ from toytorch.core.arguments import spread
 from toytorch.core.memory_order import in_memory_order, walk
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.core.write import c_name, inplace
+from toytorch.core.write import c_name, inplace, warn_of_size
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
@@ -408,7 +408,7 @@ def randperm(
     """The numbers 0 … n-1 in random order."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    _refuse_length(n, dtype)
+    _refuse_length(n, dtype if out is None else out.dtype)
     where = device_class(device or create.get_default_device())
     with base.of_device(where).on(where):
         drawn_order = generator_of(where, generator).permutation(n)
@@ -492,6 +492,15 @@ def normal(
             )
         if not isinstance(std, Tensor) and std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+        if out is None:
+            return normal_of.function(mean, std, generator=generator)
+        shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
+        if not isinstance(std, Tensor):  # the means are added to what fills all of `out`
+            shapes.append(out.shape)
+        shape = broadcast_pair(*shapes) if len(shapes) == 2 else shapes[0]
+        warn_of_size(out, shape, 3)
+        if isinstance(mean, Tensor) and not isinstance(std, Tensor):
+            mean = mean.expand(shape)
         return create.put_out(normal_of.function(mean, std, generator=generator), out)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,10 @@ def arange(
         floats = any(isinstance(v, float) for v in (start, end, step))
         dtype = types.get_default_dtype() if floats else types.int64
     kind = kind_of(dtype)
+    if np.dtype(kind).kind in "bc":
+        raise NotImplementedError(
+            f"\"arange_cpu\" not implemented for '{types.from_numpy_dtype(np.dtype(kind)).legacy}'"
+        )
     count = _steps_between(start, end, step)
     if np.dtype(kind).kind in "iu":
         start, end, step = int(start), int(end), int(step)
@@ -104,6 +109,15 @@ def arange(
             return xp.arange(start, start + count * step, step, kind)
         return (start + xp.arange(count) * step).astype(kind)
 
+    if out is not None and out.numel() not in (0, count):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} "
+            f"which does not match the computed number of elements {count}. Note that this may occur "
+            "as a result of rounding error. The out tensor will be resized to a tensor of shape "
+            f"({count},).",
+            UserWarning,
+            stacklevel=3,
+        )
     return placed(finish(make, device, requires_grad, "arange"), out, "arange", dtype=dtype)
 
 
@@ -125,6 +139,13 @@ def range(
     >>> range(1, 3)
     tensor([1., 2., 3.])
     """
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values "
+        "in [start, end).",
+        UserWarning,
+        stacklevel=3,
+    )
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) / step < 0:
@@ -222,6 +243,8 @@ def linspace(
     if dtype is None and out is not None:
         dtype = out.dtype
     kind = np.dtype(kind_of(dtype))
+    if kind.kind == "b":
+        raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     return placed(
         finish(
             lambda xp: _equally_spaced(xp, start, end, steps, kind).astype(kind),

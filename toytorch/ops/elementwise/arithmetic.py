@@ -46,6 +46,10 @@ def _check_alpha(common: Any, args: Sequence[Any]) -> None:
         )
     if isinstance(alpha, bool) and common is not types.bool:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
     if isinstance(alpha, float) and common.rank < 2:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
@@ -141,6 +145,7 @@ div_floor = pointwise(
 div_trunc = pointwise(
     "div.trunc(Operand self, Operand other) -> Tensor",
     formula="truncdiv(self, other)",
+    in_halves=True,
     checks=no_bool("div_trunc_cpu"),
     method=False,
     inplace=False,
@@ -170,6 +175,7 @@ def _remainder_of(self: Scalar | Tensor, other: Scalar | Tensor) -> int | str:
 remainder = pointwise(
     "remainder(Operand self, Operand other) -> Tensor",
     formula="remainder(self, other)",
+    in_halves=True,
     checks=one_tensor("remainder", no_bool("remainder_cpu")),
     d_self="g",
     d_other="-g * floordiv(self, other)",
@@ -179,6 +185,7 @@ remainder = pointwise(
 fmod = pointwise(
     "fmod(Tensor self, Operand other) -> Tensor",
     formula="fmod(self, other)",
+    in_halves=True,
     checks=no_bool("fmod_cpu"),
     d_self="g",
     d_other="-g * truncdiv(self, other)",
@@ -196,7 +203,9 @@ def _pow_self(g: Tensor, self: Tensor, other: Scalar | Tensor) -> Any:
 def _pow_other(g: Tensor, self: Tensor | Scalar, other: Tensor, result: Tensor) -> Any:
     if isinstance(self, (int, float, complex)):
         if self == 0:
-            return (g * 0).masked_fill(other < 0, math.nan) if not other.dtype.is_complex else g * 0
+            if other.dtype.is_complex:
+                return g * 0
+            return g * (result * -math.inf).masked_fill(other >= 0, 0)
         return (
             g * (result * math.log(self))
             if not isinstance(self, complex) and self > 0

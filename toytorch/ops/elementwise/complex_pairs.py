@@ -103,5 +103,6 @@ polar: Op = pointwise(
     d_abs=lambda g, angle: _along(g, polar.function(angle * 0 + 1, angle)),
     d_angle=lambda g, result: _along(g, result * 1j),
     amp="float32",
+    out_type="object",
     doc="abs·(cos angle + i·sin angle).",
 )

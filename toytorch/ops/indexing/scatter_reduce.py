@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.op import Op
+from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import define
@@ -120,6 +121,22 @@ def _to_source(
     include_self: bool,
     result: Tensor,
 ) -> Any:
+    name = "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src"
+    return _share(g, self, dim, index, src, reduce, include_self, result, name)
+
+
+def _share(
+    g: Tensor,
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    result: Tensor,
+    refusal: str,
+) -> Any:
+    """The gradient of the source; with `refusal` where it cannot be differentiated again."""
     if reduce == "sum":
         return back_to_source(g, dim, index, src.shape)
     if reduce == "mean":
@@ -133,6 +150,7 @@ def _to_source(
         return padded(theirs * (g / count).gather(dim, index), src.shape)
     zero = part == 0
     count = g.new_zeros(g.shape).scatter_add(dim, index, zero.to(g.dtype)).gather(dim, index)
+    several = state.local.grad and bool((zero & (count > 1)).any())
     alone = zero & (count == 1)  # a single zero: its slope is the product of all the others
     others = self.scatter_reduce(
         dim, index, part.masked_fill(alone, 1), "prod", include_self=include_self
@@ -140,7 +158,12 @@ def _to_source(
     slope = (g * others).gather(dim, index).masked_fill(~alone, 0) + (
         (g * result).gather(dim, index) / part.masked_fill(zero, 1)
     ).masked_fill(zero, 0)
-    return padded(slope, src.shape)
+    slope = padded(slope, src.shape)
+    if several:
+        from toytorch.core.barriers import DelayedError  # seldom needed
+
+        return DelayedError(f"{refusal} are scattered to the same position in self", 1)(slope)
+    return slope
 
 
 scatter_reduce: Op = define(
@@ -228,7 +251,8 @@ def _index_to_source(
     result: Tensor,
 ) -> Any:
     wide = _spread_index(index, dim, source.shape)
-    return _to_source(g, self, dim, wide, source, reduce, include_self, result)
+    name = "index_reduce(): Double backward is unsupported for source when >1 zeros in source"
+    return _share(g, self, dim, wide, source, reduce, include_self, result, name)
 
 
 index_reduce = define(

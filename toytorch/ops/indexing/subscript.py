@@ -27,19 +27,24 @@ from toytorch.ops.scalars import as_element
 from toytorch.ops.shaping.slices import select, slice_
 from toytorch.ops.shaping.view import alias, unsqueeze
 
+PARTS = (slice, Tensor, list, tuple, type(None), type(...))
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
 
 
 def as_tuple(index: object) -> tuple[Any, ...]:
-    """The parts of an index; a list that holds slices or tensors counts as a tuple, as it did."""
+    """The parts of an index; a short list that holds more than numbers counts as a tuple, as it did
+    in NumPy."""
     if isinstance(index, tuple):
         return index
-    if (
-        isinstance(index, list)
-        and len(index) < 32
-        and any(isinstance(i, (slice, Tensor, list, tuple, type(None), type(...))) for i in index)
-        and not all(isinstance(i, (list, int)) for i in index)
-    ):
+    if isinstance(index, list) and len(index) < 32 and any(isinstance(i, PARTS) for i in index):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+            "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
+            "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
+            "error or a different result",
+            UserWarning,
+            stacklevel=4,
+        )
         return tuple(index)
     return (index,)
 
@@ -337,6 +342,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         raise TypeError("Cannot assign to a sparse tensor")
     parts = [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
+        value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
         unsqueeze.function(x, 0).copy_(value)
         return
     if index is False:

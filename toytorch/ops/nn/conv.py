@@ -59,7 +59,10 @@ def _convolution(
         channels = w.shape[0] if x.shape[1] else 0  # of nothing, PyTorch makes nothing
         return xp.zeros((x.shape[0], channels, *out), x.dtype)
     if not transposed:
-        return conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
+        y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
+        if not x.shape[1]:  # no channels in are no channels out, in PyTorch
+            y = xp.zeros((len(y), 0, *y.shape[2:]), y.dtype)
+        return y
     y = transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * n)
@@ -77,6 +80,8 @@ def _gradient_of_input(
     groups: int,
 ) -> Any:
     n = weight.ndim - 2
+    if not input_shape[1]:
+        return g.new_zeros(input_shape)
     stride, padding, dilation = (
         tuple(v) * n if len(v) == 1 else v for v in (stride, padding, dilation)
     )
@@ -111,10 +116,16 @@ def _gradient_of_weight(
     transposed: bool,
     groups: int,
 ) -> Any:
+    if not input.shape[1]:
+        return g.new_zeros(weight_shape)
     x, g = (g, input) if transposed else (input, g)
     return weight_gradient.function(
         x, g, tuple(weight_shape[2:]), stride, padding, dilation, groups
     )
+
+
+def _gradient_of_bias(g: Tensor, weight_shape: tuple[int, ...]) -> Tensor:
+    return g.sum([0, *range(2, g.ndim)]) if g.shape[1] else g.new_zeros(weight_shape[0])
 
 
 convolution: Op = general(
@@ -125,7 +136,7 @@ convolution: Op = general(
     out=False,
     d_input=_gradient_of_input,
     d_weight=_gradient_of_weight,
-    d_bias=lambda g: g.sum([0, *range(2, g.ndim)]),
+    d_bias=_gradient_of_bias,
     amp="half",
     fresh=True,
     flops=flops.windows,
@@ -295,6 +306,13 @@ def _same(
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     if any(p % 2 for p in total):
+        from toytorch.facts import warned  # seldom needed
+
+        warned.once(
+            "Using padding='same' with even kernel lengths and odd dilation may require a "
+            "zero-padded copy of the input be created",
+            stacklevel=5,
+        )
         sides = [side for p in reversed(total) for side in (0, p % 2)]
         input = constant_pad_nd.function(input, sides, 0)
     return input, tuple(p // 2 for p in total)

@@ -10,11 +10,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from toytorch.backends.base import attempt
+from toytorch.core.memory_order import has_channels_last
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.kernels.memory_format import channels_last
+from toytorch.kernels.memory_format import with_last
 from toytorch.ops.nn.windows import inner, padded, tap_slices, taps, windows
 
 CHUNK = 1 << 20  # elements of a matrix of columns: a few images at a time stay in the cache
@@ -68,11 +67,10 @@ def _direct(
     return None if made is None else made[:, :, 0]
 
 
-def _in_order_of(x: Array, made: Array) -> Any:
-    """The images in the order of memory that x has."""
-    if not channels_last(x):
-        return made
-    return np.ascontiguousarray(made.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+def _in_order_of(x: Array, w: Array, made: Array) -> Any:
+    """The images in the order of memory that x has, or the weights."""
+    last = has_channels_last(x) or (w.ndim == 4 and has_channels_last(w))
+    return with_last(made) if last else made
 
 
 # -- the three functions --------------------------------------------------------------------------
@@ -91,11 +89,11 @@ def conv_arrays(
     """y (B, O, …) of x (B, C, …) and w (O, C/groups, …), plus a bias (O) or None."""
     y = _direct(xp, "convolution", (x, w), (stride, padding, dilation), groups, bias)
     if y is not None:
-        return y
+        return with_last(y) if w.ndim == 4 and has_channels_last(w) else y
     y = _multiplied(xp, x, w, stride, padding, dilation, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * (x.ndim - 2))
-    return _in_order_of(x, y)
+    return _in_order_of(x, w, y)
 
 
 def _multiplied(
@@ -170,9 +168,9 @@ def transposed_arrays(
     sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
     y = _direct(xp, "convolution_input", (x, w), (sizes, stride, padding, dilation), groups)
     if y is not None:
-        return y
+        return with_last(y) if w.ndim == 4 and has_channels_last(w) else y
     y = _spread(xp, x, w, sizes, stride, padding, dilation, extra, groups)
-    return _in_order_of(x, y)
+    return _in_order_of(x, w, y)
 
 
 def _spread(

@@ -129,7 +129,7 @@ def sparse_backward(
     if padding_idx >= 0:
         kept = flat != padding_idx
         rows, flat = rows[kept], flat[kept]
-    return sparse_coo_tensor(flat.unsqueeze(0), rows, (count, g.shape[-1]))
+    return sparse_coo_tensor(flat.clone().unsqueeze(0), rows, (count, g.shape[-1]))
 
 
 @public("embedding_renorm_")
@@ -147,8 +147,13 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
 # -- bags -----------------------------------------------------------------------------------------
 
 
-def bag_numbers(offsets: Tensor, count: int, include_last_offset: bool) -> tuple[Any, int]:
-    """For each index the bag it lies in, and the number of bags."""
+def bag_numbers(
+    offsets: Tensor, count: int, include_last_offset: bool, to_the_end: bool = False
+) -> tuple[Any, int]:
+    """For each index the bag it lies in, and the number of bags.
+
+    The last bag ends at the last offset, or `to_the_end` at the last index.
+    """
     starts = offsets._array
     bags = len(starts) - include_last_offset
     if len(starts) and not offsets.is_meta and int(starts[0]) != 0:
@@ -158,11 +163,11 @@ def bag_numbers(offsets: Tensor, count: int, include_last_offset: bool) -> tuple
         )
     if len(starts) and int(starts[-1]) > count:
         raise RuntimeError(
-            "offsets[-1] can not be greater than input's length, but got offsets[-1]"
-            f" of {int(starts[-1])}, and input's length of {count}"
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
+            f"{int(starts[-1])}"
         )
     xp = base.of_array(starts).xp
-    last = int(starts[-1]) if include_last_offset and len(starts) else count
+    last = int(starts[-1]) if include_last_offset and len(starts) and not to_the_end else count
     ends = xp.concatenate([starts[:bags], xp.asarray([last], starts.dtype)])
     return xp.repeat(xp.arange(bags), xp.diff(ends)), bags
 
@@ -192,7 +197,21 @@ def embedding_bag(
         raise RuntimeError(
             f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {bad}"
         )
-    numbers, bags = bag_numbers(offsets, indices.numel(), include_last_offset)
+    if padding_idx is not None and not -len(weight) <= padding_idx < len(weight):
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-len(weight)} through "
+            f"{len(weight) - 1}, but got {padding_idx}"
+        )
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
+            f"#1 'per_sample_weights'; but type {weight.type().replace('toytorch', 'torch')} does "
+            f"not equal {per_sample_weights.type().replace('toytorch', 'torch')} (while checking "
+            "arguments for embedding_bag)"
+        )
+    # PyTorch heeds the last offset where it adds rows without a look at each, and only there.
+    slow = mode == 2 or padding_idx is not None
+    numbers, bags = bag_numbers(offsets, indices.numel(), include_last_offset, slow)
     if padding_idx is not None:
         kept = indices._array != padding_idx % len(weight)
         used, numbers = indices[wrap(kept)], numbers[kept[: len(numbers)]]
@@ -205,7 +224,10 @@ def embedding_bag(
     rows = embedding_record.function(weight, used, padding, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[: len(numbers)].unsqueeze(-1)
-    which, sizes = wrap(numbers), base.of_array(numbers).xp.bincount(numbers, minlength=bags)
+    which, counted = wrap(numbers), numbers
+    if include_last_offset and not slow:
+        counted, _ = bag_numbers(offsets, indices.numel(), True, True)
+    sizes = base.of_array(numbers).xp.bincount(counted, minlength=bags)
     empty = rows.new_zeros([bags, weight.shape[1]])
     if mode == 2:
         index = which.unsqueeze(-1).expand(rows.shape)

@@ -40,7 +40,7 @@ def _held(x: Tensor, size: int, padding: int, align_corners: bool) -> Any:
             extra = away - turns * span
             even = (turns.remainder(2) == 0).to(x.dtype)
             x = even * (extra + low) + (1 - even) * (span - extra + low)
-    return x.clamp(0, size - 1)
+    return x.clamp(0, size - 1).nan_to_num(0.0)  # a grid may hold what is no number
 
 
 def _read(images: Tensor, places: Sequence[Tensor], sizes: tuple[int, ...]) -> Any:
@@ -50,7 +50,7 @@ def _read(images: Tensor, places: Sequence[Tensor], sizes: tuple[int, ...]) -> A
     for x, size in zip(places, sizes):
         good = (x >= 0) & (x <= size - 1)
         inside = good if inside is None else inside & good
-        step = x.clamp(0, size - 1)
+        step = x.clamp(0, size - 1).nan_to_num(0.0)
         flat = step if flat is None else flat * size + step
     n, c = images.shape[:2]
     index = flat.long().flatten(1).unsqueeze(1).expand([n, c, -1])

@@ -354,6 +354,11 @@ def normalize_batch(
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
         if value is None and not training and name.startswith("running"):
             raise RuntimeError(f"{name} must be defined in evaluation mode")
+    if input._tangents and any(v is not None and v._tangents for v in (running_mean, running_var)):
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
+            "forward grad defined"
+        )
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
         return normalize_half_batch(
             input, weight, bias, running_mean, running_var, training, momentum, eps

@@ -49,6 +49,7 @@ constant_pad_nd: Op = general(
     method=False,
     out=False,
     upcast=False,
+    memory="format",
     d_self=lambda g, pad: constant_pad_nd.function(g, [-p for p in pad], 0),
     doc="The tensor with a border of one value; negative pads cut off.",
 )
@@ -199,6 +200,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
         out=False,
         node=node,
         upcast=False,
+        memory="" if places is _around else "format",
         d_self=lambda g, self_shape, padding: share.function(g, tuple(self_shape), padding),
         amp=amp,
         doc=doc,

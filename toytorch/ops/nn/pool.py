@@ -24,7 +24,7 @@ from toytorch.ops.nn.pool_arrays import (
     pooled_size,
     put_flat,
 )
-from toytorch.ops.nn.windows import sizes_text
+from toytorch.ops.nn.windows import checked_gradient, sizes_text
 from toytorch.settings import alert_not_deterministic
 
 if TYPE_CHECKING:
@@ -389,7 +389,7 @@ def _adaptive_max(n: int) -> Op:
         results=(True, False),
         node=f"AdaptiveMaxPool{n}DBackward0",
         d_self=lambda gs, self_shape, result1: PUT[n].function(
-            gs[0], tuple(self_shape[-n:]), result1
+            checked_gradient(gs[0], f"adaptive_max_pool{n}d"), tuple(self_shape[-n:]), result1
         ),
         memory="format" if n == 2 else "rows",
         amp="float32" if n == 3 else "",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
@@ -14,7 +15,7 @@ from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
 from toytorch.ops.nn.linear_maps import apply_all
-from toytorch.ops.nn.windows import sizes_text
+from toytorch.ops.nn.windows import checked_gradient, sizes_text
 
 AXES = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -210,7 +211,9 @@ def _adaptive_average(n: int) -> Op:
         method=False,
         out=False,
         node=f"AdaptiveAvgPool{n}DBackward0",
-        d_self=lambda g, self_shape: share.function(g, tuple(self_shape)),
+        d_self=lambda g, self_shape: share.function(
+            checked_gradient(g, f"adaptive_avg_pool{n}d"), tuple(self_shape)
+        ),
         memory="format" if n == 2 else "rows",
         amp="float32" if n == 3 else "",
         doc="The means of even bins, whatever the size.",
@@ -262,7 +265,10 @@ def adaptive_average(
     name = f"adaptive_avg_pool{n}d"
     sizes = adaptive_sizes(name, input, output_size, n)
     if all(s == 1 for s in sizes):
-        return input.mean(list(range(-n, 0)), True)
+        made = input.mean(list(range(-n, 0)), True)
+        if has_channels_last(input._array):
+            made._array = in_format(made._array, True)
+        return made
     return ADAPTIVE[n].function(input, sizes)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.facts.hints import Array, ArrayModule
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 
 def spread_over(name: str, value: int | Sequence[int], n: int, what: str) -> tuple[int, ...]:
@@ -83,6 +86,18 @@ def tap_slices(
             for k, s, d, o in zip(offsets, stride, dilation, out)
         ),
     )
+
+
+def checked_gradient(g: Tensor, name: str) -> Tensor:
+    """The gradient of an adaptive pool's result; refused where that has no elements."""
+    for d in range(1, g.ndim):
+        if not g.shape[d]:
+            raise RuntimeError(
+                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch "
+                f"dimensions, but grad_output has sizes {sizes_text(g.shape)} with dimension {d} "
+                "being empty"
+            )
+    return g
 
 
 def sizes_text(shape: Sequence[int]) -> str:

@@ -51,6 +51,12 @@ def _share_ties(
     return kept(g, self.shape, dim, keepdim) * mask.to(g.dtype) / count.to(g.dtype)
 
 
+def _share_ties_of_all(g: Tensor, self: Tensor, result: Tensor) -> Any:
+    """`_share_ties` over all elements, where NaN is an extreme like any other."""
+    mask = (self == result) | (self.isnan() & result.isnan())
+    return g * mask.to(g.dtype) / mask.sum().to(g.dtype)
+
+
 amax = reduction(
     "amax(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
     _extreme("amax"),
@@ -138,7 +144,7 @@ max_all = reduction(
     function=False,
     method=False,
     node="MaxBackward1",
-    d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+    d_self=_share_ties_of_all,
     names=named_dims.none,
     fused="max(self)",
     doc="The largest element.",
@@ -149,7 +155,7 @@ min_all = reduction(
     function=False,
     method=False,
     node="MinBackward1",
-    d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+    d_self=_share_ties_of_all,
     names=named_dims.none,
     fused="min(self)",
     doc="The smallest element.",

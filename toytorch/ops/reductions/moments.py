@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -62,8 +61,9 @@ def _spread(
     if unbiased is not None:
         correction = 1 if unbiased else 0
     correction = 1 if correction is None else correction
-    made = op.function(input, dim, correction=correction, keepdim=keepdim, out=out)
-    count = input.numel() // made.numel() if made.numel() else 0
+    more = {} if out is None else {"out": out}
+    made = op.function(input, dim, correction=correction, keepdim=keepdim, **more)
+    count = input.numel() // numel if (numel := (made[0] if op.many else made).numel()) else 0
     if count <= correction:
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
@@ -104,10 +104,8 @@ def var_mean(
     correction: int = 1,
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
-    return (
-        _spread("var_mean", reduce.var, input, dim, unbiased, keepdim, correction),
-        _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim),
-    )
+    made = _spread("var_mean", reduce.var_mean, input, dim, unbiased, keepdim, correction)
+    return made[0], made[1]
 
 
 @public("std_mean")
@@ -120,16 +118,8 @@ def std_mean(
     correction: int = 1,
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
-    return (
-        _spread("std_mean", reduce.std, input, dim, unbiased, keepdim, correction),
-        _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim),
-    )
-
-
-def _welford_mean(input: Tensor, dim: Sequence[int] | int | None, keepdim: builtins.bool) -> Tensor:
-    """The mean as a running update finds it: NaN where an infinity came in."""
-    mean = input.mean(dim, keepdim)
-    return mean.masked_fill(mean.isinf(), math.nan)
+    made = _spread("std_mean", reduce.std_mean, input, dim, unbiased, keepdim, correction)
+    return made[0], made[1]
 
 
 # -- without NaN ----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -92,6 +91,9 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     n = a.shape[d]
+    if a.dtype.kind == "c":
+        kind = "ComplexFloat" if a.dtype.char == "F" else "ComplexDouble"
+        raise NotImplementedError(f"\"mode_cpu\" not implemented for '{kind}'")
     if n == 0:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     places = xp.moveaxis(sort.order(xp, a, d, False), d, -1)
@@ -118,6 +120,7 @@ mode = general(
     upcast=False,
     d_self=sort.back_to_place,
     names="reduced",
+    out_type="result",
     doc="The most frequent element along a dimension; the smallest of several.",
 )
 public_with_names(mode)
@@ -146,6 +149,8 @@ def _check(name: str, input: Tensor, q: Tensor | float, interpolation: str) -> T
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if q.device != input.device:
+        raise RuntimeError(f"{name}() q tensor must be on the same device as the input tensor")
     if not bool(((q >= 0) & (q <= 1)).all()):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
@@ -163,6 +168,8 @@ def _quantile(name: str, skip: bool) -> Any:
         out: Tensor | None = None,
     ) -> Tensor:
         fractions: Any = _check(name, input, q, interpolation)
+        if out is not None and out.dtype is not input.dtype:
+            raise RuntimeError(f"{name}() out tensor must be same dtype as the input tensor")
         x: Any = input.reshape(-1) if dim is None else input
         d = 0 if dim is None else wrap_dim(dim, input.ndim)
         rows = (x.reshape(1) if x.ndim == 0 else x).movedim(d, -1).sort(-1).values  # NaN last
@@ -173,6 +180,8 @@ def _quantile(name: str, skip: bool) -> Any:
         else:
             last = bad.new_full((*rows.shape[:-1], 1), rows.shape[-1] - 1, dtype=INT64)
         ranks = flat * last.clamp(min=0).to(rows.dtype)  # (…, q)
+        if not skip:  # NaN, which is last, stands for all: it takes the gradient, too
+            ranks = ranks.masked_fill(bad.any(-1, True), rows.shape[-1] - 1)
         if interpolation == "lower":
             ranks = ranks.floor()
         elif interpolation == "higher":
@@ -185,10 +194,6 @@ def _quantile(name: str, skip: bool) -> Any:
             weight = (ranks - below) if interpolation == "linear" else ranks * 0 + 0.5
             above = rows.gather(-1, ranks.detach().ceil().long())
             made = made.lerp(above, weight)
-        if skip:
-            made = made.masked_fill(last < 0, math.nan)
-        else:
-            made = made.masked_fill(bad.any(-1, True), math.nan)
         made = made.movedim(-1, 0)  # (q, …)
         if keepdim and input.ndim:
             made = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -307,6 +308,73 @@ std = reduction(
     method=False,
     batch="along",
     doc="Standard deviation, the root of the variance.",
+)
+
+
+def _left(shape: tuple[int, ...], over: tuple[int, ...]) -> list[int]:
+    return [n for d, n in enumerate(shape) if d not in over]
+
+
+def _with_mean(
+    name: str, spread: Any, xp: ArrayModule, a: Array, dim: Any, correction: int, keepdim: bool
+) -> tuple[Any, Any]:
+    _need_float(name, a)
+    mean = _mean(xp, a, dim, keepdim, None)
+    if xp.isinf(mean).any():  # a running update finds NaN, if anything comes after an infinity
+        over = axes(dim, a.ndim)
+        rows = xp.moveaxis(a, over, range(-len(over), 0)).reshape(*_left(a.shape, over), -1)
+        late = xp.isinf(rows[..., :-1]).any(-1).reshape(mean.shape)
+        mean = xp.where(late, mean.dtype.type(math.nan), mean)
+    return spread(xp, a, dim, correction, keepdim), mean
+
+
+def _gradient_with_mean(
+    of_spread: Any,
+    gs: Sequence[Tensor | None],
+    self: Tensor,
+    dim: Sequence[int] | int | None,
+    correction: int,
+    keepdim: bool,
+    *result: Tensor,
+) -> Any:
+    spread, mean = gs
+    parts = []
+    if spread is not None:
+        parts.append(of_spread(spread, self, dim, correction, keepdim, *result))
+    if mean is not None:
+        parts.append(spread_over(mean / _count(self.shape, dim), self.shape, dim, keepdim))
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+var_mean = reduction(
+    "var_mean(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> "
+    "(Tensor, Tensor)",
+    partial(_with_mean, "var_mean", _var),
+    d_self=lambda gs, self, dim, correction, keepdim: _gradient_with_mean(
+        _var_gradient, gs, self, dim, correction, keepdim
+    ),
+    results=(True, True),
+    holomorphic=False,
+    function=False,
+    method=False,
+    out=False,
+    batch="along",
+    doc="Variance and mean.",
+)
+std_mean = reduction(
+    "std_mean(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> "
+    "(Tensor, Tensor)",
+    partial(_with_mean, "std_mean", _std),
+    d_self=lambda gs, self, dim, correction, keepdim, result0: _gradient_with_mean(
+        _std_gradient, gs, self, dim, correction, keepdim, result0
+    ),
+    results=(True, True),
+    holomorphic=False,
+    function=False,
+    method=False,
+    out=False,
+    batch="along",
+    doc="Standard deviation and mean.",
 )
 
 # -- extremes -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import attempt, counting
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
@@ -243,6 +244,9 @@ searchsorted = general(
 
 
 def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
+    if a.ndim == 1 and a.dtype.kind not in "iu" and a.size:
+        kind = from_numpy_dtype(a.dtype).legacy
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{kind}'")
     if a.ndim != 1 or a.dtype.kind not in "iu" or (a.size and int(a.min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:

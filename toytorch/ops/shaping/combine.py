@@ -200,6 +200,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     need_tensors(tensors)
+    if indexing is None:
+        from toytorch.facts import warned  # seldom needed
+
+        warned.once(warned.MESHGRID, stacklevel=4)
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(
             f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
@@ -212,6 +218,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             )
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if t.device != tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
@@ -234,7 +242,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    return rearrange.stack.function([g.reshape(-1) for g in meshgrid(*tensors)], 1)
+    return rearrange.stack.function([g.reshape(-1) for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
 @public("diagflat", method=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import made_view, quick
+from toytorch.facts import dtype as types
 from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
@@ -272,7 +273,12 @@ def tensor_split(
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
     if isinstance(indices_or_sections, Tensor):
-        if indices_or_sections.dtype.name != "int64":
+        if indices_or_sections.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {indices_or_sections.ndim} dims"
+            )
+        if indices_or_sections.dtype is not types.int64:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                 f"{indices_or_sections.dtype.legacy}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.context import BaseContext
@@ -130,6 +132,8 @@ class DataLoader:
         self.pin_memory_device = pin_memory_device
         self._kept: Pool | None = None
         self._end_of_kept: Any = None
+        self._told_length: int | None = None  # what a stream said of its length, when asked
+        warn_of_workers(num_workers)
         self._whole = True
 
     FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
@@ -199,11 +203,27 @@ class DataLoader:
 
     def __len__(self) -> int:
         if self._stream:
-            n = len(self.dataset)
+            n = self._told_length = len(self.dataset)
             if self.batch_size is None:
                 return n
             return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
         return len(self.batch_sampler if self.batch_sampler is not None else self.sampler)
+
+
+def warn_of_workers(count: int) -> None:
+    """Says that more workers than processors are slow."""
+    here = getattr(os, "sched_getaffinity", None)  # which not every system has
+    most = len(here(0)) if here is not None else os.cpu_count() or count
+    if count > most:
+        warnings.warn(
+            f"This DataLoader will create {count} worker processes in total. Our suggested max "
+            f"number of worker in current system is {most}, which is smaller than what this "
+            "DataLoader is going to create. Please be aware that excessive worker creation might "
+            "get DataLoader running slow or even freeze, lower the worker number to avoid potential "
+            "slowness/freeze if necessary.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _begun(pool: Pool, delivered: Iterator[Any]) -> Iterator[Any]:
@@ -229,9 +249,29 @@ class _BaseDataLoaderIter:
     """One pass over a loader's data."""
 
     _loader: DataLoader
+    _given = 0
 
     def __iter__(self: Pass) -> Pass:
         return self
+
+    def _count(self) -> None:
+        """Counts a batch, and says where a stream gives more than it said it would."""
+        self._given += 1
+        told = self._loader._told_length
+        if told is not None and self._given > told:
+            several = (
+                "For multiprocessing data-loading, this could be caused by not properly configuring "
+                "the IterableDataset replica at each worker. Please see "
+                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for "
+                "examples."
+            )
+            warnings.warn(
+                f"Length of IterableDataset {self._loader.dataset} was reported to be {told}"
+                f"(when accessing len(dataloader)), but {self._given} samples have been fetched. "
+                f"{several if self._loader.num_workers else ''}",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -249,6 +289,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __next__(self) -> Any:
         batch = timed("_SingleProcess", self._fetch, next(self._indices))
+        self._count()
         return pinned(batch) if self._loader.pin_memory else batch
 
 
@@ -263,7 +304,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._batches = _begun(pool, loader.deliver(pool, loader._indices()))
 
     def __next__(self) -> Any:
-        return timed("_MultiProcessing", self._next)
+        batch = timed("_MultiProcessing", self._next)
+        self._count()
+        return batch
 
     def _next(self) -> Any:
         try:

@@ -122,11 +122,9 @@ class WeightedRandomSampler(Sampler):
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
-        return iter(
-            multinomial(
-                self.weights, self.num_samples, self.replacement, generator=self.generator
-            ).tolist()
-        )
+        yield from multinomial(
+            self.weights, self.num_samples, self.replacement, generator=self.generator
+        ).tolist()
 
     def __len__(self) -> int:
         return self.num_samples

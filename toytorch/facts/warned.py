@@ -1,0 +1,38 @@
+"""Warnings that are given once a process, however often there is reason for them."""
+
+from __future__ import annotations
+
+import warnings
+
+always = False  # what `set_warn_always` was told
+given: set[str] = set()  # by their texts
+
+SCALAR = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter "
+    "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+    "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+    ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
+
+
+MESHGRID = (
+    "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+)
+
+
+def once(text: str, stacklevel: int = 3) -> None:
+    """Warns the first time, or each time after `set_warn_always(True)`.
+
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     once("twice is too much"); once("twice is too much")
+    >>> len(seen)
+    1
+    """
+    if always or text not in given:
+        given.add(text)
+        warnings.warn(text, UserWarning, stacklevel=stacklevel)
