@@ -87,7 +87,10 @@ class Side:
         t = t.detach().resolve_conj().resolve_neg()
         size = t.untyped_storage().nbytes() // t.element_size()
         if t.is_contiguous() and size == t.numel():
-            return self.from_array(t)
+            made = self.from_array(t)
+            if not size and made.stride() != t.stride():  # which steps over nothing
+                made = self.root.as_strided(made, tuple(t.shape), t.stride())
+            return made
         key = t.untyped_storage().data_ptr()
         if key not in memo:
             memo[key] = self.from_array(torch.as_strided(t, (size,), (1,), 0))

@@ -74,6 +74,7 @@ hardtanh = pointwise(
     function=False,
     checks=_check_hardtanh,
     d_self="g if self > min_val and self < max_val else 0",
+    memory="copy",
     doc="x held between two limits.",
 )
 threshold = pointwise(
@@ -142,6 +143,7 @@ prelu_kernel = pointwise(
     checks=_float("prelu_cpu"),
     d_self="g if self > 0 else g * weight",
     d_weight="0 if self > 0 else g * self",
+    memory="copy",
     doc="x above 0, weight·x below.",
 )
 

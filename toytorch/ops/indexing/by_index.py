@@ -303,10 +303,12 @@ where = pointwise(
 
 def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
-        return xp.zeros((int(bool(a)), 0), np.int64)
+        made = xp.zeros((int(bool(a)), 0), np.int64)
+        return with_layout(made, (8, 8 * len(made))) if xp is np else made
     found = base.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
     if found is None and a.__class__ is np.ndarray:
-        return np.array(a.nonzero(), np.int64).T
+        found = np.array(a.nonzero(), np.int64).T
+        return found if found.size else with_layout(found, (8, 8 * len(found)))
     found = xp.argwhere(a).astype(np.int64) if found is None else found
     if found.__class__ is not np.ndarray:
         return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
@@ -46,12 +47,14 @@ def _convolution(
         v * n if len(v) == 1 else v for v in (stride, padding, dilation, extra)
     )
     _check(x, w, bias, stride, padding, dilation, transposed, extra, groups)
+    last = n == 2 and has_channels_last(w)  # then the result has them, too
     if not transposed:
-        return conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
+        y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
+        return in_format(y, True) if last else y
     y = transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * n)
-    return y
+    return in_format(y, True) if last else y
 
 
 def _gradient_of_input(
