@@ -31,6 +31,7 @@ class Function:
     orders: tuple[int, ...] = field(
         default=()
     )  # whole numbers that the first operand is drawn from
+    least: float = -float("inf")  # below it PyTorch counts up to 9 by ones, and ends never
 
 
 def root(f: Callable[[Number], Number], slope: Callable[[Number], Number], start: float) -> Number:
@@ -232,10 +233,18 @@ FUNCTIONS: dict[str, Function] = {
         lambda m, x: m.polygamma(1, x), bounded(lambda x: mp.psi(1, x), 50), slow=True, near=POLES
     ),
     "polygamma 2": U(
-        lambda m, x: m.polygamma(2, x), bounded(lambda x: mp.psi(2, x), 50), slow=True, near=POLES
+        lambda m, x: m.polygamma(2, x),
+        bounded(lambda x: mp.psi(2, x), 50),
+        slow=True,
+        near=POLES,
+        least=-50.0,
     ),
     "polygamma 5": U(
-        lambda m, x: m.polygamma(5, x), bounded(lambda x: mp.psi(5, x), 50), slow=True, near=POLES
+        lambda m, x: m.polygamma(5, x),
+        bounded(lambda x: mp.psi(5, x), 50),
+        slow=True,
+        near=POLES,
+        least=-50.0,
     ),
     "mvlgamma 2": U(
         lambda m, x: m.mvlgamma(x, 2),
@@ -367,6 +376,7 @@ FUNCTIONS: dict[str, Function] = {
         lambda x, q: mp.zeta(x, q) if 1.01 < x < 60 and 0.01 < q < 100 else None,
         2,
         slow=True,
+        least=-50.0,
     ),
     "float_power": U(plain("float_power"), precisely(1200, power), 2),
     **{

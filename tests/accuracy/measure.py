@@ -64,7 +64,7 @@ def points(f: Function, type: str, count: int, seed: int) -> list[Values]:
     """An array for each operand."""
     if f.slow:
         count //= 3
-    first = unary_points(type, count, f.near, seed)
+    first = not_below(f.least, unary_points(type, count, f.near, seed))
     if f.operands == 1:
         return [first]
     rng = np.random.default_rng(seed + 1)
@@ -75,7 +75,16 @@ def points(f: Function, type: str, count: int, seed: int) -> list[Values]:
     with np.errstate(all="ignore"):
         second = np.where(alike, first * rng.uniform(-3, 3, len(first)).astype(type), second)
     positive = rng.random(len(first)) < 0.5
+    second = not_below(f.least, second)
     return [np.where(positive, abs(first), first), np.where(positive, abs(second), second)]
+
+
+def not_below(least: float, values: Values) -> Values:
+    """The values, those below a limit brought above it."""
+    if least == -np.inf:
+        return values
+    with np.errstate(invalid="ignore"):
+        return np.where(values < least, np.fmod(values, least), values).astype(values.dtype)
 
 
 def true_values(f: Function, at: Sequence[Values]) -> list[Any]:

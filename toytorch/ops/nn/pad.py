@@ -205,7 +205,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
         node=node,
         upcast=False,
         d_self=lambda g, self_shape, padding: share.function(g, tuple(self_shape), padding),
-        memory="format",
+        memory="rows" if places is _around else "format",
         amp=amp,
         doc=doc,
     )
