@@ -290,9 +290,8 @@ def _check_gelu(common: DType, args: Sequence[Any]) -> None:
 gelu = pointwise(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     formula="""
-        inner = sqrt(2 / pi) * (self + 0.044715 * self * self * self)
-        Phi = 0.5 * (1 + (tanh(inner) if approximate == "tanh" else erf(self * sqrt(1 / 2))))
-        self * Phi
+        inner = sqrt(8 / pi) * (self + 0.044715 * self * self * self)
+        self / (1 + exp(-inner)) if approximate == "tanh" else self * (0.5 * (1 + erf(self * sqrt(1 / 2))))
     """,
     method=False,
     function=False,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EULER = 0.57721566490153286061
 STEP = 0.25  # from one polynomial to the next
-ORDER_I, ORDER_K, ROWS = 16, 21, 100
+ORDER_I, ORDER_K, ROWS = 13, 19, 100
 FAR = 25.0  # from here on the expansions are exact to the last digits
 
 
@@ -403,7 +403,7 @@ special_function(
 
 # -- Airy's function ------------------------------------------------------------------------------
 
-EDGE, ORDER, SPLIT = 10.0, 18, 134217729.0
+EDGE, ORDER, SPLIT = 10.0, 16, 134217729.0
 AI_AT_ZERO = (  # the value and the slope, to 62 digits
     Decimal("0.35502805388781723926006318600418317639797917419917724058332651"),
     Decimal("-0.25881940379280679840518356018920396347909113835493458221000181"),
