@@ -15,7 +15,7 @@ from tests.oracle import torch, tt
 Values = np.ndarray[Any, Any]
 MOST = 4.0  # units in the last place, or PyTorch's own error where that is more
 SMALL = 48  # elements at a time, which no compiled loop takes
-LARGE = 1 << 17  # elements that all compiled loops take
+LARGE = 1 << 16  # elements that all compiled loops take
 NEIGHBOURS = 200  # of a point that is further off than PyTorch's results were elsewhere
 SIZES = (0.0, 1e-3, 0.4, 0.9, 1.1, 10.0, 300.0, 1e5)  # limits of the ranges that are judged apart
 

@@ -363,7 +363,7 @@ ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "": lambda kernel: kernel,
     "rows": rows,
     "like": like_first,
-    "copy": like_copy,
+    "kept": like_copy,
     "format": one_format,
     "volume": one_volume,
     "columns": in_columns,

@@ -74,7 +74,7 @@ hardtanh = pointwise(
     function=False,
     checks=_check_hardtanh,
     d_self="g if self > min_val and self < max_val else 0",
-    memory="copy",
+    memory="kept",
     doc="x held between two limits.",
 )
 threshold = pointwise(
@@ -143,7 +143,7 @@ prelu_kernel = pointwise(
     checks=_float("prelu_cpu"),
     d_self="g if self > 0 else g * weight",
     d_weight="0 if self > 0 else g * self",
-    memory="copy",
+    memory="kept",
     doc="x above 0, weight·x below.",
 )
 

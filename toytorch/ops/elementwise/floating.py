@@ -64,7 +64,7 @@ frexp = define(
     function=False,
     method=False,
     d_self=lambda gs, result1: gs[0] / result1.exp2(),
-    memory="copy",
+    memory="kept",
     doc="m and e with self = m·2ᵉ and 1/2 ≤ |m| < 1.",
 )
 public_with_names(frexp)

@@ -189,7 +189,7 @@ nan_to_num = pointwise(
     _nan_to_num,
     promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
-    memory="copy",
+    memory="kept",
     sparse="entries",
     doc="NaN and infinities replaced by numbers.",
 )

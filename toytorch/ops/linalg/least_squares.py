@@ -92,7 +92,7 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
         turned = xp.empty(wide, x.dtype)
         turned[..., :n] = x.swapaxes(-1, -2)
         x = turned[..., :n].swapaxes(-1, -2)
-    elif xp is np:
+    elif x.__class__ is np.ndarray:
         *steps, across, along = (s * x.itemsize for s in contiguous_strides(wide))
         x = lying(x, x.shape, (*steps, along, across))
     x = x[..., 0] if vector else x

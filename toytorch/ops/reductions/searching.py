@@ -70,7 +70,7 @@ def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     counts = xp.diff(xp.append(starts, xp.asarray([n])))
     inverse = xp.repeat(xp.arange(len(starts)), counts)
     inverse = inverse.reshape(a.shape) if dim is None else inverse
-    if not values.size and xp is np and (dim is None or not a.shape[d]):
+    if not values.size and a.__class__ is np.ndarray and (dim is None or not a.shape[d]):
         values = np.zeros(values.shape, a.dtype)
     return values, inverse, counts
 
@@ -78,7 +78,7 @@ def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
 def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = None if dim is None else wrap_dim(dim, a.ndim)
     values, inverse, counts = xp.unique(a, return_inverse=True, return_counts=True, axis=d)
-    if not values.size and xp is np and (d is None or not a.shape[d]):
+    if not values.size and a.__class__ is np.ndarray and (d is None or not a.shape[d]):
         values = np.zeros(values.shape, a.dtype)
     return values, inverse.reshape(a.shape if d is None else -1), counts
 

@@ -162,7 +162,7 @@ def _repeat(xp: ArrayModule, a: Array, repeats: Sequence[int]) -> Any:
             f"{next(n for n in repeats if n < 0)}: {list(repeats)}"
         )
     made = xp.tile(a, repeats)
-    return made if made.size or xp is not np else xp.zeros(made.shape, a.dtype)
+    return made if made.size or a.__class__ is not np.ndarray else np.zeros(made.shape, a.dtype)
 
 
 def _repeat_gradient(g: Tensor, self_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
@@ -519,7 +519,7 @@ fill = define(
     overlap=lambda self, value: not hasattr(value, "dtype"),
     variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
     d_value=lambda g: g.sum(),
-    memory="copy",
+    memory="kept",
     names="same",
     doc="Every element set to a value.",
 )
