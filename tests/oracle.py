@@ -88,8 +88,9 @@ class Side:
         size = t.untyped_storage().nbytes() // t.element_size()
         if t.is_contiguous() and size == t.numel():
             made = self.from_array(t)
-            if not size and made.stride() != t.stride():  # which steps over nothing
-                made = self.root.as_strided(made, tuple(t.shape), t.stride())
+            if not size and made.stride() != t.stride() and self.device == "cpu":
+                kind = self.dtype(t.dtype)  # steps over nothing are steps, too
+                made = self.root.empty_strided(tuple(t.shape), t.stride(), dtype=kind)
             return made
         key = t.untyped_storage().data_ptr()
         if key not in memo:
