@@ -54,7 +54,7 @@ def same_dtype(a: Array, b: Array) -> None:
 def _product(xp: ArrayModule, a: Array, b: Array) -> Any:
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if a.ndim == 2 and (len(a) >= LEAST or a.size * b.shape[1] >= FEWEST):
+    if a.ndim == 2 == b.ndim and (len(a) >= LEAST or a.size * b.shape[1] >= FEWEST):
         made = attempt(xp, "product", a, b)
         if made is not None:
             return made
