@@ -184,6 +184,8 @@ class Comparer:
         self.loose: set[str] = set()
         self.first: dict[tuple[str, int], tuple[int | str, int | str]] = {}
         self.from_functions: set[str] = set()  # variables that compiled functions gave
+        self.nowhere: set[str] = set()  # variables without elements that lie otherwise
+        self.unpickled: set[str] = set()  # variables that pickle gave
 
     def differences(self, ours: dict[str, Any], theirs: dict[str, Any]) -> Difference | None:
         if set(ours) != set(theirs):
@@ -244,8 +246,14 @@ class Comparer:
         if roots & self.from_functions:  # what was written inside is not counted
             x["version"] = y["version"] = 0
         layout = ("strides", "offset", "contiguous")
-        if not a.numel() and (root_of(path) in self.from_functions or x.get("view") is False):
-            # Where nothing lies, compiled functions and arithmetic with a number do not ask.
+        nowhere = (root_of(path) in self.from_functions or x.get("view") is False) or (
+            root_of(str(x.get("view"))) in self.nowhere
+        )
+        if not a.numel() and nowhere:
+            # Where nothing lies, compiled functions and arithmetic with a number do not ask, nor
+            # do views of what they give.
+            if any(x[k] != y[k] for k in layout):
+                self.nowhere.add(root_of(path))
             y.update({k: x[k] for k in layout})
         if [s for s, n in zip(x["strides"], a.shape) if n != 1] == [
             s for s, n in zip(y["strides"], a.shape) if n != 1
@@ -309,6 +317,8 @@ class Comparer:
         )
         x, y = (groups(side) for side in (a, b))
         for (path, t), i, j in zip(a, x, y):
+            if root_of(path) in self.unpickled:
+                continue  # PyTorch's pickle writes memory that is shared once for each tensor
             if i != j and not t.is_conj():  # conjugates are copies here
                 return Difference("sharing", path, f"with {a[i][0]}", f"with {b[j][0]}")
         return None

@@ -12,7 +12,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.hints import DType
 from toytorch.facts.size import Size
-from toytorch.ops.creation.create import ones_like
+from toytorch.ops.creation.create import ones_like, zeros_like
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -191,7 +191,7 @@ def grad(
                     raise RuntimeError(
                         "materialize_grads cannot be used when the given input is a GradientEdge"
                     )
-                value = tensor.new_zeros(tensor.shape)
+                value = zeros_like(tensor)
                 value._requires_grad = create_graph
         results.append(value)
     return tuple(results)

@@ -27,6 +27,7 @@ from toytorch.facts.size import broadcast_pair
 
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 REDUCED = (types.float16, types.bfloat16)
+FULL = (types.float32, types.float64)
 
 
 def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
@@ -150,7 +151,7 @@ def on_queue(
 def nothing_to_promote(op: Op, args: tuple[Any, ...], operands: list[Tensor]) -> bool:
     """Whether a pointwise op can run on its operands as they are: floats of one type."""
     kind = operands[0].dtype
-    if op.promotion not in ("default", "float") or kind not in (types.float32, types.float64):
+    if op.promotion not in ("default", "float", "tensors") or kind not in FULL:
         return False
     for t in operands:
         if t.dtype is not kind or not t._array.ndim:
@@ -274,7 +275,7 @@ def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
             (dims if a._array.ndim else zeros).append(a.dtype)
         elif not fits(op.schema.args[i], a):
             raise TypeError(not_a_tensor(op, i, a))
-        elif a is not None:
+        elif a is not None and op.promotion != "tensors":
             numbers.append(of_scalar(a))
     return promote(tuple(dims), tuple(zeros), tuple(numbers))
 
@@ -320,6 +321,8 @@ def compute_pointwise(
             common = types.get_default_dtype()
         if op.checks is not None:
             op.checks(common, args)
+        if complex in [a.__class__ for a in args] and not common.is_complex:
+            refuse_complex(common)
     half = common in REDUCED or (common is not None and common.storage_only)
     work = np.float32 if half else common.numpy if common is not None else None
     ready: list[Any] = []
@@ -360,7 +363,7 @@ def compute_pointwise(
             arrays[i] = a.item()
     if op.spreads and xp is np and np.dtype(work).kind == "c" and arrays[-1] == 1:
         at = op.schema.index[op.spreads]
-        ready[-1] = arrays[at] = spread_infinity(arrays[at])
+        ready[op.tensor_at.index(at)] = arrays[at] = spread_infinity(arrays[at])
     try:
         if (
             target is not None
@@ -416,6 +419,12 @@ def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> A
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
     return xp.asarray(value).astype(work)
+
+
+def refuse_complex(common: dtype) -> None:
+    """Refuses a complex number as an option of an op of real numbers, or of integers."""
+    kind = {"float32": "float", "float64": "double", "int64": "int64_t"}.get(common.name, "float")
+    raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
 def raise_shapes(shapes: list[tuple[int, ...]]) -> None:

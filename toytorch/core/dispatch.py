@@ -21,7 +21,7 @@ from toytorch.core.storage import InferenceStorage
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import run_view
-from toytorch.core.write import refuse_grad, write_out
+from toytorch.core.write import refuse_before_kernel, refuse_grad, write_out
 from toytorch.facts import state
 
 
@@ -68,7 +68,12 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     if out is not None and op.out_type == "given":
         args = in_type_of(op, args, out)
-    results = compute(op, args)
+    try:
+        results = compute(op, args)
+    except NotImplementedError:
+        if op.kind == "pointwise":
+            refuse_before_kernel(op, args, out)
+        raise
     if out is not None:
         made = write_out(op, args, results, out)
         if op.node_name == "NotImplemented":

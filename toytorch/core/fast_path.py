@@ -224,7 +224,10 @@ def {name}({params}):
         a = {first}._array
         if a.__class__ is ndarray and a.size and state.fast_path is None and (
                 {first}._no_grad_view is None):
-            result = view_of({first}, kernel(a, *args[1:]), op.derivatives)
+            c = {kernel}
+            if c.dtype is a.dtype{known}:
+                return made_view(op, args, c)
+            result = view_of({first}, c, op.derivatives)
             if {first}._requires_grad and result._base is not None and result.dtype.rank > 1:
                 record(op, args, result)
             return result
@@ -339,7 +342,7 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
     elif op.kind in ("general", "reduction") and several and op.tensor_at == (0,):
         tests.append(f"{first}.dtype.itemsize != 2")
     elif op.kind == "pointwise" and not op.many and op.schema.returns == ("Tensor",):
-        plain = op.promotion in ("default", "float")
+        plain = op.promotion in ("default", "float", "tensors")
         if not plain and op.promotion != "none":
             return None
         if plain:
@@ -357,6 +360,8 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
                 tests.append(f"a{i}.__class__ is ndarray and {name}.dtype is {passed[op.tensor_at[1]]}"
                              f".dtype and not (mode_ is None and {name}._requires_grad)")  # fmt: skip
             values[i] = f"a{i}"
+        numbers = [p for a, p in zip(args, passed) if a.type == "Scalar"]
+        tests += [f"{name}.__class__ is not complex" for name in numbers]
         if op.checks is not None:
             tests.append(f"check({first}.dtype, ({', '.join(passed)},)) is None")
     else:
@@ -661,6 +666,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "bound": arguments.bound,
         "missing": arguments.missing,
         "view_of": views.view_of,
+        "made_view": views.made_view,
         "wrap_result": compute.wrap_result,
         "check": op.checks,
         "record": record.record,

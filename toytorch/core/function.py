@@ -80,8 +80,17 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
     name = fast_path.python_name(op)
     args = "".join(p + ", " for p in passed)
     if op.kind == "view" and not op.many:
+        own, rest = fast_path.runs_itself(op), ", ".join(["a", *passed[1:]])
+        if any("(" in p for p in passed):  # sizes given one by one, which `args` has as a tuple
+            rest = "a, *args[1:]"
         return fast_path.VIEW.format(
-            name=name, params=", ".join(params), args=args, first=passed[0], checks=checks
+            name=name,
+            params=", ".join(params),
+            args=args,
+            first=passed[0],
+            checks=checks,
+            kernel=f"own_kernel(numpy, {rest})" if own else f"kernel({rest})",
+            known="" if op.derivatives else " and op.derivatives",
         )
     out = ", out" if op.has_out else ""
     return (

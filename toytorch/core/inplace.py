@@ -17,7 +17,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import is_dense
-from toytorch.core.storage import InferenceStorage, Storage
+from toytorch.core.storage import CountedElsewhere, InferenceStorage, Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
@@ -140,6 +140,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
             if (
                 isinstance(t, Tensor)
                 and t._array.__class__ is np.ndarray
+                and t._array.size
                 and (
                     t is target
                     or np.may_share_memory(t._array, target._array)
@@ -152,7 +153,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
 def bump(target: Tensor) -> None:
     """Counts a write."""
     storage = target._storage or target._memory()
-    if storage.__class__ is Storage:
+    if storage.__class__ is Storage or storage.__class__ is CountedElsewhere:
         storage.version += 1
     if storage.guarded_views:
         retire(storage)
@@ -177,12 +178,17 @@ def of_the_base(why: str) -> str:
     return why.replace("is being modified inplace", another, 1)
 
 
+def known(view: Tensor) -> bool:
+    """Whether a graph knows of a view, or of its base."""
+    return bool(view._base._requires_grad) or view._grad_edge is not None
+
+
 def retire(storage: Storage) -> None:
     """Takes the histories of protected views after a write to their memory."""
     left = []
     for ref in storage.guarded_views:
         view = ref()
-        if view is not None and view._base is not None and view._base._requires_grad:
+        if view is not None and view._base is not None and known(view):
             view._grad_edge, view._requires_grad, view._ignores_grad = (
                 Refusal(of_the_base(view._no_grad_view)),
                 True,

@@ -207,7 +207,7 @@ def make_node_class(op: Op) -> type[Node]:
             "apply": namespace["apply"],
             "count": op.count,
             "many": op.many,
-            "frees": op.lists or any(is_tensor_like(op, n) for n in op.keeps),
+            "frees": any(is_tensor_like(op, n) or is_list_of_tensors(op, n) for n in op.keeps),
             "source": source,
             "apply_arrays": namespace.get("apply_arrays"),
             "bare": "apply_arrays" in namespace,

@@ -42,7 +42,7 @@ from toytorch.loops.formula import Formula
 registry: dict[str, Op] = {}
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
 KINDS = ("pointwise", "reduction", "view", "general", "layout", "create", "random", "composite")
-PROMOTION = ("default", "float", "count", "none")
+PROMOTION = ("default", "float", "count", "tensors", "none")
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
 FOLLOWING = ("formulas", "derivatives", "needs", "keeps", "plan", "node", "on_cpu")
 REPLACED = ("rules", "kernel", "_kernels", "_variants", *FOLLOWING)
@@ -56,8 +56,8 @@ class Op:
     kernel      a name looked up on the backend's array module, or a function of (xp, *arguments);
                 ops with a formula have none of their own
     promotion   "default": operands meet in their common type; "float": integers become the default
-                float first; "count": masks become integers; "none": the kernel sees the arrays
-                as they are
+                float first; "count": masks become integers; "tensors": numbers take
+                type; "none": the kernel sees the arrays as they are
     derivatives {argument: function or formula}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself

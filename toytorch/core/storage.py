@@ -42,10 +42,21 @@ class Storage:
             memo[key] = made
         return Storage(made, made)
 
+    def memory_at(self) -> tuple[int, int]:
+        """Where the memory begins, and its bytes."""
+        flat = self.flat()
+        return base.of_array(flat).data_ptr(flat), int(flat.nbytes)
+
     def counted_anew(self, version: int) -> Storage:
         """The same memory with a count of writes of its own."""
         made = Storage(self.array, self.memory)
         made.version = version
+        return made
+
+    def counted_with(self, other: Storage) -> Storage:
+        """The same memory, whose writes are counted together with those of another."""
+        made = CountedElsewhere(self.array, self.memory)
+        made.counter = other
         return made
 
     def __reduce__(self) -> Any:
@@ -57,6 +68,28 @@ class Storage:
 def _rebuild(flat: Array, where: str) -> Storage:
     placed = base.of_device(device(where)).from_numpy(flat)
     return Storage(placed, placed)
+
+
+class CountedElsewhere(Storage):
+    """The memory that a tensor was given as its `data`, while views of what it showed before are
+    there: writes to either are counted for both."""
+
+    __slots__ = ("counter",)
+    counter: Any
+
+    def __init__(self, array: Array, memory: Array | None = None) -> None:
+        self.counter = None
+        super().__init__(array, memory)
+
+    @property
+    def version(self) -> int:
+        """The writes that the other memory counts."""
+        return 0 if self.counter is None else int(self.counter.version)
+
+    @version.setter
+    def version(self, value: int) -> None:
+        if self.counter is not None:
+            self.counter.version = value
 
 
 class InferenceStorage(Storage):

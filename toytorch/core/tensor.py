@@ -8,6 +8,7 @@ overrides in its `__dict__`. (A `__getattr__` would make every attribute read th
 from __future__ import annotations
 
 import copyreg
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.device import cpu, device, layout_name, sparse_csr, strided
+from toytorch.facts.device import contiguous_format, cpu, device, layout_name, sparse_csr, strided
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
@@ -479,7 +480,7 @@ class Tensor:
             if tensor is not None:
                 g = grads if not isinstance(grads, list) else grads[tensor.output_nr]
                 if g is not None:
-                    with_grad = g.clone()
+                    with_grad = g.clone(memory_format=contiguous_format)
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
 
         node = as_function(self._grad_edge)[0]
@@ -712,7 +713,11 @@ class Tensor:
             self._storage = InferenceStorage(memory.array, memory.memory)
         else:
             count = 0 if self._storage is None or self._inference else self._storage.version
-            self._storage = memory.counted_anew(count)
+            if self._storage is not None and sys.getrefcount(self._storage) > 2:
+                if self._storage.memory_at() != memory.memory_at():  # else it is as it should be
+                    self._storage = memory.counted_with(self._storage)
+            else:
+                self._storage = memory.counted_anew(count)
         self._array, self.dtype = value._array, value.dtype
 
     # -- copies -------------------------------------------------------------------------------

@@ -133,6 +133,13 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
     return view
 
 
+def of_its_own(made: Tensor) -> Tensor:
+    """What shows all of fresh memory that nobody else has: no view, as far as programs can tell."""
+    if made._base is not None:
+        made._base = made._no_grad_view = None
+    return made
+
+
 @functools.lru_cache(64)
 def one_of_many(name: str, count: int) -> list[str]:
     """What to say of writes to each of several views that an op makes."""
@@ -189,9 +196,29 @@ def quick(source: Tensor) -> bool:
 
 
 def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
-    """The view of the first argument that is made already, where that is `quick`."""
+    """The view of the first argument that is made already, of its type, where that is `quick`."""
     source = args[0]
-    result = view_of(source, array)
-    if source._requires_grad and source.dtype.rank > 1:
-        record(op, args, result)
-    return result
+    storage = source._storage or source._memory()
+    if storage.__class__ is not Storage:
+        view = view_of(source, array)
+    else:  # what `view_of` does, with fewer questions
+        view = new(Tensor)
+        view._array = array
+        view.dtype = source.dtype
+        view._storage = storage
+        view._requires_grad = False
+        view._grad_edge = None
+        owner = source._base
+        if owner is None:
+            owner = source
+        view._base = owner
+        views = owner._views
+        if views is None:
+            owner._views = [ref(view)]
+        else:
+            if len(views) > 16 and not len(views) & (len(views) - 1):
+                views[:] = [v for v in views if v() is not None]
+            views.append(ref(view))
+    if source._requires_grad and view._base is not None and source.dtype.rank > 1:
+        record(op, args, view)
+    return view

@@ -24,6 +24,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.node import pack
+from toytorch.facts.size import broadcast_pair
 
 FILLED = "tensor[mask] = scalar"  # how PyTorch spells out that a place gets one number
 
@@ -69,6 +70,9 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         and bool(op.derivatives)
         and (wants_grad(op, args) or (target._base is not None and target._base._requires_grad))
     )
+    common = None
+    if op.kind == "pointwise" and op.promotion != "none":
+        common = common_dtype(op, args)
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
         writing.check(target, needs)
     if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
@@ -86,12 +90,10 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             f"{op.overlap}",
             stacklevel=3,
         )
-    common = None
     shared = op.across == "between" and over_part_of_itself(op, args)
     if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
         writing.refuse_shared(target, lasting)
-    if op.kind == "pointwise" and op.promotion != "none":
-        common = common_dtype(op, args)
+    if common is not None:
         check_cast(op, common, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
@@ -100,7 +102,11 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     if not array.ndim and array.__class__ not in base.queued:
         array = None
     if op.kind == "pointwise":
-        result = compute_pointwise(op, args, array, common)
+        try:
+            result = compute_pointwise(op, args, array, common)
+        except NotImplementedError:
+            refuse_before_kernel(op, args, None)
+            raise
     else:
         result = compute(op, args, array)
     if result is not target._array:
@@ -117,6 +123,19 @@ def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether a copy may be one of a tensor to another place of its memory."""
     alike = bool(args[0]._array.shape == args[1]._array.shape)
     return alike and not (callable(op.overlap) and op.overlap(*args))
+
+
+def refuse_before_kernel(op: Op, args: tuple[Any, ...], out: Any) -> None:
+    """What PyTorch says of a pointwise call before it looks for a kernel, which there is none of:
+    of an out= that overlaps itself, of shapes, and of types that out= cannot hold."""
+    if isinstance(out, Tensor):
+        writing.refuse_overlap(out)
+    shape: tuple[int, ...] = ()
+    for i in op.tensor_at:
+        if isinstance(args[i], Tensor):
+            shape = broadcast_pair(shape, tuple(args[i]._array.shape))
+    if isinstance(out, Tensor) and op.promotion != "none":
+        check_cast(op, common_dtype(op, args), out.dtype)
 
 
 def check_cast(op: Op, common: dtype, to: dtype) -> None:

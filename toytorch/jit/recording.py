@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -180,6 +181,9 @@ class Recording:
             [v for v in self.leaves if not isinstance(v, Tensor)],
             self.shadows(guarded),
         )
-        function.executor.plan_for(made.inputs(self.leaves))
+        # What the call has written to holds other values now, of which some op may have no result
+        # (x %= x leaves zeros); then the plan is made when the next call comes.
+        with contextlib.suppress(RuntimeError):
+            function.executor.plan_for(made.inputs(self.leaves))
         self.leaves = self.outputs = []
         return made

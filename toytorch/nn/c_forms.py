@@ -9,6 +9,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional
+from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import takes_words
 
 
@@ -27,6 +28,13 @@ def _loss(name: str, tensors: int, *options: str) -> Callable[..., Any]:
         if len(given) < tensors and {"input", "x"} & kwargs.keys():
             given.insert(0, kwargs.pop("input" if "input" in kwargs else "x"))
         kwargs.update(zip(options, args[tensors:]))
+        asked = kwargs.get("reduction", 0)
+        if not isinstance(asked, int):
+            place = tensors + options.index("reduction") + 1
+            raise TypeError(
+                f"{name}(): argument 'reduction' (position {place}) must be int, not "
+                f"{type(asked).__name__}"
+            )
         kwargs["reduction"] = _word(
             kwargs.get("reduction", 0)
         )  # PyTorch's parser takes its default for 0
@@ -56,6 +64,10 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
     >>> torch.kl_div(torch.zeros(2), torch.ones(2), 2)
     tensor(0.)
     """
+    if not isinstance(reduction, int):
+        raise TypeError(
+            f"kl_div(): argument 'reduction' (position 3) must be int, not {type(reduction).__name__}"
+        )
     made = functional.kl_div(input, target, reduction="none", log_target=log_target)
     return made.mean() if reduction == 1 else made.sum() if reduction == 2 else made
 
@@ -94,7 +106,7 @@ def frobenius_norm(
 ) -> Any:
     """√Σ|x|² over one or two dimensions."""
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
-    return input.norm(2, dims, keepdim) if out is None else out.copy_(input.norm(2, dims, keepdim))
+    return put_out(input.norm(2, dims, keepdim), out, same=True)
 
 
 @takes_words()

@@ -30,13 +30,26 @@ def _serves(op: Op, other: Any) -> builtins.bool:
     return isinstance(other, Tensor) or fits(op.schema.args[1], other)
 
 
+def _check_own(name: str, self: object) -> None:
+    """Refuses a method of tensors called on something else."""
+    if not isinstance(self, Tensor):
+        raise TypeError(
+            f"descriptor '__{name}__' for 'torch._C.TensorBase' objects doesn't "
+            f"apply to a '{type(self).__name__}' object"
+        )
+
+
+def _swapped(name: str, op: Op) -> Any:
+    def method(self: Tensor, other: Any) -> Any:
+        _check_own(name, self)
+        return op.function(self, other) if _serves(op, other) else NotImplemented
+
+    return method
+
+
 def _reflected(name: str, op: Op) -> Any:
     def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(self, Tensor):
-            raise TypeError(
-                f"descriptor '__{name}__' for 'torch._C.TensorBase' objects doesn't "
-                f"apply to a '{type(self).__name__}' object"
-            )
+        _check_own(name, self)
         return op.function(other, self) if _serves(op, other) else NotImplemented
 
     return method
@@ -133,7 +146,9 @@ OPERATORS = {
 }
 for _name, _op in OPERATORS.items():
     setattr(Tensor, f"__{_name}__", make_operator(_op))
-for _name in ("add", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+for _name in ("add", "mul"):  # as PyTorch does: the number is what is multiplied by alpha
+    setattr(Tensor, f"__r{_name}__", _swapped("r" + _name, OPERATORS[_name]))
+for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
     setattr(Tensor, f"__r{_name}__", _reflected("r" + _name, OPERATORS[_name]))
 for _name, _target in {
     "add": "add",

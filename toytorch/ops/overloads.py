@@ -81,6 +81,8 @@ def max(
         return extremes.max_all.function(input)
     if other is not None or isinstance(dim, Tensor):
         return limits.maximum.function(input, dim if other is None else other, out=out)
+    if dim is None and out is not None and not input.numel():
+        return create.put_out(extremes.edge_of_nothing(input, False), out)
     if dim is None:
         return extremes.max_all.function(input, out=out)
     return return_type("max", extremes.max_dim.function(input, dim, keepdim, out=out))
@@ -100,6 +102,8 @@ def min(
         return extremes.min_all.function(input)
     if other is not None or isinstance(dim, Tensor):
         return limits.minimum.function(input, dim if other is None else other, out=out)
+    if dim is None and out is not None and not input.numel():
+        return create.put_out(extremes.edge_of_nothing(input, True), out)
     if dim is None:
         return extremes.min_all.function(input, out=out)
     return return_type("min", extremes.min_dim.function(input, dim, keepdim, out=out))
@@ -240,7 +244,7 @@ def _running_inplace(name: str, op: Op) -> Any:
                 f"{matmul.C_NAMES[self.dtype.name]} and output tensor dtype "
                 f"{matmul.C_NAMES[dtype.name]} should match"
             )
-        if self.dtype is types.bool:
+        if self.dtype is types.bool and self.numel() and self.ndim:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
         return write.inplace(op, (self, dim, dtype))
 

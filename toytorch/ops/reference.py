@@ -43,6 +43,7 @@ TYPES = {
     "without, and that before a Python number).",
     "float": "As by default; integers and masks become the default floating-point type.",
     "count": "As by default; masks become int64.",
+    "tensors": "As by default, but that numbers do not count.",
     "none": "The kernel sees every argument in its own type.",
 }
 # What an example tries, for each kind of argument, until the op accepts it.

@@ -94,7 +94,10 @@ def truncdiv(x: Array, y: Array) -> Any:
 def remainder(x: Array | Scalar, y: Array | Scalar) -> Any:
     """The remainder with the divisor's sign, as Python's %."""
     check_divisor(x, y)
-    return np.remainder(x, y)
+    rest = np.remainder(x, y)
+    if kind_of(rest) == "f":  # of zeros, NumPy's have the sign of y, PyTorch's that of x
+        return np.where(rest == 0, np.copysign(rest, x), rest)[()]
+    return rest
 
 
 def fmod(x: Array | Scalar, y: Array | Scalar) -> Any:
@@ -114,6 +117,10 @@ def power(x: Any, y: Any) -> Any:
         return np.power(x, y)
     if kind == "b":
         return np.logical_or(x, np.logical_not(y))
+    if "c" in (kind, kind_of(y)):
+        from toytorch.loops.language.complex_power import complex_power  # seldom needed
+
+        return complex_power(x, y)
     if not np.ndim(y) and kind_of(y) == "f":  # the powers that have a cheaper name
         if y == 2:
             return np.multiply(x, x)
@@ -133,13 +140,27 @@ def sign(x: Array) -> Any:
         return np.logical_and(x, True)
     if kind == "c":
         size = np.abs(x)
-        return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
+        made = np.asarray(x).copy()  # each part by itself: ∞·i/∞ is 0 + NaN·i
+        made.real /= np.where(size == 0, 1, size)
+        made.imag /= np.where(size == 0, 1, size)
+        return np.where(size == 0, 0, made).astype(x.dtype)
     s = np.sign(x)
     return np.where(np.isnan(x), s.dtype.type(0), s)[()] if kind == "f" else s
 
 
+def reciprocal(x: Array) -> Any:
+    """1/x."""
+    if kind_of(x) == "c":
+        from toytorch.loops.language.complex_power import inverse  # seldom needed
+
+        return inverse(x)
+    return np.reciprocal(x)
+
+
 def square(x: Array) -> Any:
     """x²; of a mask as integers."""
+    if kind_of(x) == "c":
+        return np.power(x, 2)  # which `np.square` may round otherwise
     return np.square(x if kind_of(x) != "b" else x.astype("int64"))
 
 
@@ -196,7 +217,7 @@ FUNCTIONS: dict[str, Any] = {
     "sign": sign,
     "signbit": signbit,
     "square": square,
-    "reciprocal": np.reciprocal,
+    "reciprocal": reciprocal,
     "where": np.where,
     "maximum": np.maximum,
     "minimum": np.minimum,
@@ -228,7 +249,7 @@ FUNCTIONS: dict[str, Any] = {
     "round": rounding(np.rint),
     "trunc": rounding(np.trunc),
     "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rsqrt": lambda x: reciprocal(np.sqrt(x)),
     "exp": np.exp,
     "exp2": np.exp2,
     "expm1": np.expm1,

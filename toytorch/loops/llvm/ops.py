@@ -127,11 +127,7 @@ class Operations:
         zero = self.constant(0, type)
         other = self.b.xor(self.lt(type, rest, zero), self.lt(type, y, zero))
         other = self.b.and_(other, self.ne(type, rest, zero))
-        made = self.b.select(other, self.add(type, rest, y), rest)
-        if kind(type) == "f":  # a remainder of zero has the sign of y
-            same = self.of(type).copysign(zero, y)
-            made = self.b.select(self.eq(type, made, zero), same, made)
-        return made
+        return self.b.select(other, self.add(type, rest, y), rest)  # a zero has the sign of x
 
     def floordiv(self, type: str, x: Value, y: Value) -> Any:
         """⌊x/y⌋; for real numbers from the exact remainder, as Python does it."""

@@ -414,6 +414,7 @@ def _fractional(
     samples: Tensor | None,
 ) -> Pair:
     name = f"fractional_max_pool{n}d"
+    wrap_dim(-n - 1, input.ndim)  # where PyTorch finds too few dimensions
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     if output_size is None:

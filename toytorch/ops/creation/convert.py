@@ -15,6 +15,7 @@ from toytorch.core.arguments import spread
 from toytorch.core.op import Op
 from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of
+from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
@@ -111,7 +112,7 @@ def to(
 
 def _has_strides_of(self: Tensor, form: MemoryFormat) -> bool:
     """Whether the strides are those of a format, even where a dimension has one element."""
-    same = is_contiguous(self, form)
+    same = is_contiguous(self, memory_format=form)
     if not same or form.name not in rearrange.CHANNELS_LAST:
         return same
     array = self._array
@@ -169,7 +170,7 @@ def cuda(
     return to(self, device=target, non_blocking=non_blocking)
 
 
-def is_contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> bool:
+def is_contiguous(self: Tensor, *, memory_format: MemoryFormat | None = None) -> bool:
     """Whether elements in row-major order lie side by side in memory.
 
     With `memory_format=toytorch.channels_last` the order (N, H, W, C) of images (N, C, H, W).
@@ -214,7 +215,7 @@ def lies_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool
 def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor in row-major memory, or that of a format; itself where it is so already."""
     form = CONTIGUOUS if memory_format is None else memory_format
-    if is_contiguous(self, form):
+    if is_contiguous(self, memory_format=form):
         return self
     if form.name == "preserve_format":
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -273,7 +274,7 @@ def reshape(
         and view_strides(array.shape, strides_of(array), wanted) is None
     ):
         wanted = given if state.fast_path is state.SLOW else wanted
-        return view.unsafe_view.function(contiguous(input), wanted)
+        return of_its_own(view.unsafe_view.function(contiguous(input), wanted))
     if state.fast_path is state.SLOW:  # a trace keeps the -1, which fits other sizes too
         wanted = given
     return view.view_.function(input, wanted)

@@ -276,6 +276,11 @@ def put_out(
         )
     if same and out is not None and out.dtype is not made.dtype:
         raise RuntimeError(refusal("same", "", made.dtype, out.dtype))
+    if out is not None and made.dtype.rank > out.dtype.rank and not out.is_sparse:
+        raise RuntimeError(
+            f"result type {made.dtype.legacy} can't be cast to the desired output type "
+            f"{out.dtype.legacy}"
+        )
     if names is not None:
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:
@@ -324,7 +329,8 @@ def full(
         kind = _kind(dtype or fill_value.dtype)
         fill_value = fill_value.item()
     else:
-        kind = _kind(dtype or types.of_scalar(fill_value))
+        own = None if out is None else out.dtype
+        kind = _kind(dtype or own or types.of_scalar(fill_value))
     shape = _size((size,), None)
     return put_out(
         dtype=dtype,

@@ -215,6 +215,7 @@ def linspace(
     >>> linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    asked = dtype
     start, end = _end_points("linspace", start, end, steps, dtype)
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
@@ -230,6 +231,7 @@ def linspace(
         ),
         out,
         "linspace",
+        dtype=asked,
     )
 
 
@@ -266,6 +268,7 @@ def logspace(
     >>> logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    asked = dtype
     start, end = _end_points("logspace", start, end, steps, dtype)
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
@@ -278,7 +281,7 @@ def logspace(
         exponents = _exponents(xp, start, end, steps, kind)
         return (float(base) ** exponents.astype(wide)).astype(kind)
 
-    return placed(finish(make, device, requires_grad, "logspace"), out, "logspace")
+    return placed(finish(make, device, requires_grad, "logspace"), out, "logspace", dtype=asked)
 
 
 # -- triangles ------------------------------------------------------------------------------------

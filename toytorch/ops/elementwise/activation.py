@@ -244,6 +244,7 @@ log_sigmoid = pointwise(
     checks=_float("log_sigmoid_cpu"),
     d_self="g * sigmoid(-self)",
     memory="rows",
+    out_type="same",
     doc="log(sigmoid(x)) without overflow.",
 )
 

@@ -40,6 +40,10 @@ def _scalar_variant(number: int, tensor: int) -> Any:
 
 def _check_alpha(common: Any, args: Sequence[Any]) -> None:
     alpha = args[2]
+    if alpha.__class__ is complex and not common.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
     if isinstance(alpha, bool) and common is not types.bool:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and common.rank < 2:
@@ -98,6 +102,7 @@ rsub = pointwise(
     d_self="-g * alpha",
     d_other="g",
     memory="second",
+    spreads="self",
     doc="Difference the other way round, other - alpha·self.",
 )
 mul = pointwise(

@@ -112,6 +112,7 @@ heaviside = pointwise(
     node="NotImplemented",
     d_self=underived("aten::heaviside"),
     d_values=underived("aten::heaviside"),
+    out_type="same",
     doc="0 below 0, 1 above, and values at 0.",
 )
 

@@ -127,6 +127,7 @@ def _one_dtype(common: Any, args: Sequence[Any]) -> None:
 lerp = pointwise(
     "lerp(Tensor self, Tensor end, Operand weight) -> Tensor",
     formula="self + weight * (end - self) if abs(weight) < 0.5 else end - (end - self) * (1 - weight)",
+    promotion="tensors",
     checks=_one_dtype,
     variant=lambda self, end, weight: 1 if hasattr(weight, "dtype") else 0,
     d_self="g * (1 - weight)",
@@ -142,6 +143,7 @@ addcmul = pointwise(
     d_self="g",
     d_tensor1="g * (value * tensor2)",
     d_tensor2="g * (value * tensor1)",
+    spreads="tensor1",
     doc="self + value·tensor1·tensor2.",
     older=True,
 )
@@ -162,6 +164,7 @@ addcdiv = pointwise(
     d_self="g",
     d_tensor1="g * value / tensor2",
     d_tensor2="-g * (value * tensor1 / (tensor2 * tensor2))",
+    spreads="tensor1",
     doc="self + value·tensor1/tensor2.",
     older=True,
 )
@@ -191,5 +194,6 @@ nan_to_num = pointwise(
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
     memory="kept",
     sparse="entries",
+    out_type="same",
     doc="NaN and infinities replaced by numbers.",
 )

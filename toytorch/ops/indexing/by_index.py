@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import with_strides
 from toytorch.core.memory_order import loop_strides, order_of, repeated, with_layout
 from toytorch.core.op import Op
@@ -307,8 +307,10 @@ def _nonzero(xp: ArrayModule, a: Array) -> Any:
         return with_layout(made, (8, 8 * len(made))) if a.__class__ is np.ndarray else made
     found = base.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
     if found is None and a.__class__ is np.ndarray:
-        found = np.array(a.nonzero(), np.int64).T
-        return found if found.size else with_layout(found, (8, 8 * len(found)))
+        places = np.array(a.nonzero(), np.int64).T
+        if not len(places):
+            return no_elements.lying(places, places.shape, (places.itemsize, 0), 0)
+        return places
     found = xp.argwhere(a).astype(np.int64) if found is None else found
     if found.__class__ is not np.ndarray:
         return found

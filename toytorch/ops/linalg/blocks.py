@@ -28,7 +28,10 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     right = (1,) * (n - b.ndim) + tuple(b.shape)
     a = a.reshape([k for m in left for k in (m, 1)])
     b = b.reshape([k for m in right for k in (1, m)])
-    return put_out((a * b).reshape([p * q for p, q in zip(left, right)]), out)
+    made = put_out((a * b).reshape([p * q for p, q in zip(left, right)]), out)
+    if out is not None and not out.is_inference():
+        made._memory().version -= 1  # PyTorch writes through a view that is counted by itself
+    return made
 
 
 def _block_diag(xp: ArrayModule, blocks: Sequence[Array]) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import eye
 from toytorch.ops.define import PUBLIC
 from toytorch.ops.named_results import return_type
@@ -22,7 +25,7 @@ PUBLIC["linalg.LinAlgError"] = LinAlgError
 BLOCK = 32  # columns that are factored one by one before a matrix product updates the rest
 
 
-def need_float(name: str, a: Array, kernel: str = "") -> None:
+def need_float(name: str, a: Array, kernel: str = "", *, or_empty: bool = False) -> None:
     """Refuses integers, and half precision (in the words of the kernel that has none)."""
     if a.dtype.kind not in "fc" and from_numpy_dtype(a.dtype).rank < 2:
         raise RuntimeError(
@@ -31,18 +34,40 @@ def need_float(name: str, a: Array, kernel: str = "") -> None:
         )
     if a.dtype.itemsize == 2:
         if kernel:
-            need_kernel(kernel, a)
+            need_kernel(kernel, a, or_empty=or_empty)
+            return
         raise RuntimeError(
             f"{name}: Low precision dtypes not supported. Got {from_numpy_dtype(a.dtype).legacy}"
         )
 
 
-def need_kernel(kernel: str, a: Array) -> None:
-    """Refuses types for which there is no method, as PyTorch's table of kernels does."""
-    if a.dtype.kind not in "fc" or a.dtype.itemsize == 2:
+def need_kernel(kernel: str, a: Array, *, or_empty: bool = False) -> None:
+    """Refuses types for which there is no method, as PyTorch's table of kernels does; with
+    `or_empty`, only where there are elements."""
+    if (a.size or not or_empty) and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
         raise NotImplementedError(
             f"\"{kernel}\" not implemented for '{from_numpy_dtype(a.dtype).legacy}'"
         )
+
+
+def empty_of_any_type(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that takes types it has no method for, where there are no elements."""
+
+    @functools.wraps(kernel)
+    def called(xp: ArrayModule, a: Array, *more: Any) -> Any:
+        made = kernel(xp, a, *more)
+        if a.size or (a.dtype.kind in "fc" and a.dtype.itemsize > 2):
+            return made
+        results = made if isinstance(made, tuple) else (made,)
+        results = tuple(r.astype(a.dtype) if r.dtype == np.float32 else r for r in results)
+        return results if isinstance(made, tuple) else results[0]
+
+    return called
+
+
+def workable(a: Array) -> Any:
+    """The array; one without elements in a type that NumPy has methods for."""
+    return a if a.size or (a.dtype.kind in "fc" and a.dtype.itemsize > 2) else a.astype("float32")
 
 
 def need_matrix(name: str, a: Array, argument: str = "A") -> None:

@@ -13,7 +13,16 @@ from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import named, need_float, need_kernel, need_square, raise_first
+from toytorch.ops.linalg.checks import (
+    LinAlgError,
+    empty_of_any_type,
+    named,
+    need_float,
+    need_kernel,
+    need_square,
+    raise_first,
+    workable,
+)
 from toytorch.ops.linalg.triangular import solve_with, triangular
 
 NOT_POSITIVE = (
@@ -39,9 +48,11 @@ def _column_by_column(xp: ArrayModule, a: Array) -> tuple[Any, Any]:
     return x, info
 
 
+@empty_of_any_type
 def _cholesky(xp: ArrayModule, a: Array, upper: bool) -> Any:
     need_square("linalg.cholesky", a)
-    need_float("linalg.cholesky", a, "cholesky_cpu")
+    need_float("linalg.cholesky", a, "cholesky_cpu", or_empty=True)
+    a = workable(a)
     lower = a.swapaxes(-1, -2).conj() if upper else a
     try:
         made, info = xp.linalg.cholesky(lower), xp.zeros(a.shape[:-2], np.int32)
@@ -97,7 +108,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
     """
     factor, info = cholesky_op.function(A, upper=upper)
     raise_first("linalg.cholesky", info, NOT_POSITIVE)
-    return put_out(factor, out)
+    return put_out(factor, out, same=True)
 
 
 @public("cholesky", method=True)
@@ -119,7 +130,6 @@ def _cholesky_solve(xp: ArrayModule, b: Array, factor: Array, upper: bool) -> An
             raise RuntimeError(
                 f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead"
             )
-    need_kernel("cholesky_solve_cpu", b)
     n = factor.shape[-1]
     if factor.shape[-2] != n:
         raise RuntimeError(
@@ -131,6 +141,7 @@ def _cholesky_solve(xp: ArrayModule, b: Array, factor: Array, upper: bool) -> An
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by "
             f"{n} but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
         )
+    need_kernel("cholesky_solve_cpu", b)
     h = factor.swapaxes(-1, -2).conj()
     lower, high = (h, factor) if upper else (factor, h)
     return triangular(xp, high, triangular(xp, lower, b, False), True)
@@ -158,6 +169,12 @@ cholesky_solve_op: Op = general(
 def _cholesky_inverse(xp: ArrayModule, factor: Array, upper: bool) -> Any:
     need_square("cholesky_inverse", factor)
     need_kernel("cholesky_inverse_out_cpu", factor)
+    if not xp.diagonal(factor, 0, -2, -1).all():
+        place = int(xp.argmax(xp.diagonal(factor, 0, -2, -1).reshape(-1) == 0)) + 1
+        raise LinAlgError(
+            f"cholesky_inverse: The diagonal element {place} is zero, the inversion could not be "
+            "completed because the input matrix is singular."
+        )
     eye = xp.eye(factor.shape[-1], dtype=factor.dtype)
     return _cholesky_solve(xp, xp.broadcast_to(eye, factor.shape), factor, upper)
 

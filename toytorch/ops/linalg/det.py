@@ -9,15 +9,24 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import absent, identity, named, need_float, need_square
+from toytorch.ops.linalg.checks import (
+    absent,
+    empty_of_any_type,
+    identity,
+    named,
+    need_float,
+    need_square,
+    workable,
+)
 from toytorch.ops.linalg.solve import solve_op
 from toytorch.ops.linalg.svd import svd
 
 
+@empty_of_any_type
 def _det(xp: ArrayModule, a: Array) -> Any:
-    need_float("linalg.det", a, "lu_cpu")
     need_square("linalg.det", a)
-    return xp.linalg.det(a)
+    need_float("linalg.det", a, "lu_cpu", or_empty=True)
+    return xp.linalg.det(workable(a))
 
 
 def _det_gradient(g: Tensor, A: Tensor, result: Tensor) -> Any:
@@ -62,8 +71,8 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def _slogdet(xp: ArrayModule, a: Array) -> Any:
-    need_float("linalg.slogdet", a)
     need_square("linalg.slogdet", a)
+    need_float("linalg.slogdet", a)
     return tuple(xp.asarray(r) for r in xp.linalg.slogdet(a))
 
 
@@ -102,8 +111,8 @@ def slogdet(A: Tensor, *, out: Tensor | None = None) -> Any:
 @public("logdet", method=True)
 def logdet(input: Tensor) -> Tensor:
     """log det A; NaN where the determinant is negative."""
-    need_float("logdet", input._array)
     need_square("logdet", input._array)
+    need_float("logdet", input._array)
     sign, size = slogdet_op.function(input)
     if input.dtype.is_complex:
         return sign.log() + size

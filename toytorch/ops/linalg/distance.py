@@ -23,12 +23,13 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {common.legacy}"
         )
-    x1, x2 = x1.to(common), x2.to(common)
+    x1, x2 = (x.to(common) if x.dtype.rank < 2 else x for x in (x1, x2))
     shape = broadcast_pair(tuple(x1.shape), tuple(x2.shape))
-    units = [
-        x / x.norm(2, dim, keepdim=True).clamp_min(eps)
-        for x in (x1.expand(shape), x2.expand(shape))
-    ]
+    units = []
+    for x in (x1.expand(shape), x2.expand(shape)):
+        size = x.norm(2, dim, keepdim=True)
+        bare = size.detach()  # gradients pass as if it were not held
+        units.append(x / (size + (bare.clamp_min(eps) - bare).nan_to_num(0)))  # ∞ - ∞ counts as 0
     return (units[0] * units[1]).sum(dim)
 
 
@@ -51,6 +52,8 @@ def _pdist(xp: ArrayModule, a: Array, p: float) -> Any:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    if a.dtype.itemsize == 2 and (len(a) < 2 or not a.shape[1]):  # nothing to compute
+        return xp.zeros(len(a) * (len(a) - 1) // 2, a.dtype)
     if a.dtype.itemsize == 2:
         name = {"float16": "Half"}.get(a.dtype.name, "BFloat16")
         raise NotImplementedError(f"\"pdist\" not implemented for '{name}'")

@@ -12,7 +12,15 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import LinAlgError, absent, named, need_kernel, need_square
+from toytorch.ops.linalg.checks import (
+    LinAlgError,
+    absent,
+    empty_of_any_type,
+    named,
+    need_kernel,
+    need_square,
+    workable,
+)
 from toytorch.ops.linalg.solve import solve_op
 from toytorch.ops.linalg.svd import differences, need_free_phase
 
@@ -27,12 +35,13 @@ def _need_triangle(UPLO: str) -> None:
         raise RuntimeError("Expected UPLO argument to be 'L' or 'U', but got " + UPLO)
 
 
+@empty_of_any_type
 def _eigh(xp: ArrayModule, a: Array, UPLO: str) -> Any:
     need_square("linalg.eigh", a)
-    need_kernel("linalg_eigh_cpu", a)
+    need_kernel("linalg_eigh_cpu", a, or_empty=True)
     _need_triangle(UPLO)
     try:
-        return tuple(xp.linalg.eigh(a, UPLO.upper()))
+        return tuple(xp.linalg.eigh(workable(a), UPLO.upper()))
     except xp.linalg.LinAlgError:
         raise LinAlgError(NO_END.format("linalg.eigh")) from None
 
@@ -60,6 +69,7 @@ eigh_op: Op = general(
     amp="float32",
     batch="leading",
     memory="columns",
+    out_type="same",
     doc="Eigenvalues in rising order, and vectors, of a Hermitian matrix.",
 )
 
@@ -75,12 +85,13 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
     return named("linalg_eigh", "eigenvalues eigenvectors", eigh_op.function(A, UPLO, out=out))
 
 
+@empty_of_any_type
 def _eigvalsh(xp: ArrayModule, a: Array, UPLO: str) -> Any:
     need_square("linalg.eigh", a)
-    need_kernel("linalg_eigh_cpu", a)
+    need_kernel("linalg_eigh_cpu", a, or_empty=True)
     _need_triangle(UPLO)
     try:
-        return xp.linalg.eigvalsh(a, UPLO.upper())
+        return xp.linalg.eigvalsh(workable(a), UPLO.upper())
     except xp.linalg.LinAlgError:
         raise LinAlgError(NO_END.format("linalg.eigvalsh")) from None
 

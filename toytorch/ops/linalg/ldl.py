@@ -16,7 +16,14 @@ from toytorch.backends.base import on_host
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import named, need_fit, need_float, need_square, raise_first
+from toytorch.ops.linalg.checks import (
+    empty_of_any_type,
+    named,
+    need_fit,
+    need_float,
+    need_square,
+    raise_first,
+)
 
 ALPHA = (1 + 17**0.5) / 8  # keeps the growth of elements smallest
 
@@ -89,10 +96,11 @@ def factor(a: Array, hermitian: bool) -> tuple[Any, Any, int]:
 ZERO = "The factorization could not be completed because D[{info},{info}] is exactly zero."
 
 
+@empty_of_any_type
 def _ldl_factor(xp: ArrayModule, a: Array, hermitian: bool) -> Any:
     name = "torch.linalg.ldl_factor_ex"
-    need_float(name, a, "ldl_factor_kernel_cpu")
     need_square(name, a)
+    need_float(name, a, "ldl_factor_kernel_cpu", or_empty=True)
     n, batch = a.shape[-1], a.shape[:-2]
     matrices = np.tril(a).reshape(math.prod(batch), n, n)
     both = hermitian and a.dtype.kind == "c"

@@ -76,7 +76,11 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
     else:
         u, s, vh = xp.linalg.svd(a, False)
         limit = np.finfo(real).eps * max(m, n) if rcond is None else rcond
+        if driver == "gelsd" and not 0 < limit < 1:  # LAPACK's own choice
+            limit = np.finfo(real).eps
         keep = s > limit * s.max(-1, keepdims=True)
+        if driver == "gelsy":
+            keep[..., :1] = s[..., :1] > 0  # the first is always counted
         inverse = xp.where(keep, 1 / xp.where(keep, s, 1), 0).astype(real)
         h = u.swapaxes(-1, -2).conj()
         x = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * (h @ b))

@@ -20,6 +20,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
     BLOCK,
+    empty_of_any_type,
     identity,
     named,
     need_fit,
@@ -27,6 +28,7 @@ from toytorch.ops.linalg.checks import (
     need_kernel,
     need_same_dtype,
     raise_first,
+    workable,
 )
 from toytorch.ops.linalg.triangular import solve_with, triangular
 from toytorch.ops.shaping.rearrange import cat
@@ -126,9 +128,11 @@ def _need_two_dims(name: str, a: Array) -> None:
         )
 
 
+@empty_of_any_type
 def _lu(xp: ArrayModule, a: Array, pivot: bool) -> Any:
     _need_two_dims("linalg.lu", a)
-    need_kernel("lu_cpu", a)
+    need_kernel("lu_cpu", a, or_empty=True)
+    a = workable(a)
     lu, pivots, _ = lu_kernel(xp, a, pivot)
     p = permutation(xp, pivots, a.shape[-2], a.dtype) if pivot else xp.empty(0, a.dtype)
     return p, *split_lu(xp, lu)
@@ -167,10 +171,11 @@ ZERO = (
 )
 
 
+@empty_of_any_type
 def _lu_factor(xp: ArrayModule, a: Array, pivot: bool) -> Any:
     _need_two_dims("torch.lu_factor", a)
-    need_kernel("lu_cpu", a)
-    return lu_kernel(xp, a, pivot)
+    need_kernel("lu_cpu", a, or_empty=True)
+    return lu_kernel(xp, workable(a), pivot)
 
 
 def _lu_factor_gradient(gs: Any, pivot: bool, result0: Tensor, result1: Tensor) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to, composed, operands
 from toytorch.facts.size import broadcast_pair, wrap_dims
 from toytorch.ops.creation import convert, create
@@ -151,7 +153,7 @@ def tensordot(
     made = convert.reshape(
         x.mm(y), tuple([a.shape[d] for d in rest_a] + [b.shape[d] for d in rest_b])
     )
-    return create.put_out(made, out)
+    return create.put_out(made, out, same=True)
 
 
 @public("einsum", tensor_first=False)
@@ -163,9 +165,39 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     tensor([[3.],
             [3.]])
     """
+    first: Any = equation
+    if isinstance(first, Tensor):  # operands, each with a list of its dimensions' numbers
+        equation, operands = _from_lists((first, *operands))
+    elif not isinstance(first, str):
+        raise TypeError(
+            f"einsum(): argument 'equation' (position 1) must be str, not {type(first).__name__}"
+        )
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return evaluate(equation, list(operands))
+
+
+def _letters(numbers: Sequence[Any]) -> str:
+    """The letters of a list of dimensions' numbers; ... stands for the rest."""
+    said = []
+    for n in numbers:
+        if n is Ellipsis:
+            said.append("...")
+            continue
+        n = n.__index__()
+        if not 0 <= n < 52:
+            raise ValueError(f"einsum(): operands subscript must be in range [0, 52) but found {n}")
+        said.append(chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26))
+    return "".join(said)
+
+
+def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Tensor, ...]]:
+    """The equation and the operands of einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    operands, lists = given[0 : len(given) // 2 * 2 : 2], given[1::2]
+    equation = ",".join(_letters(one) for one in lists)
+    if len(given) % 2:
+        equation += "->" + _letters(given[-1])
+    return equation, operands
 
 
 @public("inner", method=True)
@@ -180,6 +212,8 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 @cast_to("float32")
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
+    if input.dtype is types.bool:
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return slices.diagonal.function(input).sum()

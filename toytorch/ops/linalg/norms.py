@@ -88,7 +88,7 @@ def matrix_norm(
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if ord == "fro":
         made = exponentials.vector_norm.function(_convert(a, dtype, name), 2, (d0, d1), keepdim)
-        return put_out(made, out)
+        return put_out(made, out, same=True)
     a = _convert(a, dtype, name)
     if ord == "nuc" or abs(ord) == 2:
         rest = [d for d in range(a.ndim) if d not in (d0, d1)]
@@ -100,15 +100,15 @@ def matrix_norm(
         if keepdim:
             for d in sorted((d0, d1)):
                 made = made.unsqueeze(d)
-        return put_out(made, out)
+        return put_out(made, out, same=True)
     if abs(ord) == math.inf:
         d0, d1 = d1, d0
     if not keepdim and d1 > d0:
         d1 -= 1
     sums = exponentials.vector_norm.function(a, 1, d0, keepdim)
     if ord > 0 and not sums.shape[d1]:
-        return put_out(sums.sum(d1, keepdim), out)  # the largest of nothing is 0
-    return put_out(sums.amax(d1, keepdim) if ord > 0 else sums.amin(d1, keepdim), out)
+        return put_out(sums.sum(d1, keepdim), out, same=True)  # the largest of nothing is 0
+    return put_out(sums.amax(d1, keepdim) if ord > 0 else sums.amin(d1, keepdim), out, same=True)
 
 
 @public("linalg.norm")
@@ -171,10 +171,10 @@ def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) 
     if not a.numel() and p not in (None, 2, -2):
         need_square("linalg.cond", a._array)
         return put_out(a.new_zeros(a.shape[:-2], dtype=a.dtype.to_real()), out)
+    if not a.numel():
+        return put_out(a.new_zeros(a.shape[:-2], dtype=a.dtype.to_real()), out)
     if p in (None, 2, -2):
         s = svdvals(a)
-        if not s.numel():
-            return put_out(s.new_zeros(s.shape[:-1]), out)
         first, last = s[..., 0], s[..., -1]
         return put_out(last / first if p == -2 else first / last, out)
     need_square("linalg.cond", a._array)

@@ -87,6 +87,7 @@ addbmm = general(
         batch1.transpose(1, 2).bmm(g.expand((batch1.shape[0], *g.shape))), alpha
     ),
     amp="half",
+    out_type="same",
     doc="beta·self + alpha·Σ of the matrix products of a batch.",
     older=True,
 )
@@ -164,6 +165,7 @@ vdot = general(
     holomorphic=False,
     d_self=lambda g, other: g.conj() * other,
     d_other=lambda g, self: g * self,
+    out_type="same",
     doc="Inner product Σ āᵢbᵢ.",
 )
 
@@ -222,7 +224,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
                 "linalg.vecdot: Expected a floating point or complex tensor as "
                 f"input. Got {t.dtype.legacy}"
             )
-    return put_out((x.conj() * y).sum(dim), out)
+    return put_out((x.conj() * y).sum(dim), out, same=True)
 
 
 # -- several matrices -----------------------------------------------------------------------------
@@ -282,7 +284,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
 
     made = product(0, len(parts) - 1)
     made = made.squeeze(-1) if column else made
-    return put_out(made.squeeze(0) if row else made, out)
+    return put_out(made.squeeze(0) if row else made, out, same=True)
 
 
 @public("chain_matmul", tensor_first=False)
@@ -316,6 +318,11 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     """
     a: Any = A
     need_square("linalg.matrix_power", a._array)
+    if out is not None and a.dtype.rank > out.dtype.rank:
+        raise RuntimeError(
+            f"matrix_power: Expected result to be safely castable from {a.dtype.legacy} dtype, but "
+            f"got result with dtype {out.dtype.legacy}"
+        )
     if n < 0:
         a, n = inv(a), -n
     if n == 0:

@@ -305,6 +305,7 @@ ormqr: Op = general(
     "-> Tensor",
     _ormqr,
     upcast=False,
+    out_type="same",
     holomorphic=False,
     d_self=lambda g, self, input2, input3, left, transpose: _ormqr_gradients(
         g, self, input2, input3, left, transpose

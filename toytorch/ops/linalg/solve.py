@@ -66,7 +66,6 @@ def _at_least_one(xp: ArrayModule, lu: Array, info: Array) -> Any:
 
 def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
     name = "linalg.solve"
-    need_float(name, a, "lu_cpu")
     need_square(name, a)
     need_same_dtype(name, a, b)
     vector = is_vector(a.shape, b.shape)
@@ -78,6 +77,7 @@ def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
         )
     b = b[..., None] if vector else b
     need_fit(name, a, b, left)
+    need_float(name, a, "lu_cpu")
     if left:
         x, info = _system(xp, a, b)
     else:
@@ -151,8 +151,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 
 def _inv(xp: ArrayModule, a: Array) -> Any:
-    need_float("linalg.inv", a)
     need_square("linalg.inv", a)
+    need_float("linalg.inv", a)
     try:
         return xp.linalg.inv(a), xp.zeros(a.shape[:-2], np.int32)
     except xp.linalg.LinAlgError:

@@ -15,11 +15,13 @@ from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
     LinAlgError,
     absent,
+    empty_of_any_type,
     identity,
     named,
     need_float,
     need_matrix,
     need_square,
+    workable,
 )
 
 NO_END = (
@@ -36,11 +38,12 @@ def _refuse_driver(driver: str | None) -> None:
         )
 
 
+@empty_of_any_type
 def _svd(xp: ArrayModule, a: Array, full_matrices: bool) -> Any:
-    need_float("linalg.svd", a, "linalg_svd_cpu")
     need_matrix("linalg.svd", a)
+    need_float("linalg.svd", a, "linalg_svd_cpu", or_empty=True)
     try:
-        return tuple(xp.linalg.svd(a, full_matrices))
+        return tuple(xp.linalg.svd(workable(a), full_matrices))
     except xp.linalg.LinAlgError:
         raise LinAlgError(NO_END.format("linalg.svd")) from None
 
@@ -144,11 +147,12 @@ def svd(
     return named("linalg_svd", "U S Vh", svd_op.function(A, full_matrices, out=out))
 
 
+@empty_of_any_type
 def _svdvals(xp: ArrayModule, a: Array) -> Any:
-    need_float("linalg.svd", a, "linalg_svd_cpu")
     need_matrix("linalg.svd", a)
+    need_float("linalg.svd", a, "linalg_svd_cpu", or_empty=True)
     try:
-        return xp.linalg.svd(a, compute_uv=False)
+        return xp.linalg.svd(workable(a), compute_uv=False)
     except xp.linalg.LinAlgError:
         raise LinAlgError(NO_END.format("linalg.svdvals")) from None
 

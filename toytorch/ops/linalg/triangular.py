@@ -93,6 +93,7 @@ solve_triangular_op: Op = general(
         self.mH, g, not upper, left, unitriangular
     ),
     memory="columns",
+    out_type="same",
     doc="X of AX = B (or XA = B), where only a triangle of A counts.",
 )
 

@@ -47,6 +47,18 @@ def _convolution(
         v * n if len(v) == 1 else v for v in (stride, padding, dilation, extra)
     )
     _check(x, w, bias, stride, padding, dilation, transposed, extra, groups)
+    if not transposed and not x.size:
+        if x.shape[0] and x.shape[1]:
+            raise RuntimeError(
+                "Only zero batch or zero channel inputs are supported, but got input shape: "
+                f"{list(x.shape)}"
+            )
+        out = [
+            (s + 2 * p - d * (k - 1) - 1) // t + 1
+            for s, p, d, k, t in zip(x.shape[2:], padding, dilation, w.shape[2:], stride)
+        ]
+        channels = w.shape[0] if x.shape[1] else 0  # of nothing, PyTorch makes nothing
+        return xp.zeros((x.shape[0], channels, *out), x.dtype)
     last = n == 2 and has_channels_last(w)  # then the result has them, too
     if not transposed:
         y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)

@@ -135,6 +135,8 @@ def sparse_backward(
 @public("embedding_renorm_")
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shrinks the rows that indices name to a norm of at most max_norm, in place."""
+    if not indices.numel():
+        return weight
     table, rows = weight.detach(), indices.detach().unique()
     norms = table[rows].norm(norm_type, 1, True)
     scale = (max_norm / (norms + 1e-7)).masked_fill(norms <= max_norm, 1)

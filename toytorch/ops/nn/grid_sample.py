@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import of_its_own
 from toytorch.facts.composed import cast_to
 from toytorch.ops.define import public
 from toytorch.ops.nn.windows import sizes_text
@@ -161,7 +162,7 @@ def sample(
             if interpolation == 0
             else _read(flat, [x.round() for x in points], sizes)
         )
-    return made.reshape([*input.shape[:2], *out])
+    return of_its_own(made.reshape([*input.shape[:2], *out]))
 
 
 @public("grid_sampler_2d")

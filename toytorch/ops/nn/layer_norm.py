@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt
+from toytorch.core.memory_order import has_channels_last
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import channels_last as last_format
+from toytorch.facts.device import channels_last_3d as last_volumes
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.define import general, public
@@ -364,4 +366,7 @@ def rms_norm(
     scale = (x.pow(2).mean(_last(shape), True) + eps).rsqrt()
     made = x * scale
     made = made if weight is None else made * weight
-    return made.to(input.dtype).contiguous()
+    made = made.to(input.dtype)
+    if has_channels_last(input._array):
+        return made.contiguous(memory_format=last_format if input.ndim == 4 else last_volumes)
+    return made.contiguous()

@@ -288,17 +288,19 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
         raise RuntimeError(BOOL_NEGATION)
     y, wide = _in_place_of(x, t, x)
     shape = broadcast_pair(t.shape, x.shape)
-    if shape != t.shape:  # it is computed in the target's place
+    if shape != x.shape:  # it is computed where -x is
         raise RuntimeError(
-            f"output with shape {list(t.shape)} doesn't match the broadcast shape {list(shape)}"
+            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}"
         )
     if x.dtype.kind in "iu":
         kind = from_numpy_dtype(x.dtype)
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {kind.legacy}"
         )
-    loss = xp.log1p(xp.exp(-y * wide)).astype(x.dtype, copy=False)
-    return reduced_array(xp, placed(loss, t, x), reduction)
+    power = (-y * wide).astype(x.dtype, copy=False)  # each step is rounded to the type of x
+    power = xp.exp(power.astype(y.dtype)).astype(x.dtype, copy=False)
+    loss = xp.log1p(power.astype(y.dtype)).astype(x.dtype, copy=False)
+    return reduced_array(xp, placed(loss, x, t), reduction)
 
 
 soft_margin = general(

@@ -137,8 +137,8 @@ def _max_pool(n: int) -> Op:
         dilation: Ints,
         ceil_mode: bool,
     ) -> Any:
-        _need(name, a, "fiu")
         window, steps, pad, apart = arguments(name, n, kernel, stride, padding, dilation)
+        _need(name, a, "fiu")
         out = out_sizes(name, a, n, window, steps, pad, apart, ceil_mode)
         found = attempt(xp, "max_pool", a, window, steps, pad, apart, out) if n == 2 else None
         if found is not None:
@@ -246,10 +246,10 @@ def _average_pool(n: int) -> Op:
         include: bool,
         divisor: int | None,
     ) -> Any:
-        _need(name, a, "fi")
         if divisor == 0:
             raise RuntimeError("divisor must be not zero")
         window, steps, pad, ones = arguments(name, n, kernel, stride, padding, 1)
+        _need(name, a, "fi")
         out = out_sizes(name, a, n, window, steps, pad, ones, ceil_mode)
         if a.dtype.kind == "i":
             maps, counts = average_maps(a.shape[-n:], window, steps, pad, out, include)
@@ -351,6 +351,7 @@ def _average_pool(n: int) -> Op:
         ),
         memory="format" if n == 2 else "rows",
         amp="float32" if n == 3 else "",
+        out_type="same",
         doc="The mean of every window.",
     )
     return record

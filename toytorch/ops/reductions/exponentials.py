@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import attempt, reduced
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import reduction
@@ -156,6 +156,25 @@ reduction(
 )
 
 
+def _check_norm_type(own: DType, asked: DType) -> None:
+    """Refuses dtype= that is no float, is not as complex as the operand, or narrower."""
+    name = "linalg.vector_norm"
+    if asked.rank < 2:
+        raise RuntimeError(
+            f"{name}: dtype should be floating point or complex, but got {asked.legacy}"
+        )
+    if own.is_complex is not asked.is_complex and own.rank > 1:
+        kind = "complex" if own.is_complex else "real"
+        raise RuntimeError(
+            f"{name}: dtype should be {kind} for {kind} inputs, but got {asked.legacy}"
+        )
+    if promote_types(own, asked) is not asked:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({own.legacy}) should be convertible without "
+            f"narrowing to the specified dtype ({asked.legacy})"
+        )
+
+
 def _vector_norm(
     xp: ArrayModule,
     a: Array,
@@ -164,8 +183,10 @@ def _vector_norm(
     keepdim: bool,
     dtype: DType | None,
 ) -> Any:
-    a = a if dtype is None else a.astype(dtype.numpy)
     _need_float("linalg.vector_norm", a)
+    if dtype is not None:
+        _check_norm_type(from_numpy_dtype(a.dtype), dtype)
+        a = a.astype(dtype.numpy)
     over = axes(dim, a.ndim)
     if ord == 2 and a.dtype.kind != "c":
         return xp.sqrt(xp.add.reduce(a * a, axis=over, keepdims=keepdim))

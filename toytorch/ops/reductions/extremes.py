@@ -80,6 +80,18 @@ def _all_extreme(name: str, ufunc: np.ufunc) -> Any:
     return kernel
 
 
+def edge_of_nothing(like: Tensor, largest: bool) -> Any:
+    """What max (the lowest number of its type) and min (the highest) put into out= where there are
+    no elements; without out= they refuse."""
+    kind = like.dtype
+    if kind.rank > 1:
+        return like.new_full((), np.inf if largest else -np.inf)
+    if kind.kind == "b":
+        return like.new_full((), largest)
+    info = np.iinfo(kind.numpy)
+    return like.new_full((), info.max if largest else info.min)
+
+
 def _aminmax(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
     if dim is None and not a.size:
         raise RuntimeError(

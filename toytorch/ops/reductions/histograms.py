@@ -82,7 +82,7 @@ def histc(
     inside = values[(values >= low) & (values <= high)]
     place = ((inside - low) / (high - low) * bins).astype(np.int64)
     counts = np.bincount(np.minimum(place, bins - 1), minlength=bins)
-    return create.put_out(wrap(counts.astype(input.dtype.numpy)), out)
+    return create.put_out(wrap(counts.astype(input.dtype.numpy)), out, same=True)
 
 
 def _edges(

@@ -44,6 +44,11 @@ def _refuse_masks(name: str, y: Tensor, x: Tensor | None) -> None:
             )
 
 
+def _need_real(name: str, dx: object) -> None:
+    if dx.__class__ in (bool, complex):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+
+
 @public("trapezoid", "trapz")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """∫ y dx along a dimension: Σ (xᵢ₊₁ - xᵢ)(yᵢ + yᵢ₊₁)/2.
@@ -57,6 +62,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -
     if v.shape[d] == 0:
         return v.new_zeros([n for i, n in enumerate(v.shape) if i != d])
     _refuse_masks("trapezoid", y, x)
+    _need_real("trapezoid", dx)
     if x is None:  # all samples, but half of the first and the last
         return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * dx
     strips, _ = _strips("trapezoid", v, x, dx, dim)
@@ -74,5 +80,6 @@ def cumulative_trapezoid(
     tensor([1.5000, 4.5000])
     """
     _refuse_masks("cumulative_trapezoid", y, x)
+    _need_real("cumulative_trapezoid", dx)
     strips, scale = _strips("cumulative_trapezoid", y, x, dx, dim)
     return strips.cumsum(dim) * scale / 2.0

@@ -79,7 +79,9 @@ def nanmedian(
     tensor(2.)
     """
     if dim is None:
-        return create.put_out(nanmedian_all.function(input), out)
+        if out is not None:
+            raise TypeError('nanmedian() missing 1 required positional arguments: "dim"')
+        return nanmedian_all.function(input)
     return return_type("nanmedian", nanmedian_dim.function(input, dim, keepdim, out=out))
 
 
@@ -199,7 +201,7 @@ def _quantile(name: str, skip: bool) -> Any:
             made = made.reshape((flat.numel(),))
         if fractions.ndim == 0:
             made = made.squeeze(0)
-        return create.put_out(made.clone(), out)  # not a view of what was made on the way
+        return create.put_out(made.clone(), out, same=True)  # a clone: not a view of what was made
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (

@@ -19,10 +19,17 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
+def _refuse_masks(name: str, a: Array, kind: Any) -> None:
+    """Refuses truth values as results, where there are any."""
+    if kind == np.bool_ and a.size:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+
+
 def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
     if a.ndim == 0:
         return a.astype(kind)
+    _refuse_masks("cumprod", a, kind)
     if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch multiplies in float64 on the CPU
         with np.errstate(over="ignore"):
             return np.multiply.accumulate(a, d, np.float64).astype(kind)
@@ -40,6 +47,7 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
     if a.ndim == 0:
         return a.astype(kind)
+    _refuse_masks("cumsum", a, kind)
     if a.dtype.kind == "f" and kind == a.dtype:
         made = attempt(xp, "running_sum", a, d) if a.size >= MANY else None
         if made is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.core.compute import NUMBERS, wrap_result
 from toytorch.core.tensor import Tensor, beside, wrap
+from toytorch.core.write import refusal
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -136,7 +137,7 @@ def isin(
         v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array for v in operands
     )
     found = np.isin(a, b, assume_unique=assume_unique, invert=invert)
-    return create.put_out(wrap(found), out)
+    return create.put_out(wrap(found), out, same=True)
 
 
 # -- places ---------------------------------------------------------------------------------------
@@ -165,6 +166,8 @@ def nonzero_static(
     if len(rows) < size:
         more = rows.new_full((size - len(rows), input.ndim), fill_value)
         rows = rearrange.cat.function([rows, more])
+    if out is not None and out.dtype is not rows.dtype:
+        raise RuntimeError(refusal("scalar", "nonzero_static", rows.dtype, out.dtype))
     rows = rows.contiguous() if size else rows.new_empty(rows.shape)
     return create.put_out(rows, out)
 
@@ -201,7 +204,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 @public("msort", method=True)
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first dimension in order."""
-    return create.put_out(sort.sort.function(input, 0)[0], out)
+    return create.put_out(sort.sort.function(input, 0)[0], out, same=True)
 
 
 # -- sorted sequences -----------------------------------------------------------------------------
@@ -222,6 +225,13 @@ def searchsorted(
     if side not in (None, "left", "right"):
         raise RuntimeError(
             f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+        )
+    one = not isinstance(input, Tensor) or not input.ndim
+    if one and isinstance(sorted_sequence, Tensor) and sorted_sequence.ndim != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension "
+            f"is 1, but we got boundaries tensor dim({sorted_sequence.ndim}) and input value's dim(0) "
+            "numel(1)"
         )
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)

@@ -93,6 +93,8 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 @public("tile", method=True)
 def tile(input: Tensor, *dims: tuple[int, ...]) -> Tensor:
     """The tensor repeated, with missing repeats taken as 1 from the left."""
+    if not dims:
+        raise TypeError('tile() missing 1 required positional arguments: "dims"')
     repeats = spread(dims)
     repeats = (1,) * (input.ndim - len(repeats)) + repeats
     return rearrange.repeat.function(input, repeats)
@@ -189,7 +191,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
         else slices.diagonal.function(input, diagonal).clone(memory_format=contiguous_format)
     )
     aten = "diag_embed" if input.ndim == 1 else "diagonal_copy"
-    return create.put_out(made, out, aten=aten, of=(input,))
+    return create.put_out(made, out, same=True, aten=aten, of=(input,))
 
 
 @public("meshgrid", tensor_first=False)

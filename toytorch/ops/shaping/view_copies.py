@@ -44,6 +44,7 @@ def _view(self: Tensor, *shape_: Any, dtype: DType | None = None) -> Any:
     return convert.view_(self.contiguous() if sizes else self, *shape_, dtype=dtype)
 
 
+SIZES = {"as_strided": "size", "expand": "size", "permute": "dims", "view": "size"}
 VIEWS = {
     "alias": view.alias.function,
     "as_strided": strided.as_strided.function,
@@ -68,12 +69,23 @@ VIEWS = {
 }
 
 
+def _need_sizes(name: str, args: tuple[Any, ...]) -> None:
+    """Refuses sizes given one by one, which views take and their copies do not."""
+    if len(args) > 1 and isinstance(args[1], int):
+        raise TypeError(
+            f"{name}_copy(): argument '{SIZES[name]}' (position 2) must be tuple of ints, not "
+            f"{type(args[1]).__name__}"
+        )
+
+
 def _copying(name: str, show: Callable[..., Any]) -> Any:
     show = with_words(show) if show.__module__ != "toytorch.ops" else show  # records' know words
 
     aten = "" if name in ("narrow", "split") else f"{name}_copy"
 
     def function(*args: Any, out: Any = None, **kwargs: int) -> Any:
+        if name in SIZES:
+            _need_sizes(name, args)
         sources = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
         if aten and isinstance(out, Tensor):
             create.refuse_leaf(aten, out)
@@ -86,6 +98,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
             if out is None and name == "detach":
                 underive("aten::detach_copy", sources, copy)
             return create.put_out(copy, out, same=True, aten=aten, of=sources)
+        if isinstance(out, Tensor):
+            raise TypeError(f"{name}_copy(): argument 'out' must be tuple of Tensors, not Tensor")
         outs = [None] * len(made) if out is None else out
         if len(outs) != len(made):
             raise RuntimeError(

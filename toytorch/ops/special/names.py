@@ -39,7 +39,7 @@ PUBLIC.update({"special.logsumexp": PUBLIC["logsumexp"], "special.polygamma": PU
 
 
 @takes_words()
-def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """`torch.softmax`."""
     return exponentials.softmax.function(input, dim, dtype)
 
