@@ -87,7 +87,11 @@ class Side:
         t = t.detach().resolve_conj().resolve_neg()
         size = t.untyped_storage().nbytes() // t.element_size()
         if t.is_contiguous() and size == t.numel():
-            return self.from_array(t)
+            made = self.from_array(t)
+            if not size and made.stride() != t.stride() and self.device == "cpu":
+                kind = self.dtype(t.dtype)  # steps over nothing are steps, too
+                made = self.root.empty_strided(tuple(t.shape), t.stride(), dtype=kind)
+            return made
         key = t.untyped_storage().data_ptr()
         if key not in memo:
             memo[key] = self.from_array(torch.as_strided(t, (size,), (1,), 0))

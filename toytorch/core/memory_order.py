@@ -31,16 +31,18 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def in_rows(*args: object, **named: object) -> Any:
         made = kernel(*args, **named)
-        if made.__class__ is ndarray:
-            return made if made.flags.c_contiguous else made.copy("C")
         if made.__class__ is tuple:
-            return tuple(
-                m.copy("C") if m.__class__ is ndarray and not m.flags.c_contiguous else m
-                for m in made
-            )
-        return made
+            return tuple(map(row_major, made))
+        return row_major(made)
 
     return in_rows
+
+
+def row_major(made: Any) -> Any:
+    """An array in row-major order; what is none of NumPy's as it is."""
+    if made.__class__ is not ndarray or made.flags.c_contiguous:
+        return made
+    return made.copy("C")
 
 
 def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,6 +61,24 @@ def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return ordered(made, first)
 
     return as_first
+
+
+def like_copy(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel whose results lie as a copy of its first argument would.
+
+    >>> like_copy(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
+    (8, 24)
+    """
+
+    def as_copy(*args: Any, **named: object) -> Any:
+        made, first = kernel(*args, **named), args[0]
+        if first.__class__ is not ndarray:
+            return made
+        if made.__class__ is tuple:
+            return tuple(kept(m, first) for m in made)
+        return kept(made, first)
+
+    return as_copy
 
 
 def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,7 +143,11 @@ def in_format(made: Array, last: bool) -> Any:
 
 def ordered(made: Array, first: Array) -> Any:
     """A result in the order of an array of its shape; in rows where that has none of its own."""
-    if made.__class__ is not ndarray or (made.flags.c_contiguous and first.flags.c_contiguous):
+    if made.__class__ is not ndarray:
+        return made
+    if not made.size and made.shape == first.shape:
+        return kept(made, first)
+    if made.flags.c_contiguous and first.flags.c_contiguous:
         return made
     if made.shape != first.shape or 0 in first.strides:
         return made if made.flags.c_contiguous else made.copy("C")
@@ -339,6 +363,7 @@ ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "": lambda kernel: kernel,
     "rows": rows,
     "like": like_first,
+    "kept": like_copy,
     "format": one_format,
     "volume": one_volume,
     "columns": in_columns,

@@ -46,7 +46,9 @@ def erfc(x: Array) -> Any:
     wide = typed(x, "float64")
     size = np.minimum(np.abs(wide), 28)
     high = typed(typed(size, "float32"), "float64")  # its square is exact
-    scale = np.exp(-high * high) * np.exp((high - size) * (high + size))
+    rest = (high - size) * (high + size)  # so small that three powers make its exponential
+    scale = np.exp(-high * high)
+    scale = scale + scale * (rest * (1 + rest / 2 * (1 + rest / 3)))
     t = (size - 3.75) / (size + 3.75)
     far = scale * polynomial(ERFCX, t) / (1 + 2 * size)
     far = np.where(wide < 0, 2 - far, far)

@@ -74,6 +74,7 @@ hardtanh = pointwise(
     function=False,
     checks=_check_hardtanh,
     d_self="g if self > min_val and self < max_val else 0",
+    memory="kept",
     doc="x held between two limits.",
 )
 threshold = pointwise(
@@ -142,6 +143,7 @@ prelu_kernel = pointwise(
     checks=_float("prelu_cpu"),
     d_self="g if self > 0 else g * weight",
     d_weight="0 if self > 0 else g * self",
+    memory="kept",
     doc="x above 0, weight·x below.",
 )
 
@@ -289,9 +291,8 @@ def _check_gelu(common: DType, args: Sequence[Any]) -> None:
 gelu = pointwise(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     formula="""
-        inner = sqrt(2 / pi) * (self + 0.044715 * self * self * self)
-        Phi = 0.5 * (1 + (tanh(inner) if approximate == "tanh" else erf(self * sqrt(1 / 2))))
-        self * Phi
+        inner = sqrt(8 / pi) * (self + 0.044715 * self * self * self)
+        self / (1 + exp(-inner)) if approximate == "tanh" else self * (0.5 * (1 + erf(self * sqrt(1 / 2))))
     """,
     method=False,
     function=False,

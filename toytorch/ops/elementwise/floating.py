@@ -64,6 +64,7 @@ frexp = define(
     function=False,
     method=False,
     d_self=lambda gs, result1: gs[0] / result1.exp2(),
+    memory="kept",
     doc="m and e with self = m·2ᵉ and 1/2 ≤ |m| < 1.",
 )
 public_with_names(frexp)
@@ -86,7 +87,7 @@ def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise TypeError(
             f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
         )
-    power: Any = elementwise.pow.function(2.0, _as_exponent(input, other))
+    power: Any = elementwise.pow.function(2.0, _as_exponent(input, other)).contiguous()
     return elementwise.mul.function(input, power, out=out)
 
 

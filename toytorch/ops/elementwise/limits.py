@@ -192,6 +192,7 @@ nan_to_num = pointwise(
     _nan_to_num,
     promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
+    memory="kept",
     sparse="entries",
     out_type="same",
     doc="NaN and infinities replaced by numbers.",

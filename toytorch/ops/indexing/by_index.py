@@ -303,7 +303,8 @@ where = pointwise(
 
 def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
-        return xp.zeros((int(bool(a)), 0), np.int64)
+        made = xp.zeros((int(bool(a)), 0), np.int64)
+        return with_layout(made, (8, 8 * len(made))) if a.__class__ is np.ndarray else made
     found = base.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
     if found is None and a.__class__ is np.ndarray:
         places = np.array(a.nonzero(), np.int64).T

@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
@@ -113,9 +114,9 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
 @public("cholesky", method=True)
 @cast_to("float32")
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """`linalg.cholesky` under its older name."""
+    """`linalg.cholesky` under its older name, which takes what has no elements as it is."""
     if not input.numel():
-        return put_out(input.new_empty(input.shape), out)
+        return put_out(input.clone(memory_format=contiguous_format), out)
     need_square("cholesky", input._array)
     need_kernel("cholesky_cpu", input._array)
     factor, info = cholesky_op.function(input, upper=upper)

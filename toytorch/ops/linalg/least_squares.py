@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.no_elements import lying
+from toytorch.core.memory_order import row_major
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.facts.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair, contiguous_strides
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import absent, named
 from toytorch.ops.linalg.solve import is_vector
@@ -89,10 +91,16 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
         residuals = (error * error).sum(-2)
     rank = xp.empty(0, np.int64) if driver == "gels" else count
     values = s if driver in ("gelsd", "gelss") else xp.empty(0, real)
-    turned = xp.empty((*x.shape[:-2], x.shape[-1], max(m, n)), x.dtype)  # as LAPACK leaves it
-    turned[..., :n] = x.swapaxes(-1, -2)
-    x = turned[..., :n].swapaxes(-1, -2)
-    return x[..., 0] if vector else x, residuals, rank, values
+    wide = (*x.shape[:-2], x.shape[-1], max(m, n))  # as LAPACK leaves it
+    if x.size:
+        turned = xp.empty(wide, x.dtype)
+        turned[..., :n] = x.swapaxes(-1, -2)
+        x = turned[..., :n].swapaxes(-1, -2)
+    elif x.__class__ is np.ndarray:
+        *steps, across, along = (s * x.itemsize for s in contiguous_strides(wide))
+        x = lying(x, x.shape, (*steps, along, across))
+    x = x[..., 0] if vector else x
+    return x, row_major(residuals), row_major(rank), row_major(values)
 
 
 def _gradients(gs: Any, a: Any, b: Any) -> tuple[Any, Any]:

@@ -93,7 +93,10 @@ def matrix_norm(
     if ord == "nuc" or abs(ord) == 2:
         rest = [d for d in range(a.ndim) if d not in (d0, d1)]
         s = svdvals(a.permute([*rest, d0, d1]))
-        made = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord > 0 else s.amin(-1)
+        if ord == "nuc" or (ord > 0 and not s.shape[-1]):
+            made = s.sum(-1)
+        else:
+            made = s.amax(-1) if ord > 0 else s.amin(-1)
         if keepdim:
             for d in sorted((d0, d1)):
                 made = made.unsqueeze(d)
@@ -103,6 +106,8 @@ def matrix_norm(
     if not keepdim and d1 > d0:
         d1 -= 1
     sums = exponentials.vector_norm.function(a, 1, d0, keepdim)
+    if ord > 0 and not sums.shape[d1]:
+        return put_out(sums.sum(d1, keepdim), out, same=True)  # the largest of nothing is 0
     return put_out(sums.amax(d1, keepdim) if ord > 0 else sums.amin(d1, keepdim), out, same=True)
 
 
@@ -316,6 +321,7 @@ cdist_op: Op = general(
     out=False,
     d_x1=_first_shares,
     d_x2=_second_shares,
+    memory="rows",
     amp="float32",
     fresh=True,
     doc="Distances between all pairs of rows.",

@@ -9,6 +9,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
@@ -325,7 +326,8 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     if n < 0:
         a, n = inv(a), -n
     if n == 0:
-        a = a.clone().copy_(identity(a, a.shape[-1]))  # as in PyTorch, A is in its history
+        one = identity(a, a.shape[-1])
+        a = a.clone(memory_format=contiguous_format).copy_(one)  # A is in its history
         return put_out(a, out)
     made: Any = None
     while True:

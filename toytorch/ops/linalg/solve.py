@@ -228,12 +228,12 @@ def tensorsolve(
         A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
     shape = tuple(A.shape[B.ndim :])
     n = math.prod(shape)
-    if math.prod(A.shape[: B.ndim]) != n:
+    if B.numel() != n:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:])"
             f" == prod(self.shape[:other.ndim]), but got {n} != "
-            f"{math.prod(A.shape[: B.ndim])}"
+            f"{B.numel()}"
         )
-    flat = A.reshape(-1, n)
+    flat = A.reshape(n, n)
     made = solve(flat, B.reshape(-1)).reshape(shape)
     return put_out(made, out)

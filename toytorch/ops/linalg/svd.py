@@ -230,10 +230,10 @@ def _pinv(
             "expected a tensor with 2 or more dimensions of float, double, cfloat "
             "or cdouble types"
         )
-    if hermitian:
-        need_square("linalg.pinv", a)
     if not a.size:
         return xp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+    if hermitian:
+        need_square("linalg.pinv", a)
     if hermitian:
         s, u = xp.linalg.eigh(a)
         vh, size = u.swapaxes(-1, -2).conj(), abs(s)

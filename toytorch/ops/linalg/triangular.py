@@ -8,6 +8,7 @@ from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel, need_same_dtype
@@ -110,5 +111,7 @@ def triangular_solve(
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
     return named(
-        "triangular_solve", "solution cloned_coefficient", (x, A.mT.contiguous().clone().mT)
+        "triangular_solve",
+        "solution cloned_coefficient",
+        (x, A.mT.clone(memory_format=contiguous_format).mT),
     )

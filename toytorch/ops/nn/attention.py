@@ -289,7 +289,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"{bias.shape[0]} but expected {weight.shape[0]}"
         )
     outputs, i, j = weight.shape
-    half = input1.reshape([-1, i]) @ weight.permute(1, 0, 2).reshape([i, outputs * j])
-    made = (half.reshape([-1, outputs, j]) * input2.reshape([-1, 1, j])).sum(-1)
+    rows = math.prod(input1.shape[:-1])
+    half = input1.reshape([rows, i]) @ weight.permute(1, 0, 2).reshape([i, outputs * j])
+    made = (half.reshape([rows, outputs, j]) * input2.reshape([rows, 1, j])).sum(-1)
     made = made.reshape([*input1.shape[:-1], outputs]).to(input1.dtype)
     return made if bias is None else made + bias

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
@@ -58,15 +59,16 @@ def _convolution(
         ]
         channels = w.shape[0] if x.shape[1] else 0  # of nothing, PyTorch makes nothing
         return xp.zeros((x.shape[0], channels, *out), x.dtype)
+    last = n == 2 and has_channels_last(w)  # then the result has them, too
     if not transposed:
         y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
         if not x.shape[1]:  # no channels in are no channels out, in PyTorch
             y = xp.zeros((len(y), 0, *y.shape[2:]), y.dtype)
-        return y
+        return in_format(y, True) if last else y
     y = transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * n)
-    return y
+    return in_format(y, True) if last else y
 
 
 def _gradient_of_input(

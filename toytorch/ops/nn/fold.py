@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.memory_order import kept
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -173,7 +174,7 @@ def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
                 f"={size} is not divisible by {r}"
             )
     if not a.size:
-        return a.copy()  # whatever its shape should become
+        return kept(a.copy(), a)  # whatever its shape should become
     n = len(lead)
     parts = a.reshape(*lead, c, h // r, r, w // r, r)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,7 +71,8 @@ mse = general(
 
 def _rows(logs: Array) -> Any:
     """(N, C, d…) as (N·d…, C)."""
-    return np.moveaxis(logs, 1, -1).reshape(-1, logs.shape[1])
+    moved = np.moveaxis(logs, 1, -1)
+    return moved.reshape(math.prod(moved.shape[:-1]), logs.shape[1])
 
 
 def _nll(
@@ -95,9 +97,12 @@ def _nll(
     flat = target.reshape(-1)
     known = flat != ignore
     safe = xp.where(known, flat, 0)
-    if safe.size and (int(safe.min()) < 0 or int(safe.max()) >= classes):
-        bad = int(safe.max()) if int(safe.max()) >= classes else int(safe.min())
+    asked = safe if classes else flat[known]  # what is ignored stands for class 0
+    if asked.size and (int(asked.min()) < 0 or int(asked.max()) >= classes):
+        bad = int(asked.max()) if int(asked.max()) >= classes else int(asked.min())
         raise IndexError(f"Target {bad} is out of bounds.")
+    if not classes:  # every target is ignored
+        rows = xp.zeros((rows.shape[0], 1), logs.dtype)
     picked = -rows[xp.arange(rows.shape[0]), safe]
     scale = known.astype(logs.dtype) if weight is None else xp.where(known, weight[safe], 0)
     loss = xp.where(known, picked * scale, 0).astype(logs.dtype)
@@ -141,6 +146,8 @@ def _nll_backward(
         if flat.min() >= 0:
             full[xp.arange(flat.size), flat] = -g / g.dtype.type(flat.size)
             return full
+    if not shape[1]:
+        return xp.zeros(shape, g.dtype)  # every target was ignored
     known = flat != ignore
     safe = xp.where(known, flat, 0)
     scale = known.astype(g.dtype) if weight is None else xp.where(known, weight[safe], 0)

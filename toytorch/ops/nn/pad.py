@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
@@ -38,7 +39,11 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -
             )
         into[d] = slice(max(before, 0), shape[d] - max(after, 0))
         source[d] = slice(max(-before, 0), a.shape[d] - max(-after, 0))
+    last = a.__class__ is np.ndarray and has_channels_last(a)
+    if last:
+        shape.append(shape.pop(1))
     made = xp.full(tuple(shape), value, a.dtype) if value else xp.zeros(tuple(shape), a.dtype)
+    made = np.moveaxis(made, -1, 1) if last else made
     made[tuple(into)] = a[tuple(source)]
     return made
 
@@ -202,6 +207,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
         upcast=False,
         memory="" if places is _around else "format",
         d_self=lambda g, self_shape, padding: share.function(g, tuple(self_shape), padding),
+        memory="rows" if places is _around else "format",
         amp=amp,
         doc=doc,
     )

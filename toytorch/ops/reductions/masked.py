@@ -17,6 +17,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
+from toytorch.ops.indexing.by_index import where
 from toytorch.ops.overloads import logsumexp as plain_logsumexp
 from toytorch.ops.reductions import exponentials
 from toytorch.ops.reductions.order_statistics import nanmedian
@@ -45,7 +46,9 @@ def _bool_mask(input: Tensor, mask: Tensor) -> Any:
 
 def _filled(input: Tensor, mask: Tensor | None, value: float) -> Any:
     """The input with `value` where the mask is False."""
-    return input if mask is None else input.masked_fill(~_bool_mask(input, mask), value)
+    if mask is None:
+        return input
+    return where.function(_bool_mask(input, mask), input, input.new_full((), value))
 
 
 def _dims(dim: Sequence[int] | int | str | None, ndim: int) -> tuple[int, ...]:
@@ -100,6 +103,8 @@ def prod(
 ) -> Tensor:
     """Π of the elements that the mask shows."""
     result = _filled(input, mask, 1).to(_wide(input, dtype))
+    if not input.ndim and dim is not None and dim != ():
+        return result.prod()  # in memory of its own
     for d in reversed(_dims(dim, input.ndim)):
         result = result.prod(d, keepdim=bool(keepdim))
     return result

@@ -43,6 +43,7 @@ nanmedian_dim = general(
     upcast=False,
     function=False,
     d_self=sort.back_to_place,
+    memory="rows",
     names="reduced",
     node="NanmedianBackward1",
     doc="The middle number along a dimension, NaN left out.",

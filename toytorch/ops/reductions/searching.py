@@ -68,11 +68,14 @@ def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     n = len(rows)
     changed = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
     starts = xp.flatnonzero(xp.concatenate([xp.ones(min(n, 1), bool), changed]))
-    values = rows[starts] if dim is None else xp.moveaxis(rows[starts], 0, d)
+    values = xp.ascontiguousarray(rows[starts])
+    values = values if dim is None else xp.moveaxis(values, 0, d)
     counts = xp.diff(xp.append(starts, xp.asarray([n])))
     inverse = xp.repeat(xp.arange(len(starts)), counts)
     inverse = inverse.reshape(a.shape) if dim is None else inverse
-    return xp.ascontiguousarray(values), inverse, counts
+    if not values.size and a.__class__ is np.ndarray and (dim is None or not a.shape[d]):
+        values = np.zeros(values.shape, a.dtype)
+    return values, inverse, counts
 
 
 def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
@@ -83,6 +86,8 @@ def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     if d is not None and a.dtype.kind == "f" and xp.isnan(a).any():
         return _unique_rows(xp, a, d)
     values, inverse, counts = xp.unique(a, return_inverse=True, return_counts=True, axis=d)
+    if not values.size and a.__class__ is np.ndarray and (d is None or not a.shape[d]):
+        values = np.zeros(values.shape, a.dtype)
     return values, inverse.reshape(a.shape if d is None else -1), counts
 
 
@@ -189,7 +194,8 @@ def nonzero_static(
         rows = rearrange.cat.function([rows, more])
     if out is not None and out.dtype is not rows.dtype:
         raise RuntimeError(refusal("scalar", "nonzero_static", rows.dtype, out.dtype))
-    return create.put_out(rows.contiguous(), out)
+    rows = rows.contiguous() if size else rows.new_empty(rows.shape)
+    return create.put_out(rows, out)
 
 
 @public("unravel_index", tensor_first=False)

@@ -43,8 +43,11 @@ def segment_reduce(
     axis = axis + data.ndim if axis < 0 else axis
     bounds: Any = lengths if offsets is None else offsets
     xp = base.of_array(bounds._array).xp
-    sizes = bounds._array if offsets is None else xp.diff(bounds._array, axis=-1)
-    if not unsafe and sizes.size:
+    if offsets is None:
+        sizes = bounds._array
+    else:  # bounds that fall are those of nothing
+        sizes = xp.maximum(xp.diff(bounds._array, axis=-1), 0)
+    if not unsafe and offsets is None and sizes.size:
         if int(sizes.min()) < 0:
             raise RuntimeError("lengths contains negative value!")
         if (sizes.sum(-1) != data.shape[axis]).any():
@@ -60,7 +63,7 @@ def segment_reduce(
     images = xp.arange(math.prod(lead)).repeat(count)[: flat.size]
     rows = data.reshape([math.prod(lead) * data.shape[axis], *data.shape[axis + 1 :]])
     taken = within + (starts.reshape(-1) + images * data.shape[axis])[numbers]
-    if len(taken) != rows.shape[0]:
+    if offsets is not None or len(taken) != rows.shape[0]:
         rows = rows.index_select(0, wrap(taken))
     begin = START[reduce] if initial is None else float(initial)
     into = rows.new_full([sizes.size, *rows.shape[1:]], begin)

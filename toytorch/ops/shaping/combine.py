@@ -188,7 +188,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     made = (
         rearrange.diag_embed.function(input, diagonal)
         if input.ndim == 1
-        else slices.diagonal.function(input, diagonal).clone()
+        else slices.diagonal.function(input, diagonal).clone(memory_format=contiguous_format)
     )
     aten = "diag_embed" if input.ndim == 1 else "diagonal_copy"
     return create.put_out(made, out, same=True, aten=aten, of=(input,))

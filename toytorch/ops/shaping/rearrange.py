@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.memory_order import kept
+from toytorch.core.memory_order import (
+    dense_strides,
+    has_channels_last,
+    in_format,
+    kept,
+    row_major,
+    with_layout,
+)
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
@@ -111,10 +118,15 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     if alike(tensors):
         shape = tensors[0].shape
         d = wrap_dim(dim, len(shape) + 1)
+        if d < len(shape) and all(
+            a.__class__ is np.ndarray and has_channels_last(a) for a in tensors
+        ):
+            joined = in_format(np.concatenate(tensors, d), True)  # as they would be joined
+            return joined.reshape(*shape[:d], len(tensors), *shape[d:])
         if d == 0 and shape:
-            return xp.concatenate(tensors).reshape(len(tensors), *shape)
+            return row_major(xp.concatenate(tensors)).reshape(len(tensors), *shape)
         wide = (*shape[:d], 1, *shape[d:])
-        return xp.concatenate([a.reshape(wide) for a in tensors], d)
+        return row_major(xp.concatenate([a.reshape(wide) for a in tensors], d))
     for i, a in enumerate(tensors):
         if a.shape != tensors[0].shape:
             raise RuntimeError(
@@ -122,7 +134,7 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
                 f"{list(tensors[0].shape)} at entry 0 and {list(a.shape)} at entry "
                 f"{i}"
             )
-    return xp.stack(_common(xp, list(tensors)), wrap_dim(dim, tensors[0].ndim + 1))
+    return row_major(xp.stack(_common(xp, list(tensors)), wrap_dim(dim, tensors[0].ndim + 1)))
 
 
 stack = general(
@@ -131,7 +143,6 @@ stack = general(
     method=False,
     upcast=False,
     d_tensors=lambda g, dim: list(g.unbind(dim)),
-    memory="rows",
     amp="widest",
     batch="along",
     fresh=True,
@@ -150,7 +161,8 @@ def _repeat(xp: ArrayModule, a: Array, repeats: Sequence[int]) -> Any:
             f"Trying to create tensor with negative dimension "
             f"{next(n for n in repeats if n < 0)}: {list(repeats)}"
         )
-    return xp.tile(a, repeats)
+    made = xp.tile(a, repeats)
+    return made if made.size or a.__class__ is not np.ndarray else np.zeros(made.shape, a.dtype)
 
 
 def _repeat_gradient(g: Tensor, self_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
@@ -168,6 +180,7 @@ repeat = general(
     out=False,
     upcast=False,
     d_self=_repeat_gradient,
+    memory="rows",
     batch=batching.repeated,
     doc="The tensor repeated along every dimension.",
 )
@@ -199,6 +212,8 @@ def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence
         if len(shifts) > 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
         return xp.roll(a, shifts[0])
+    if not a.size and len(shifts) == len(dims):
+        return kept(a.copy(), a)
     if len(shifts) != len(dims):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
@@ -345,6 +360,9 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
         rank = CHANNELS_LAST[form]
         if a.ndim != rank:
             raise RuntimeError(f"required rank {rank} tensor to use {form} format")
+        if not a.size and a.__class__ is np.ndarray:
+            order = [0, *range(2, rank), 1]
+            return with_layout(a.copy(), dense_strides(a.shape, order, a.itemsize))
         return xp.moveaxis(xp.array(xp.moveaxis(a, 1, -1), order="C", copy=True), -1, 1)
     made = base.attempt(xp, "copy", a)
     if made is not None:
@@ -501,6 +519,7 @@ fill = define(
     overlap=lambda self, value: not hasattr(value, "dtype"),
     variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
     d_value=lambda g: g.sum(),
+    memory="kept",
     names="same",
     doc="Every element set to a value.",
 )

@@ -1,8 +1,9 @@
 """Bessel functions of orders 0 and 1, and the Airy function.
 
-Three ways are taken, none of them with tables of coefficients:
+Four ways are taken, none of them with coefficients of others:
 
-    integrals over a period   Iₙ and Jₙ are means of smooth periodic functions, for which N
+    Taylor polynomials        Iₙ, Kₙ and Ai around places that lie close together (`taylor`)
+    integrals over a period   Jₙ is the mean of a smooth periodic function, for which N
                               equidistant points are exact as soon as N exceeds the argument
     series of Jₙ              Yₙ near 0 (Neumann), with Jₙ by the recurrence downwards (Miller)
     Hankel's expansions       far out, where their error is below e^{-2x}
@@ -11,6 +12,8 @@ Three ways are taken, none of them with tables of coefficients:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +23,15 @@ from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import special_function
 from toytorch.ops.elementwise.operand_checks import numbers
+from toytorch.ops.special.taylor import DIGITS, Parts, coefficients, evaluated, solution
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
 EULER = 0.57721566490153286061
+STEP = 0.25  # from one polynomial to the next
+ORDER_I, ORDER_K, ROWS = 13, 19, 100
 FAR = 25.0  # from here on the expansions are exact to the last digits
 
 
@@ -35,6 +41,14 @@ def hankel(xp: ArrayModule, order: int, inverse: Array) -> list[Any]:
     for k in range(1, 30):
         terms.append(terms[-1] * inverse * ((mu - (2 * k - 1) ** 2) / (8 * k)))
     return terms
+
+
+def from_the_end(terms: list[Any]) -> Any:
+    """The sum of terms that fall: only the last addition rounds in the place that counts."""
+    total = terms[-1]
+    for term in terms[-2::-1]:
+        total = total + term
+    return total
 
 
 def first_order(xp: ArrayModule, x: Array, sign: int) -> Any:
@@ -50,19 +64,69 @@ def first_order(xp: ArrayModule, x: Array, sign: int) -> Any:
 # -- modified functions I -------------------------------------------------------------------------
 
 
+def scaled_equation(order: int, sign: int) -> Callable[[Decimal], Parts]:
+    """The equation of e^{-x}·Iₙ(x) (sign 1) and e^x·Kₙ(x) (sign -1), around c:
+    x²y'' + (x + 2·sign·x²)y' + (sign·x - n²)y = 0 with x = c + h."""
+    one, two = Decimal(1), Decimal(2 * sign)
+
+    def parts(c: Decimal) -> Parts:
+        return (
+            (c * c, 2 * c, one),
+            (c + two * c * c, 1 + 2 * two * c, two),
+            (sign * c - order, Decimal(sign), Decimal(0)),
+        )
+
+    return parts
+
+
+@cache
+def _table_i(order: int) -> Any:
+    """Taylor coefficients of e^{-x}·Iₙ(x) around 0, STEP, … FAR."""
+    step, count = Decimal(STEP), 40
+    with localcontext() as context:
+        context.prec = DIGITS
+        half, power = Decimal("0.5"), [Decimal(0)] * count  # the series of Iₙ
+        term = half**order
+        for k in range(order, count, 2):
+            power[k] = term
+            j = (k - order) // 2 + 1
+            term = term / 4 / (j * (j + order))
+        falling = [Decimal(-1) ** k / math.factorial(k) for k in range(count)]
+        row = [sum(power[j] * falling[k - j] for j in range(k + 1)) for k in range(count)]
+        value = sum(c * step**k for k, c in enumerate(row))
+        slope = sum(k * c * step ** (k - 1) for k, c in enumerate(row) if k)
+    rest = solution(
+        scaled_equation(order, 1), step, Decimal(value), Decimal(slope), step, ROWS, ORDER_I
+    )
+    return np.array([[float(c) for c in row[:ORDER_I]], *rest])
+
+
+# e·K₀(1) and e·K₁(1), to 62 digits
+K_AT_ONE = (
+    Decimal("1.1444630798068950146990413035668315202336959069476949513894367"),
+    Decimal("1.6361534862632582465133111312645264047487522280948752508836437"),
+)
+
+
+@cache
+def _table_k(order: int) -> Any:
+    """Taylor coefficients of e^x·Kₙ(x) around 1, 1 + STEP, … FAR."""
+    value, other = K_AT_ONE[order], K_AT_ONE[1 - order]
+    rows = round((FAR - 1) / STEP) + 1
+    equation = scaled_equation(order, -1)
+    with localcontext() as context:
+        context.prec = DIGITS
+        slope = value - other if order == 0 else -other
+        return np.array(solution(equation, Decimal(1), value, slope, Decimal(STEP), rows, ORDER_K))
+
+
 def scaled_i(xp: ArrayModule, order: int, x: Array) -> Any:
     """e^{-x}·Iₙ(x) for x ≥ 0."""
-    near = xp.minimum(x, FAR)
-    total = 0.0
-    for k in range(25):  # the points of half a period of 48; the ends count half
-        angle = math.pi * k / 24
-        weight = (0.5 if k in (0, 24) else 1.0) * math.cos(order * angle) / 24
-        total = total + weight * xp.exp(near * (math.cos(angle) - 1))
-    if order:  # near 0 the mean is the small difference of large terms, the series is not
-        total = xp.where(x < 2, first_order(xp, near, 1) * xp.exp(-near), total)
+    near = evaluated(xp, _table_i(order), 0.0, STEP, xp.where(x <= FAR, x, FAR))
     far = xp.maximum(x, FAR)
-    signs = sum(t if k % 2 == 0 else -t for k, t in enumerate(hankel(xp, order, 1 / far)))
-    return xp.where(x < FAR, total, signs / (math.sqrt(2 * math.pi) * xp.sqrt(far)))
+    terms = [t if k % 2 == 0 else -t for k, t in enumerate(hankel(xp, order, 1 / far))]
+    value = xp.where(x <= FAR, near, from_the_end(terms) / xp.sqrt(2 * math.pi * far))
+    return xp.where(xp.isinf(x), 0.0, xp.where(xp.isnan(x), x, value))
 
 
 def _modified_i(order: int, scaled: bool) -> Any:
@@ -70,8 +134,8 @@ def _modified_i(order: int, scaled: bool) -> Any:
         size = xp.abs(a.astype(np.float64))
         value = scaled_i(xp, order, size)
         if not scaled:  # in two steps: e^x alone overflows earlier than the product
-            half = xp.exp(size / 2)
-            value = value * half * half
+            most = xp.minimum(size, 700.0)
+            value = value * xp.exp(most) * xp.exp(size - most)  # NaN at infinity, as PyTorch's
         return (xp.copysign(value, a) if order else value).astype(a.dtype)
 
     return kernel
@@ -145,32 +209,27 @@ for _name, _order in (("i0", 0), ("i1", 1)):
 
 def scaled_k(xp: ArrayModule, order: int, x: Array) -> Any:
     """e^x·Kₙ(x) for x > 0."""
-    low = xp.clip(x, 1e-308, 2.0)
+    low = xp.clip(x, 1e-308, 1.0)
     quarter = low * low / 4
     logarithm = xp.log(low) + (EULER - math.log(2))
     term, harmonic = xp.ones_like(low), 0.0
     if order == 0:  # K₀ = -(log x/2 + γ)·I₀ + Σ (x²/4)ᵏ/k!² · (1 + 1/2 + … + 1/k)
         total = -logarithm
-        for k in range(1, 18):
+        for k in range(1, 14):
             term = term * quarter / (k * k)
             harmonic += 1 / k
             total = total + term * (harmonic - logarithm)
     else:  # K₁ = 1/x + Σ x/2·(x²/4)ᵏ/(k!(k+1)!) · (log x/2 + γ - …)
         total = xp.zeros_like(low)
-        for k in range(18):
+        for k in range(14):
             total = total + term * (logarithm - (2 * harmonic + 1 / (k + 1)) / 2)
             harmonic += 1 / (k + 1)
             term = term * quarter / ((k + 1) * (k + 2))
         total = 1 / low + low / 2 * total
-    # In between, e^x·Kₙ = ∫ e^{-x(cosh t - 1)}·cosh(nt) dt, by the trapezoidal rule.
-    middle, step = xp.clip(x, 2.0, FAR), 0.1
-    area = 0.5 * step
-    for k in range(1, 41):
-        t = k * step
-        area = area + step * math.cosh(order * t) * xp.exp(-middle * (math.cosh(t) - 1))
+    middle = evaluated(xp, _table_k(order), 1.0, STEP, xp.where(x >= 1, xp.minimum(x, FAR), 1.0))
     far = xp.maximum(x, FAR)
-    series = sum(hankel(xp, order, 1 / far)) * xp.sqrt(math.pi / (2 * far))
-    return xp.where(x <= 2, total * xp.exp(low), xp.where(x < FAR, area, series))
+    series = from_the_end(hankel(xp, order, 1 / far)) * xp.sqrt(math.pi / (2 * far))
+    return xp.where(x < 1, total * xp.exp(low), xp.where(x <= FAR, middle, series))
 
 
 def _modified_k(order: int, scaled: bool) -> Any:
@@ -211,8 +270,8 @@ for _order in (0, 1):
 def _far_waves(xp: ArrayModule, order: int, x: Array) -> tuple[Any, Any]:
     """Jₙ and Yₙ for x ≥ FAR: a wave of slowly changing height and phase."""
     terms = hankel(xp, order, 1 / x)
-    p = sum((-1) ** (k // 2) * terms[k] for k in range(0, 30, 2))
-    q = sum((-1) ** (k // 2) * terms[k] for k in range(1, 30, 2))
+    p = from_the_end([(-1) ** (k // 2) * terms[k] for k in range(0, 30, 2)])
+    q = from_the_end([(-1) ** (k // 2) * terms[k] for k in range(1, 30, 2)])
     height = xp.sqrt(2 / (math.pi * x))
     # sin and cos of x - π/4 - nπ/2, from those of x, so that no digit of x is lost.
     s, c = xp.sin(x), xp.cos(x)
@@ -271,12 +330,34 @@ def _near_y(xp: ArrayModule, order: int, x: Array) -> Any:
     return 2 / math.pi * ((logarithm - 1) * first / norm - j0 / x - series)
 
 
+# The double beside the first zero of Y₀, and there its value and slope to 62 digits.
+ZERO_Y = 0.8935769662791675
+Y_BESIDE_ZERO = (
+    Decimal("-2.3389279284062103118692153934154297488502404725203238513342235e-17"),
+    Decimal("0.87942080249719479722972442056326108668875702920551851587700806"),
+)
+
+
+@cache
+def _zero_of_y() -> Any:
+    """Taylor coefficients of Y₀ around the double beside its first zero, from xy'' + y' + xy = 0."""
+    c, zero, one = Decimal(ZERO_Y), Decimal(0), Decimal(1)
+    with localcontext() as context:
+        context.prec = DIGITS
+        parts = (c, one, zero), (one, zero, zero), (c, one, zero)
+        return np.array([[float(v) for v in coefficients(parts, *Y_BESIDE_ZERO, 18)]])
+
+
 def _bessel_y(order: int) -> Any:
     def kernel(xp: ArrayModule, a: Array) -> Any:
         x = a.astype(np.float64)
-        tiny = x < 1e-3
-        near = _near_y(xp, order, xp.clip(x, 1e-3, FAR))
-        safe = xp.clip(x, 5e-324, 1e-3)
+        tiny = x < 1e-5
+        near = _near_y(xp, order, xp.clip(x, 1e-5, FAR))
+        if not order:  # beside its zero the series cancels
+            beside = xp.abs(x - ZERO_Y) < 0.1
+            zero = evaluated(xp, _zero_of_y(), ZERO_Y, 1.0, xp.where(beside, x, ZERO_Y))
+            near = xp.where(beside, zero, near)
+        safe = xp.clip(x, 5e-324, 1e-5)
         logarithm = xp.log(safe) + (EULER - math.log(2))
         start = (
             2 / math.pi * (logarithm + (1 - logarithm) * safe * safe / 4)
@@ -322,50 +403,62 @@ special_function(
 
 # -- Airy's function ------------------------------------------------------------------------------
 
-STEP, EDGE, ORDER = 0.25, 10.0, 24
+EDGE, ORDER, SPLIT = 10.0, 16, 134217729.0
+AI_AT_ZERO = (  # the value and the slope, to 62 digits
+    Decimal("0.35502805388781723926006318600418317639797917419917724058332651"),
+    Decimal("-0.25881940379280679840518356018920396347909113835493458221000181"),
+)
 
 
-def _airy_far(xp: ArrayModule, x: Any) -> tuple[Any, Any]:
-    """Ai and Ai' for x ≥ EDGE."""
-    zeta = 2 / 3 * x**1.5
-    u, v, total, slope = 1.0, 1.0, 0.0, 0.0
+def _product(a: Any, b: Any) -> tuple[Any, Any]:
+    """a·b and what its rounding lost (Dekker 1971), for numbers that are not huge."""
+    p = a * b
+    (a1, a2), (b1, b2) = ((h, v - h) for v in (a, b) for h in [v * SPLIT - (v * SPLIT - v)])
+    return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _two_thirds(x: Array) -> tuple[Any, Any]:
+    """2/3·√x³ and the rest, since its exponential asks for all digits before the point, too."""
+    root = x**0.5
+    square, lost = _product(root, root)
+    rest = ((x - square) - lost) / (2 * root)
+    cube, lost = _product(x, root)
+    third = 2 * cube / 3
+    back, more = _product(third, 3.0)
+    return third, ((2 * cube - back) - more + 2 * (lost + x * rest)) / 3
+
+
+def _airy_far(xp: ArrayModule, x: Any) -> Any:
+    """Ai for x ≥ EDGE."""
+    zeta, rest = _two_thirds(x)
+    u, terms = 1.0, []
     for k in range(30):
-        total, slope = total + (-1) ** k * u / zeta**k, slope + (-1) ** k * v / zeta**k
+        terms.append((-1) ** k * u / zeta**k)
         u *= (6 * k + 1) * (6 * k + 3) * (6 * k + 5) / (216 * (k + 1) * (2 * k + 1))
-        v = -(6 * k + 7) / (6 * k + 5) * u
     scale = xp.exp(-zeta) / (2 * math.sqrt(math.pi))
-    return scale * total / x**0.25, -scale * slope * x**0.25
+    return scale * (1 - rest) * from_the_end(terms) / xp.sqrt(xp.sqrt(x))
+
+
+def _airy_equation(c: Decimal) -> Parts:
+    """y'' = (c + h)·y."""
+    zero, one = Decimal(0), Decimal(1)
+    return (one, zero, zero), (zero, zero, zero), (-c, -one, zero)
 
 
 @cache
 def _airy_table() -> Any:
-    """Taylor coefficients of Ai around EDGE, EDGE - STEP, … -EDGE: row by row, from y'' = xy.
-
-    Each row starts with the value and slope that the row before gives one step on. Downwards Ai
-    grows, so that errors do not.
-    """
-    value, slope = (float(v) for v in _airy_far(np, np.float64(EDGE)))
-    rows, x = [], EDGE
-    for _ in range(round(2 * EDGE / STEP) + 1):
-        row = [value, slope, x * value / 2]
-        for k in range(1, ORDER - 2):
-            row.append((x * row[k] + row[k - 1]) / ((k + 1) * (k + 2)))
-        rows.append(row)
-        value = sum(c * (-STEP) ** k for k, c in enumerate(row))
-        slope = sum(k * c * (-STEP) ** (k - 1) for k, c in enumerate(row) if k)
-        x -= STEP
-    return np.array(rows)
+    """Taylor coefficients of Ai around -EDGE, STEP - EDGE, … EDGE, both ways from 0."""
+    rows, step = round(EDGE / STEP) + 1, Decimal(STEP)
+    down, up = (
+        solution(_airy_equation, Decimal(0), *AI_AT_ZERO, s, rows, ORDER) for s in (-step, step)
+    )
+    return np.array([*down[::-1], *up[1:]])
 
 
 def _airy(xp: ArrayModule, a: Array) -> Any:
     x = a.astype(np.float64)
-    table = xp.asarray(_airy_table())
-    near = xp.where(xp.abs(x) <= EDGE, x, 0.0)
-    row = xp.rint((EDGE - near) / STEP).astype(np.int64)
-    h, total = near - (EDGE - row * STEP), xp.zeros_like(x)
-    for k in range(ORDER - 1, -1, -1):
-        total = total * h + table[row, k]
-    right, _ = _airy_far(xp, xp.clip(x, EDGE, 200.0))
+    total = evaluated(xp, _airy_table(), -EDGE, STEP, xp.where(xp.abs(x) <= EDGE, x, 0.0))
+    right = _airy_far(xp, xp.clip(x, EDGE, 200.0))
     size = xp.clip(-x, EDGE, 1e100)
     zeta, u, p, q = 2 / 3 * size**1.5, 1.0, 0.0, 0.0
     for k in range(30):  # the same coefficients with alternating signs, on a wave

@@ -157,35 +157,73 @@ NEAR_TWO = (
 )  # fmt: skip
 
 
+def numbers_of(text: str) -> tuple[float, ...]:
+    """The numbers that a text lists."""
+    return tuple(map(float, text.split()))
+
+
+# log Γ(1.28125 + h) by powers of h; log |Γ| around the doubles beside its zeros between -3 and -2.
+BETWEEN = numbers_of("""
+    -0.10480177068453483 -0.19067148202524817 0.5785772028350291 -0.20745466845135754
+    0.10564749592466643 -0.06191867420622959 0.03903011793279363 -0.025690201201800794
+    0.017393419460116234 -0.012010526889564565 0.008414999003926164 -0.005962255672686033
+    0.004262315297419654 -0.0030694366645082926 0.002223993271658208 -0.001619857065989819
+    0.0011851700419877984 -0.0008705607997775743 0.0006416986611754041 -0.00047447164106319647
+    0.0003518006809541349
+""")
+ZEROS = {
+    -2.4570247382208006: numbers_of("""
+        5.619192358950097e-17 1.5156034480216576 4.8583209516339965 1.4112911430779813
+        8.721782583815347 5.800414566599878 24.82494212189408 24.03882306229298
+        82.22915682704257 100.6481235455117 296.4364135076134 425.1798456843826
+        1130.4578581775138 1811.2054188018735 4487.2184531890025
+"""),
+    -2.7476826467274127: numbers_of("""
+        1.733509244024501e-16 -1.9143501856116005 9.575189475709672 -20.095134916842625
+        62.6272827135138 -194.76615530344657 646.9059997129297 -2193.1127764806292
+        7610.39798665835 -26804.578420618196 95617.45164335004 -344497.59343483427
+        1251567.4465251055 -4578716.594581739 16850484.270697452
+"""),
+}
+
+
 def lgamma_array(xp: ArrayModule, a: Array) -> Any:
     """log |Γ| of every element."""
     x = a.astype(np.float64)
     z = xp.where(x < 0, 1 - x, x)
-    value = xp.where(z < 10, _lgamma_below(xp, xp.minimum(z, 10.0)), _lgamma_above(xp, z))
-    turn = math.log(math.pi) - xp.log(xp.abs(xp.sin(math.pi * (x - xp.rint(x)))))
+    value = xp.where(z < 14, _lgamma_below(xp, xp.minimum(z, 14.0)), _lgamma_above(xp, z))
+    turn = -xp.log(xp.abs(xp.sin(math.pi * (x - xp.rint(x)))) / math.pi)
     value = xp.where(x < 0, turn - value, value)
+    if (x < -2).any():  # beside a zero the difference has no digits left
+        for zero, powers in ZEROS.items():
+            h = xp.clip(x - zero, -0.02, 0.02)
+            value = xp.where(xp.abs(h) < 0.02, poly(powers[::-1], h), value)
     value = xp.where(xp.abs(x) < 1e-17, -xp.log(xp.abs(x)), value)
     value = xp.where((x <= 0) & (x == xp.floor(x)), xp.inf, value)
     return xp.where(xp.isinf(x), xp.inf, value).astype(a.dtype)
 
 
 def _lgamma_below(xp: ArrayModule, z: Array) -> Any:
-    """log Γ from 0 to 10, exact beside its zeros at 1 and 2: Γ(z) = (z-1)…(z-n)·Γ(z-n)."""
+    """log Γ from 0 to 14, exact beside its zeros at 1 and 2: Γ(z) = (z-1)…(z-n)·Γ(z-n)."""
     product = xp.ones_like(z)
-    for _ in range(8):
+    for _ in range(12):
         high = z > 2.5
+        if not high.any():
+            break
         z = xp.where(high, z - 1, z)
         product = xp.where(high, product * z, product)
-    tiny, low = z < 0.5, z < 1.5
+    tiny, low = z < 0.5, z < 1.47
     t = xp.where(tiny, z, xp.where(low, z - 1, z - 2))
     near = t * poly(NEAR_TWO[::-1], t) + xp.log(product)
     near = near - xp.where(low, xp.log1p(t), 0.0)
+    between = (z > 1.1) & low
+    near = xp.where(between, poly(BETWEEN[::-1], xp.where(between, z, 1.28125) - 1.28125), near)
     return near - xp.where(tiny, xp.log(xp.where(tiny, z, 1.0)), 0.0)
 
 
 def _lgamma_above(xp: ArrayModule, z: Array) -> Any:
-    """log Γ from 10 on, by Stirling's series."""
-    z = xp.maximum(z, 10.0)
+    """log Γ from 14 on, by Stirling's series."""
+    z = xp.maximum(z, 14.0)
     series = poly(STIRLING[::-1], 1 / (z * z)) / z
     return (z - 0.5) * (xp.log(z) - 1) + (0.5 * math.log(2 * math.pi) - 0.5 + series)
 
@@ -227,24 +265,30 @@ digamma = special_function(
 )
 
 
-BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+BERNOULLI = (
+    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798),
+    *(-174611 / 330, 854513 / 138, -236364091 / 2730),
+)
 
 
 def _hurwitz(xp: ArrayModule, s: int, q: Array) -> Any:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
-    total, z = xp.zeros_like(q), q
+    total, lost, z = xp.zeros_like(q), xp.zeros_like(q), q
     for _ in range(256):
         low = z < 10 + 2 * s  # the series begins where its terms fall fast
         if not low.any():
             break
-        total = xp.where(low, total + z**-s, total)
+        term = z**-s - lost  # with what the additions before have rounded off (Kahan)
+        more = total + term
+        rounded = xp.where(xp.isfinite(more), (more - total) - term, 0.0)
+        total, lost = xp.where(low, more, total), xp.where(low, rounded, lost)
         z = xp.where(low, z + 1, z)
-    total = total + z ** (1 - s) / (s - 1) + z**-s / 2
-    term = s * z ** (-s - 1)
-    for j, b in enumerate(BERNOULLI, 1):
-        total = total + b * term / math.factorial(2 * j)
+    power = z**-s
+    rest, term = power / 2 - lost, s * power / z
+    for j, b in enumerate(BERNOULLI[:7], 1):
+        rest = rest + b * term / math.factorial(2 * j)
         term = term * (s + 2 * j - 1) * (s + 2 * j) / (z * z)
-    return total
+    return total + (power * z / (s - 1) + rest)
 
 
 def at_the_ends(xp: ArrayModule, value: Array, s: Any, q: Array) -> Any:

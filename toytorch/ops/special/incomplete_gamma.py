@@ -11,7 +11,13 @@ import numpy as np
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
-from toytorch.ops.special.error_gamma import BERNOULLI, at_the_ends, lgamma_array
+from toytorch.ops.special.error_gamma import (
+    BERNOULLI,
+    NEAR_TWO,
+    at_the_ends,
+    lgamma_array,
+    poly,
+)
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -29,9 +35,9 @@ def quadrature() -> Any:
 
 
 def _series(xp: ArrayModule, a: Array, x: Array) -> Any:
-    """P(a, x) for x ≤ a + 1: Σ xⁿ / (a(a+1)…(a+n)), times the factor in front."""
-    term = 1 / a
-    total, low = term, a
+    """a·P(a, x) for x ≤ a + 1 over the factor in front: Σ xⁿ / ((a+1)…(a+n))."""
+    term = total = xp.ones_like(x)
+    low = a
     for _ in range(400):
         low = low + 1
         term = term * x / low
@@ -42,23 +48,28 @@ def _series(xp: ArrayModule, a: Array, x: Array) -> Any:
 
 
 def _fraction(xp: ArrayModule, a: Array, x: Array) -> Any:
-    """Q(a, x) for x > a + 1: Legendre's continued fraction by Lentz's rule, times the factor."""
-    b = x + 1 - a
-    c, d = xp.full_like(x, 1e300), 1 / b
-    value = d
-    for n in range(1, 400):
-        step = -n * (n - a)
-        b = b + 2
-        d = 1 / xp.where(step * d + b == 0, 1e-300, step * d + b)
-        c = b + step / c
-        value = value * (d * c)
-        if not (xp.abs(d * c - 1) > 1e-16).any():
-            break
-    return value
+    """Q(a, x) for x > a + 1, over the factor in front: Legendre's continued fraction, from its end,
+    which rounds less than from its beginning."""
+    count = 20 + int(110 / float(x.min())) + int(min(a.max(), 150)) if x.size else 0
+    value = x + (2 * count + 1) - a
+    for n in range(count, 0, -1):
+        value = x + (2 * n - 1) - a - n * (n - a) / value
+    return 1 / value
+
+
+def _small_upper(xp: ArrayModule, a: Array, x: Array, logarithm: Array) -> Any:
+    """Q(a, x) for a < 1/2 and x ≤ a + 1, where it is the small difference of P from 1:
+    1 - x^a/Γ(1+a)·(1 + a·Σ (-x)ⁿ/(n!(a+n))), of which the logarithm in front is given."""
+    term, total = xp.ones_like(x), xp.zeros_like(x)
+    for n in range(1, 24):
+        term = term * x / -n
+        total = total + term / (a + n)
+    return -xp.expm1(logarithm) - xp.exp(logarithm) * (a * total)
 
 
 def _bell(xp: ArrayModule, a: Array, x: Array) -> Any:
-    """Q(a, x) for large a: Gauss' quadrature over the side of the bell that x cuts off."""
+    """Q(a, x), or P(a, x) below the top, for large a: Gauss' quadrature over the side of the bell
+    that x cuts off."""
     top, width = a - 1, xp.sqrt(a - 1)
     above = x > top
     far = xp.where(
@@ -72,8 +83,24 @@ def _bell(xp: ArrayModule, a: Array, x: Array) -> Any:
         t = xp.maximum(x + half * (node + 1), 1e-300)
         total = total + weight * xp.exp(top * (xp.log(t) - xp.log(top)) - (t - top))
     scale = xp.exp(top * (xp.log(top) - 1) - lgamma_array(xp, a))
-    area = total * half * scale
-    return xp.where(above, area, 1 + area)  # below the top, half < 0: area is -P
+    return total * xp.abs(half) * scale
+
+
+def _front(xp: ArrayModule, a: Array, x: Array) -> Any:
+    """x^a·e^{-x}/Γ(a), by a power where that has no digits to lose, else by logarithms."""
+    power = xp.abs(a * xp.log(x)) < 600
+    plain = power & (a <= LARGE) & (x < 600)
+    z, product = xp.where(plain, a, 1.0), xp.ones_like(a)
+    for _ in range(int(LARGE)):
+        high = z > 2
+        if not high.any():
+            break
+        z = xp.where(high, z - 1, z)
+        product = xp.where(high, product * z, product)
+    gamma = xp.exp(lgamma_array(xp, z)) * product
+    base = xp.where(plain, x, 1.0)
+    made = base ** xp.where(plain, a, 0.0) * xp.exp(-base) / gamma
+    return xp.where(plain, made, xp.exp(a * xp.log(x) - x - lgamma_array(xp, a)))
 
 
 def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
@@ -82,15 +109,34 @@ def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
         a, x = xp.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
         safe_a = xp.where((a > 0) & xp.isfinite(a), a, 1.0)
         safe_x = xp.where((x > 0) & xp.isfinite(x), x, 1.0)
-        front = xp.exp(safe_a * xp.log(safe_x) - safe_x - lgamma_array(xp, safe_a))
-        below = safe_x < safe_a + 1
-        small = xp.minimum(safe_a, LARGE)
-        p = front * _series(xp, small, xp.minimum(safe_x, small + 1))
-        q = front * _fraction(xp, small, xp.maximum(safe_x, small + 1))
+        bell = (safe_a > LARGE) & (xp.abs(safe_x - safe_a) < 0.4 * safe_a)
+        b, y = xp.where(bell, 1.0, safe_a), xp.where(bell, 1.0, safe_x)
+        tiny = b < 1  # then Γ(a + 1) = a·Γ(a) is what has digits
+        near = xp.where(tiny, b, 0.0)
+        small = xp.minimum(near, 0.5)
+        log_gamma = xp.where(
+            near < 0.5,
+            small * poly(NEAR_TWO[::-1], small) - xp.log1p(small),
+            lgamma_array(xp, 1 + near),
+        )
+        logarithm = near * xp.log(y) - log_gamma
+        front = _front(xp, b, y)
+        front_a = xp.where(tiny, xp.exp(logarithm) * xp.exp(-y), front / b)
+        below = y < b + 1
+        p = front_a * _series(xp, b, xp.minimum(y, b + 1))
+        q = xp.where(tiny, b * front_a, front) * _fraction(xp, b, xp.maximum(y, b + 1))
+        if tiny.any():
+            rest = _small_upper(xp, near, xp.minimum(y, 2.0), logarithm)
+            exact = below & tiny & (rest < 0.5)
+            p, q = xp.where(exact, 1 - rest, p), xp.where(exact, rest, q)
+            below = (below & ~exact) | (exact & lower)
         value = xp.where(below, p if lower else 1 - p, 1 - q if lower else q)
-        if (safe_a > LARGE).any():
-            side = _bell(xp, xp.maximum(safe_a, LARGE), safe_x)
-            value = xp.where(safe_a > LARGE, 1 - side if lower else side, value)
+        if bell.any():
+            middle = xp.where(bell, safe_a, LARGE)
+            side = _bell(xp, middle, xp.where(bell, safe_x, LARGE))
+            above = safe_x > middle - 1
+            share = xp.where(above == lower, 1 - side, side)
+            value = xp.where(bell, share, value)
         zero, one = (0.0, 1.0) if lower else (1.0, 0.0)
         value = xp.where(x == 0, xp.where(a > 0, zero, one), value)
         value = xp.where((a == 0) & (x > 0), one, value)
@@ -181,17 +227,19 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
     with np.errstate(all="ignore"):
         x, z = xp.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
-        total = xp.zeros_like(z)
+        total, lost, shifted = xp.zeros_like(z), xp.zeros_like(z), z
         whole = z == xp.floor(z)
-        lowest = float(xp.where(xp.isfinite(z), z, 12).min()) if z.size else 12
-        steps = int(min(max(12 - lowest, 0), 4096))
-        shifted = z
-        for _ in range(steps):
-            low = shifted < 12
-            total = xp.where(low, total + shifted**-x, total)
+        enough = 10 + xp.clip(xp.where(xp.isnan(x), 2.0, x), 2.0, 40.0)  # then the terms fall fast
+        lowest = xp.where(xp.isfinite(z), enough - z, 0.0)
+        for _ in range(int(min(max(float(lowest.max()), 0), 4096)) + 1 if z.size else 0):
+            low = shifted < enough
+            term = shifted**-x - lost  # with what the additions before have rounded off (Kahan)
+            more = total + term
+            rounded = xp.where(xp.isfinite(more), (more - total) - term, 0.0)
+            total, lost = xp.where(low, more, total), xp.where(low, rounded, lost)
             shifted = xp.where(low, shifted + 1, shifted)
-        rest = shifted ** (1 - x) / (x - 1) + shifted**-x / 2
-        term = x * shifted ** (-x - 1)
+        power = shifted**-x
+        rest, term = power * shifted / (x - 1) + (power / 2 - lost), x * power / shifted
         for j, b in enumerate(BERNOULLI, 1):
             rest = rest + b * term / math.factorial(2 * j)
             term = term * (x + 2 * j - 1) * (x + 2 * j) / (shifted * shifted)

@@ -64,7 +64,11 @@ def log_ndtr_array(xp: ArrayModule, a: Array) -> Any:
     x = a.astype(np.float64)
     low = xp.minimum(x, -1.0)
     tail = xp.log(erfcx_array(xp, -low * ROOT_HALF) / 2) - low * low / 2
-    high = xp.log1p(-functions.erfc(xp.maximum(x, -1.0) * ROOT_HALF) / 2)
+    above = xp.where(xp.isnan(x), x, xp.clip(x, -1.0, 40.0))
+    t = above * ROOT_HALF
+    lost = (above * above / 2 - t * t) / (2 * xp.where(t == 0, 1.0, t))  # what the product rounds
+    small = functions.erfc(t) - TWO_OVER_ROOT_PI * xp.exp(-t * t) * xp.where(t > 0.25, lost, 0.0)
+    high = xp.log1p(-small / 2)
     return xp.where(x < -1, tail, high).astype(a.dtype)
 
 

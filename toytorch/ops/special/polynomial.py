@@ -41,7 +41,7 @@ FAMILIES: dict[str, tuple[Any, Any, str]] = {
     ),
     "hermite_polynomial_he": (
         lambda x: x,
-        lambda k, x, p, q: x * p - k * q,
+        lambda k, x, p, q: (x - 1) * (x + 1) if k == 1 else x * p - k * q,
         "Hermite's polynomial of the weight e^{-x²/2}",
     ),
     "laguerre_polynomial_l": (
