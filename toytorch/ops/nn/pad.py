@@ -205,7 +205,6 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
         out=False,
         node=node,
         upcast=False,
-        memory="" if places is _around else "format",
         d_self=lambda g, self_shape, padding: share.function(g, tuple(self_shape), padding),
         memory="rows" if places is _around else "format",
         amp=amp,
