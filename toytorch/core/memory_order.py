@@ -93,7 +93,8 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
             and (not images or (images[0].flags.c_contiguous and not has_channels_last(images[0])))
         ):
             return made
-        last = all(has_channels_last(a) for a in images if a.size)
+        orders = [has_channels_last(a) for a in images if a.size]
+        last = bool(orders) and all(orders)
         if made.__class__ is tuple:
             return tuple(in_format(m, last) for m in made)
         return in_format(made, last)
