@@ -197,5 +197,8 @@ def _settled(output: Any, cell: Cell) -> Any:
     said = str(output)
     for trace, what in ((" at 0x", "a memory address"), (str(ROOT), "a path of this machine")):
         if trace in said:
-            raise SourceError(f"cell {cell.id} prints {what}: give it a stable text")
+            at = said.index(trace)
+            raise SourceError(
+                f"cell {cell.id} prints {what}: give it a stable text: {said[max(0, at - 80) : at + 200]}"
+            )
     return output

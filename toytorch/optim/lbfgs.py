@@ -87,7 +87,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first = closure()
-        loss, grad, evals = float(first), flat_grad(params), 1
+        loss, grad, evals = number(first), flat_grad(params), 1
         state["func_evals"] += 1
         small, still = group["tolerance_grad"], group["tolerance_change"]
         done = largest(grad) <= small  # which NaN is not
@@ -114,7 +114,7 @@ class LBFGS(Optimizer):
             else:
                 move(params, float(length), direction)
                 if left:
-                    loss, grad, used = float(closure()), flat_grad(params), 1
+                    loss, grad, used = number(closure()), flat_grad(params), 1
             evals += used
             state["func_evals"] += used
             if (
@@ -156,6 +156,11 @@ class LBFGS(Optimizer):
 
 
 # -- parameters as one vector ---------------------------------------------------------------------
+
+
+def number(loss: Tensor | float) -> float:
+    """A loss as a Python number; of one with a graph, float() would warn."""
+    return loss.item() if isinstance(loss, Tensor) else float(loss)
 
 
 def flat_grad(params: list[Tensor]) -> Tensor:
@@ -201,7 +206,7 @@ class Line:
 
     def __call__(self, at: float) -> Point:
         move(self.params, at, self.direction)
-        loss, grad = float(self.closure()), flat_grad(self.params)
+        loss, grad = number(self.closure()), flat_grad(self.params)
         for p, before in zip(self.params, self.start):
             p.copy_(before)
         self.evals += 1

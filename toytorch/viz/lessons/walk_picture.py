@@ -85,7 +85,7 @@ def _walk(
         loss = f(place[0], place[1])
         x, y = place.tolist()
         walk.places.append((x, y))
-        walk.losses.append(float(loss))
+        walk.losses.append(loss.item())
         walk.rates.append(float(optimizer.param_groups[0]["lr"]))
         if step == steps:
             break
