@@ -56,8 +56,8 @@ class Op:
     kernel      a name looked up on the backend's array module, or a function of (xp, *arguments);
                 ops with a formula have none of their own
     promotion   "default": operands meet in their common type; "float": integers become the default
-                float first; "count": masks become integers; "tensors": numbers take
-                type; "none": the kernel sees the arrays as they are
+                float first; "count": masks become integers; "tensors": they meet in the type of
+                the tensors, whatever the numbers are; "none": the kernel sees the arrays as they are
     derivatives {argument: function or formula}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
@@ -76,8 +76,8 @@ class Op:
     out_type    where out= must have the result's own type, or "given" gives it: how the refusal is
                 worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
-    memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
-                all tensors of a list, "columns" as LAPACK leaves matrices, "second" as for an op of
+    memory      how results lie (see `memory_order`): "rows", "like" the first argument where they
+                have its shape, "kept" as a copy of that argument would, "format" as all tensors of a list, "columns" as LAPACK leaves matrices, "second" as for an op of
                 the second operand and the first, or as the kernel leaves them; reductions give rows
     in_halves   whether numbers of half types are computed with as they are, with a rounding after
                 each step, and not in float32
