@@ -12,6 +12,7 @@ import pytest
 import toytorch
 from toytorch.kernels import tiled_product
 from toytorch.kernels.tiled_product import Factor, linear, plan, run, zeros
+from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 
@@ -31,6 +32,11 @@ def whole(*shape: int, kind: str = "f") -> Any:
     return np.random.default_rng(5).integers(-9, 9, shape).astype(kind)
 
 
+def narrow(kind: str) -> bool:
+    """Whether panels are too narrow for blocks that are transposed, as float64's are on SSE4."""
+    return tiled_product.wide(kind) < BLOCK
+
+
 def orders(a: Any) -> Iterator[Any]:
     """A matrix in rows, in columns, and as part of a larger one whose other elements are NaN."""
     yield a
@@ -46,6 +52,9 @@ def test_any_order(size: tuple[int, int, int], kind: str) -> None:
     for a, b in itertools.product(orders(whole(m, k, kind=kind)), orders(whole(k, n, kind=kind))):
         lines = b.strides[1] == b.itemsize
         calls = plan(kind, m, n, k, a.strides, b.strides, lines)
+        if not lines and narrow(kind):
+            assert calls is None
+            continue
         assert calls is not None
         made = np.full((m, n), np.nan, kind)
         run(calls, a, b, made, zeros(n, a.dtype))
@@ -59,6 +68,9 @@ def test_any_order(size: tuple[int, int, int], kind: str) -> None:
 def test_a_layer(m: int, n: int, k: int, kind: str) -> None:
     x, weight, bias = whole(m, k, kind=kind), whole(n, k, kind=kind), whole(n, kind=kind)
     made = linear(x, weight, bias)
+    if narrow(kind):
+        assert made is None
+        return
     assert made is not None
     np.testing.assert_array_equal(made, x @ weight.T + bias)
     assert linear(x[:, ::2], weight[:, ::2], bias) is None  # not in rows

@@ -90,7 +90,7 @@ def linear(x: Array, weight: Array, bias: Array) -> Any:
         m * n * k < FEWEST_OF_LAYERS
         or kind not in "fd"
         or n < wide(kind)
-        or min(m, k) < BLOCK
+        or min(m, n, k) < BLOCK
         or k > LONGEST
         or not jit.works()
         or not x.flags.c_contiguous
@@ -190,6 +190,8 @@ def plan(
     """
     item, width = 8 if kind == "d" else 4, wide(kind)
     if n < width or any(s % item or s < 0 for s in (*a, *b)):
+        return None
+    if not lines and min(width, k) < BLOCK:  # panels are transposed in blocks
         return None
     count, rest = divmod(n, width)
     tall, room = rows(m, kind, VECTORS), processor.this().l2 // 2

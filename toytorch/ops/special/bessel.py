@@ -12,8 +12,6 @@ Four ways are taken, none of them with coefficients of others:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from decimal import Decimal, localcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +21,6 @@ from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import special_function
 from toytorch.ops.elementwise.operand_checks import numbers
-from toytorch.ops.special.taylor import DIGITS, Parts, coefficients, evaluated, solution
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -61,63 +58,32 @@ def first_order(xp: ArrayModule, x: Array, sign: int) -> Any:
     return total
 
 
+def evaluated(xp: ArrayModule, table: Array, start: float, step: float, x: Array) -> Any:
+    """The function of a table at every element, which lie in its range."""
+    table = xp.asarray(table)
+    row = xp.clip(xp.rint((x - start) / step), 0, len(table) - 1).astype(np.int64)
+    h = x - (start + row * step)
+    total = table[row, -1]
+    for k in range(table.shape[1] - 2, -1, -1):
+        total = total * h + table[row, k]
+    return total
+
+
 # -- modified functions I -------------------------------------------------------------------------
-
-
-def scaled_equation(order: int, sign: int) -> Callable[[Decimal], Parts]:
-    """The equation of e^{-x}·Iₙ(x) (sign 1) and e^x·Kₙ(x) (sign -1), around c:
-    x²y'' + (x + 2·sign·x²)y' + (sign·x - n²)y = 0 with x = c + h."""
-    one, two = Decimal(1), Decimal(2 * sign)
-
-    def parts(c: Decimal) -> Parts:
-        return (
-            (c * c, 2 * c, one),
-            (c + two * c * c, 1 + 2 * two * c, two),
-            (sign * c - order, Decimal(sign), Decimal(0)),
-        )
-
-    return parts
 
 
 @cache
 def _table_i(order: int) -> Any:
-    """Taylor coefficients of e^{-x}·Iₙ(x) around 0, STEP, … FAR."""
-    step, count = Decimal(STEP), 40
-    with localcontext() as context:
-        context.prec = DIGITS
-        half, power = Decimal("0.5"), [Decimal(0)] * count  # the series of Iₙ
-        term = half**order
-        for k in range(order, count, 2):
-            power[k] = term
-            j = (k - order) // 2 + 1
-            term = term / 4 / (j * (j + order))
-        falling = [Decimal(-1) ** k / math.factorial(k) for k in range(count)]
-        row = [sum(power[j] * falling[k - j] for j in range(k + 1)) for k in range(count)]
-        value = sum(c * step**k for k, c in enumerate(row))
-        slope = sum(k * c * step ** (k - 1) for k, c in enumerate(row) if k)
-    rest = solution(
-        scaled_equation(order, 1), step, Decimal(value), Decimal(slope), step, ROWS, ORDER_I
-    )
-    return np.array([[float(c) for c in row[:ORDER_I]], *rest])
+    from toytorch.ops.special import taylor  # and decimal numbers with it: seldom needed
 
-
-# e·K₀(1) and e·K₁(1), to 62 digits
-K_AT_ONE = (
-    Decimal("1.1444630798068950146990413035668315202336959069476949513894367"),
-    Decimal("1.6361534862632582465133111312645264047487522280948752508836437"),
-)
+    return taylor.table_i(order, STEP, ROWS, ORDER_I)
 
 
 @cache
 def _table_k(order: int) -> Any:
-    """Taylor coefficients of e^x·Kₙ(x) around 1, 1 + STEP, … FAR."""
-    value, other = K_AT_ONE[order], K_AT_ONE[1 - order]
-    rows = round((FAR - 1) / STEP) + 1
-    equation = scaled_equation(order, -1)
-    with localcontext() as context:
-        context.prec = DIGITS
-        slope = value - other if order == 0 else -other
-        return np.array(solution(equation, Decimal(1), value, slope, Decimal(STEP), rows, ORDER_K))
+    from toytorch.ops.special import taylor  # as above
+
+    return taylor.table_k(order, STEP, round((FAR - 1) / STEP) + 1, ORDER_K)
 
 
 def scaled_i(xp: ArrayModule, order: int, x: Array) -> Any:
@@ -330,22 +296,14 @@ def _near_y(xp: ArrayModule, order: int, x: Array) -> Any:
     return 2 / math.pi * ((logarithm - 1) * first / norm - j0 / x - series)
 
 
-# The double beside the first zero of Y₀, and there its value and slope to 62 digits.
-ZERO_Y = 0.8935769662791675
-Y_BESIDE_ZERO = (
-    Decimal("-2.3389279284062103118692153934154297488502404725203238513342235e-17"),
-    Decimal("0.87942080249719479722972442056326108668875702920551851587700806"),
-)
+ZERO_Y = 0.8935769662791675  # the double beside the first zero of Y₀
 
 
 @cache
 def _zero_of_y() -> Any:
-    """Taylor coefficients of Y₀ around the double beside its first zero, from xy'' + y' + xy = 0."""
-    c, zero, one = Decimal(ZERO_Y), Decimal(0), Decimal(1)
-    with localcontext() as context:
-        context.prec = DIGITS
-        parts = (c, one, zero), (one, zero, zero), (c, one, zero)
-        return np.array([[float(v) for v in coefficients(parts, *Y_BESIDE_ZERO, 18)]])
+    from toytorch.ops.special import taylor  # as above
+
+    return taylor.zero_of_y(ZERO_Y)
 
 
 def _bessel_y(order: int) -> Any:
@@ -404,10 +362,6 @@ special_function(
 # -- Airy's function ------------------------------------------------------------------------------
 
 EDGE, ORDER, SPLIT = 10.0, 16, 134217729.0
-AI_AT_ZERO = (  # the value and the slope, to 62 digits
-    Decimal("0.35502805388781723926006318600418317639797917419917724058332651"),
-    Decimal("-0.25881940379280679840518356018920396347909113835493458221000181"),
-)
 
 
 def _product(a: Any, b: Any) -> tuple[Any, Any]:
@@ -439,20 +393,11 @@ def _airy_far(xp: ArrayModule, x: Any) -> Any:
     return scale * (1 - rest) * from_the_end(terms) / xp.sqrt(xp.sqrt(x))
 
 
-def _airy_equation(c: Decimal) -> Parts:
-    """y'' = (c + h)·y."""
-    zero, one = Decimal(0), Decimal(1)
-    return (one, zero, zero), (zero, zero, zero), (-c, -one, zero)
-
-
 @cache
 def _airy_table() -> Any:
-    """Taylor coefficients of Ai around -EDGE, STEP - EDGE, … EDGE, both ways from 0."""
-    rows, step = round(EDGE / STEP) + 1, Decimal(STEP)
-    down, up = (
-        solution(_airy_equation, Decimal(0), *AI_AT_ZERO, s, rows, ORDER) for s in (-step, step)
-    )
-    return np.array([*down[::-1], *up[1:]])
+    from toytorch.ops.special import taylor  # as above
+
+    return taylor.table_airy(STEP, round(EDGE / STEP) + 1, ORDER)
 
 
 def _airy(xp: ArrayModule, a: Array) -> Any:

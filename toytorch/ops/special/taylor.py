@@ -8,13 +8,12 @@ error little more than that of its last addition.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
-
-from toytorch.facts.hints import Array, ArrayModule
 
 DIGITS = 60
 Parts = tuple[Sequence[Decimal], Sequence[Decimal], Sequence[Decimal]]  # p, q and r at a place
@@ -64,12 +63,94 @@ def solution(
     return made
 
 
-def evaluated(xp: ArrayModule, table: Array, start: float, step: float, x: Array) -> Any:
-    """The function of a table at every element, which lie in its range."""
-    table = xp.asarray(table)
-    row = xp.clip(xp.rint((x - start) / step), 0, len(table) - 1).astype(np.int64)
-    h = x - (start + row * step)
-    total = table[row, -1]
-    for k in range(table.shape[1] - 2, -1, -1):
-        total = total * h + table[row, k]
-    return total
+# -- the tables of `bessel` -----------------------------------------------------------------------
+
+
+def scaled_equation(order: int, sign: int) -> Callable[[Decimal], Parts]:
+    """The equation of e^{-x}·Iₙ(x) (sign 1) and e^x·Kₙ(x) (sign -1), around c:
+    x²y'' + (x + 2·sign·x²)y' + (sign·x - n²)y = 0 with x = c + h."""
+    one, two = Decimal(1), Decimal(2 * sign)
+
+    def parts(c: Decimal) -> Parts:
+        return (
+            (c * c, 2 * c, one),
+            (c + two * c * c, 1 + 2 * two * c, two),
+            (sign * c - order, Decimal(sign), Decimal(0)),
+        )
+
+    return parts
+
+
+def table_i(order: int, size: float, rows: int, terms: int) -> Any:
+    """Taylor coefficients of e^{-x}·Iₙ(x) around 0, size, 2·size, …."""
+    step, count = Decimal(size), 40
+    with localcontext() as context:
+        context.prec = DIGITS
+        half, power = Decimal("0.5"), [Decimal(0)] * count  # the series of Iₙ
+        term = half**order
+        for k in range(order, count, 2):
+            power[k] = term
+            j = (k - order) // 2 + 1
+            term = term / 4 / (j * (j + order))
+        falling = [Decimal(-1) ** k / math.factorial(k) for k in range(count)]
+        row = [sum(power[j] * falling[k - j] for j in range(k + 1)) for k in range(count)]
+        value = sum(c * step**k for k, c in enumerate(row))
+        slope = sum(k * c * step ** (k - 1) for k, c in enumerate(row) if k)
+    rest = solution(
+        scaled_equation(order, 1), step, Decimal(value), Decimal(slope), step, rows, terms
+    )
+    return np.array([[float(c) for c in row[:terms]], *rest])
+
+
+# e·K₀(1) and e·K₁(1), to 62 digits
+K_AT_ONE = (
+    Decimal("1.1444630798068950146990413035668315202336959069476949513894367"),
+    Decimal("1.6361534862632582465133111312645264047487522280948752508836437"),
+)
+
+
+def table_k(order: int, size: float, rows: int, terms: int) -> Any:
+    """Taylor coefficients of e^x·Kₙ(x) around 1, 1 + size, …."""
+    value, other = K_AT_ONE[order], K_AT_ONE[1 - order]
+    equation = scaled_equation(order, -1)
+    with localcontext() as context:
+        context.prec = DIGITS
+        slope = value - other if order == 0 else -other
+        return np.array(solution(equation, Decimal(1), value, slope, Decimal(size), rows, terms))
+
+
+# Y₀ and its slope at the double beside its first zero, to 62 digits
+Y_BESIDE_ZERO = (
+    Decimal("-2.3389279284062103118692153934154297488502404725203238513342235e-17"),
+    Decimal("0.87942080249719479722972442056326108668875702920551851587700806"),
+)
+
+
+def zero_of_y(place: float) -> Any:
+    """Taylor coefficients of Y₀ around the double beside its first zero, from xy'' + y' + xy = 0."""
+    c, zero, one = Decimal(place), Decimal(0), Decimal(1)
+    with localcontext() as context:
+        context.prec = DIGITS
+        parts = (c, one, zero), (one, zero, zero), (c, one, zero)
+        return np.array([[float(v) for v in coefficients(parts, *Y_BESIDE_ZERO, 18)]])
+
+
+AI_AT_ZERO = (  # the value and the slope, to 62 digits
+    Decimal("0.35502805388781723926006318600418317639797917419917724058332651"),
+    Decimal("-0.25881940379280679840518356018920396347909113835493458221000181"),
+)
+
+
+def _airy_equation(c: Decimal) -> Parts:
+    """y'' = (c + h)·y."""
+    zero, one = Decimal(0), Decimal(1)
+    return (one, zero, zero), (zero, zero, zero), (-c, -one, zero)
+
+
+def table_airy(size: float, rows: int, terms: int) -> Any:
+    """Taylor coefficients of Ai around …, -size, 0, size, …, so many rows to either side."""
+    step = Decimal(size)
+    down, up = (
+        solution(_airy_equation, Decimal(0), *AI_AT_ZERO, s, rows, terms) for s in (-step, step)
+    )
+    return np.array([*down[::-1], *up[1:]])
