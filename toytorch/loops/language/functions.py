@@ -117,7 +117,7 @@ def power(x: Any, y: Any) -> Any:
         return np.power(x, y)
     if kind == "b":
         return np.logical_or(x, np.logical_not(y))
-    if "c" in (kind, kind_of(y)):
+    if "c" in (kind, kind_of(y)) and not (hasattr(x, "get") or hasattr(y, "get")):  # on a card
         from toytorch.loops.language.complex_power import complex_power  # seldom needed
 
         return complex_power(x, y)
@@ -152,7 +152,8 @@ def sign(x: Array) -> Any:
         return np.logical_and(x, True)
     if kind == "c":
         size = np.abs(x)
-        made = np.asarray(x).copy()  # each part by itself: ∞·i/∞ is 0 + NaN·i
+        made = np.asarray(x) if isinstance(x, np.generic) else x.copy()
+        # Each part by itself: ∞·i/∞ is 0 + NaN·i.
         made.real /= np.where(size == 0, 1, size)
         made.imag /= np.where(size == 0, 1, size)
         return np.where(size == 0, 0, made).astype(x.dtype)
