@@ -136,7 +136,9 @@ def range(
 ) -> Tensor:
     """start, start + step, … up to and with end (deprecated in PyTorch; use `arange`).
 
-    >>> range(1, 3)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     range(1, 3)
     tensor([1., 2., 3.])
     """
     warnings.warn(

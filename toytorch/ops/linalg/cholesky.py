@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
@@ -169,7 +170,8 @@ cholesky_solve_op: Op = general(
 def _cholesky_inverse(xp: ArrayModule, factor: Array, upper: bool) -> Any:
     need_square("cholesky_inverse", factor)
     need_kernel("cholesky_inverse_out_cpu", factor)
-    if not xp.diagonal(factor, 0, -2, -1).all():
+    without_values = state.local.place is not None and state.local.place.type == "meta"
+    if not without_values and not xp.diagonal(factor, 0, -2, -1).all():
         place = int(xp.argmax(xp.diagonal(factor, 0, -2, -1).reshape(-1) == 0)) + 1
         raise LinAlgError(
             f"cholesky_inverse: The diagonal element {place} is zero, the inversion could not be "

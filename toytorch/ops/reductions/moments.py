@@ -136,7 +136,7 @@ def nanmean(
 ) -> Tensor:
     """The mean with NaN left out.
 
-    >>> nanmean(Tensor([1., math.nan, 3.]))
+    >>> nanmean(Tensor([1., float("nan"), 3.]))
     tensor(2.)
     """
     if input.dtype.rank < 2:

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.compute import NUMBERS, wrap_result
+from toytorch.core.compute import NUMBERS
+from toytorch.core.memory_order import walk
 from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.core.write import refusal
+from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -220,11 +222,14 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
     if not shape:
         return ()
-    rest, places = indices._array.astype(np.int64), []
+    order = walk(indices._array)  # in which PyTorch's places lie in memory, too
+    rest, places = indices.to(types.int64).permute(order), []
     for n in reversed(shape):
-        places.append(wrap_result(rest % max(n, 1)))
+        places.append(rest % max(n, 1))
         rest = rest // max(n, 1)
-    return tuple(rearrange.stack.function(places[::-1], -1).unbind(-1))
+    back = sorted(builtins.range(len(order)), key=order.__getitem__)
+    made = rearrange.stack.function(places[::-1], -1).permute(*back, len(order))
+    return tuple(made.unbind(-1))
 
 
 @public("msort", method=True)
