@@ -30,7 +30,7 @@ LEAST = 8  # rows of A; a tile of fewer waits for its sums
 LONGEST = 4096  # terms of a sum, from which BLAS's sums by parts are more exact
 # Multiplications: with fewer, NumPy's call takes less time than these; with more, packing both
 # factors costs BLAS little. Layers pack less than BLAS, and have no upper limit but their memory.
-FEWEST, MOST = 1 << 18, 1 << 25
+FEWEST, MOST = 1 << 20, 1 << 25
 FEWEST_OF_LAYERS = 1 << 17
 ROUNDS = 2  # times that a factor may be read from the second-level cache's lower half
 PAGE = 4096  # bytes; lines so far apart share a place in the first-level cache
@@ -48,9 +48,9 @@ def multiply(a: Array, b: Array) -> Any:
     B may be a weight, transposed: then this is a layer without a bias, see `linear`. For others,
     tiles take 0.6 to 0.98 of BLAS's time with registers of 512 bits, and with fewer bits 1 and more.
 
-    >>> a, b = np.ones((64, 96), "float32"), np.ones((96, 64), "float32")
+    >>> a, b = np.ones((128, 96), "float32"), np.ones((96, 128), "float32")
     >>> made = multiply(a, b)
-    >>> made is None or float(made.sum()) == 64 * 96 * 64
+    >>> made is None or float(made.sum()) == 128 * 96 * 128
     True
     """
     (m, k), (_, n), kind = a.shape, b.shape, a.dtype.char
