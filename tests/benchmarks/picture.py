@@ -25,6 +25,7 @@ def plot(results: list[dict[str, Any]], about: dict[str, Any], file: Path) -> No
         axes.text(end * 1.05, y, f"{r['ratio']:.2f}", va="center")
         if r["target"]:
             axes.plot([r["target"]] * 2, [y - 0.38, y + 0.38], color="#20304a", linestyle=":")
+    axes.set_ylim(-0.6, len(results) - 0.4)
     axes.axvline(1, color="#20304a", linewidth=1)
     axes.set_xscale("log")
     most = max(max(r["high"] for r in results), 1)
