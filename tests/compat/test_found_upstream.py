@@ -6,6 +6,8 @@ Each line is Python, as in `test_same_answers`: what stands before the last `;` 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -198,10 +200,10 @@ REFUSED = [
 
 @pytest.mark.skipif(SELFTEST, reason="arms the functions of both sides")
 @pytest.mark.parametrize("use", REFUSED)
-def test_a_parameter_without_a_shape_is_refused(use: object) -> None:
+def test_a_parameter_without_a_shape_is_refused(use: Callable[[Any, Any], object]) -> None:
     for side in (SUBJECT, ORACLE):
         with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
-            use(side.root, side.root.nn.UninitializedParameter())  # type: ignore[operator]  # see above
+            use(side.root, side.root.nn.UninitializedParameter())
 
 
 KINDS = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,21 +11,9 @@ import pytest
 
 from tests.oracle import attempt, torch, tt
 from tests.outside.test_mended import same
+from tests.outside.test_mended_later import said
 
 What = Callable[[Any], Any]
-
-
-def said(what: What) -> None:
-    """That both sides give the same, or refuse it with the same class of error."""
-
-    def told(m: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            made, refused = attempt(lambda: what(m))
-        return made if refused is None else type(refused).__name__
-
-    theirs, ours = told(torch), told(tt)
-    assert ours == theirs
 
 
 def whats(*functions: What) -> tuple[What, ...]:

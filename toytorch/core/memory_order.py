@@ -45,22 +45,27 @@ def row_major(made: Any) -> Any:
     return made.copy("C")
 
 
+def laid(kernel: Callable[..., Any], lay: Callable[[Any, Array], Any]) -> Callable[..., Any]:
+    """A kernel whose results are laid in memory by `lay(result, first argument)`."""
+
+    def as_first(*args: Any, **named: object) -> Any:
+        made, first = kernel(*args, **named), args[0]
+        if first.__class__ is not ndarray:
+            return made
+        if made.__class__ is tuple:
+            return tuple(lay(m, first) for m in made)
+        return lay(made, first)
+
+    return as_first
+
+
 def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel whose results lie as its first argument does, where they have its shape.
 
     >>> like_first(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
     (8, 24)
     """
-
-    def as_first(*args: object, **named: object) -> Any:
-        made, first = kernel(*args, **named), args[0]
-        if first.__class__ is not ndarray:
-            return made
-        if made.__class__ is tuple:
-            return tuple(ordered(m, first) for m in made)
-        return ordered(made, first)
-
-    return as_first
+    return laid(kernel, ordered)
 
 
 def like_copy(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,16 +74,7 @@ def like_copy(kernel: Callable[..., Any]) -> Callable[..., Any]:
     >>> like_copy(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
     (8, 24)
     """
-
-    def as_copy(*args: Any, **named: object) -> Any:
-        made, first = kernel(*args, **named), args[0]
-        if first.__class__ is not ndarray:
-            return made
-        if made.__class__ is tuple:
-            return tuple(kept(m, first) for m in made)
-        return kept(made, first)
-
-    return as_copy
+    return laid(kernel, kept)
 
 
 def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:

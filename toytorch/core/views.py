@@ -201,7 +201,7 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
     storage = source._storage or source._memory()
     if storage.__class__ is not Storage:
         view = view_of(source, array)
-    else:  # what `view_of` does, with fewer questions
+    else:  # what `view_of` does, without three questions and a call: 0.15 of 1.1 µs
         view = new(Tensor)
         view._array = array
         view.dtype = source.dtype

@@ -30,8 +30,8 @@ def expand(
     """Dimensions of size 1 repeated with stride 0; -1 keeps a size."""
     if size is None and sizes and self.__class__ is Tensor:
         first: Any = sizes[0]
-        several = first.__class__ is tuple or first.__class__ is list
-        made = view.quick_expand(self, tuple(first) if several and len(sizes) == 1 else sizes)
+        whole = first.__class__ is tuple or first.__class__ is list  # not `several`, a module here
+        made = view.quick_expand(self, tuple(first) if whole and len(sizes) == 1 else sizes)
         if made is not None:
             return made
     return view.expand.function(self, *(sizes if size is None else (size,)))
