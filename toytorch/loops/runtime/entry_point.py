@@ -4,8 +4,8 @@ A kernel is called through the `trampoline`, one compiled function for all of th
 array objects, checks that they are what the kernel was made for, and writes a table of 64-bit
 words: the range, the address of every buffer, the scalars, the sizes, the strides.
 run_NAME(table, lo, hi) takes them from there and does a part of the range. What it needs of CPython
-comes in another table, CONTEXT: so the compiled code refers to no address outside and can be kept
-in a file.
+and the C library comes in another table, CONTEXT: so the compiled code refers to no address outside
+and can be kept in a file.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from llvmlite.ir import Module, Value
 
 
+# Memory comes from the C library: PyMem_RawMalloc takes the interpreter's lock where tracemalloc
+# counts, and a worker that asks for it would wait for the thread that waits for the worker.
+C_FUNCTIONS = ("malloc", "free")
 FUNCTIONS = (
-    "PyMem_RawMalloc",
-    "PyMem_RawFree",
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
     "PyFloat_AsDouble",
@@ -32,7 +33,7 @@ FUNCTIONS = (
     "PyErr_Occurred",
     "Py_IncRef",
 )
-CONTEXT = ("ndarray", "threads", "queue", "post", "bfloat16", "True", "False", "None", *FUNCTIONS)
+CONTEXT = ("ndarray", "threads", "queue", "post", "bfloat16", "True", "False", "None", *C_FUNCTIONS, *FUNCTIONS)
 
 
 def arrays_in(nest: Nest) -> list[Buffer]:
@@ -82,7 +83,7 @@ class EntryPoint(Builder):
         return self.get(self.table, self.slot[name])
 
     def python(self, name: str, result: Any, *args: object) -> Any:
-        """Calls a function of CPython."""
+        """Calls a function of CPython or of the C library."""
         address = self.at(self.slot_of("context"), CONTEXT.index(name))
         return self.call(address, result, *args)
 
@@ -113,7 +114,7 @@ class EntryPoint(Builder):
             with b.if_then(b.icmp_unsigned("!=", found, self.half(0)), likely=False):
                 b.call(self.cores[1].function, [*args, lo, hi])
         for place in held:
-            self.python("PyMem_RawFree", "void", place)
+            self.python("free", "void", place)
         b.ret_void()
 
     def memory(self, buffer: Buffer) -> Any:
@@ -121,7 +122,7 @@ class EntryPoint(Builder):
         b, size = self.b, self.word(TYPES[buffer.type].bytes)
         for n in buffer.size:
             size = b.mul(size, self.word(n) if isinstance(n, int) else self.slot_of(n))
-        return self.python("PyMem_RawMalloc", self.word, size)
+        return self.python("malloc", self.word, size)
 
     def scalar(self, bits: Value, type: str, core: Core) -> Any:
         """A scalar from the table in the type it is computed in."""

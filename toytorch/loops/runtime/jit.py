@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache as once
@@ -23,7 +24,7 @@ from toytorch.loops.generators.llvm import LOOP
 from toytorch.loops.llvm import half
 from toytorch.loops.llvm.builder import ir
 from toytorch.loops.runtime import cache
-from toytorch.loops.runtime.entry_point import CONTEXT, FUNCTIONS, EntryPoint
+from toytorch.loops.runtime.entry_point import C_FUNCTIONS, CONTEXT, FUNCTIONS, EntryPoint
 from toytorch.loops.runtime.trampoline import (
     DATA,
     DTYPE,
@@ -91,9 +92,10 @@ def context() -> Any:
         words["bfloat16"] = np.dtype(ml_dtypes.bfloat16).num
     except ImportError:
         pass
-    for name in FUNCTIONS:
-        function = getattr(ctypes.pythonapi, name)
-        words[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    library = ctypes.CDLL("msvcrt") if sys.platform == "win32" else ctypes.CDLL(None)
+    for names, holder in ((C_FUNCTIONS, library), (FUNCTIONS, ctypes.pythonapi)):
+        for name in names:
+            words[name] = ctypes.cast(getattr(holder, name), ctypes.c_void_p).value or 0
     return np.array([words[name] for name in CONTEXT], "int64")
 
 
