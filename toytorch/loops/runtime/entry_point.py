@@ -33,7 +33,18 @@ FUNCTIONS = (
     "PyErr_Occurred",
     "Py_IncRef",
 )
-CONTEXT = ("ndarray", "threads", "queue", "post", "bfloat16", "True", "False", "None", *C_FUNCTIONS, *FUNCTIONS)
+CONTEXT = (
+    "ndarray",
+    "threads",
+    "queue",
+    "post",
+    "bfloat16",
+    "True",
+    "False",
+    "None",
+    *C_FUNCTIONS,
+    *FUNCTIONS,
+)
 
 
 def arrays_in(nest: Nest) -> list[Buffer]:
