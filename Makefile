@@ -16,6 +16,7 @@ lint: $(PY)
 	$(dir $(PY))lint-imports
 built: $(PY)
 	$(PY) -m course build --check
+	$(PY) -m tests.standard_kernels --check
 check: lint built test
 bench: $(PY)
 	$(PY) -m tests.benchmarks

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from toytorch.facts import warned
+from toytorch.facts import state, warned
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -66,6 +66,19 @@ def no_collector() -> Iterator[None]:
     finally:
         gc.enable()
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def settings_are_put_back() -> Iterator[None]:
+    """What a test leaves switched on would change what the next ones measure."""
+
+    def settings() -> tuple[object, ...]:
+        now = state.local
+        return now.modes, now.grad, now.inference, now.saved_hooks, now.default_device, now.place
+
+    before = settings()
+    yield
+    assert settings() == before
 
 
 @pytest.fixture(autouse=True)

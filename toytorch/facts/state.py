@@ -103,12 +103,15 @@ def watching(mode: object) -> Any:
     A mode may define `on_call(op, args, out)` and `on_inplace(op, args)`; while they run, the mode
     and those inside it are not in force (see `below`).
     """
-    before, local.modes = local.modes, (*local.modes, mode)
+    local.modes = (*local.modes, mode)
     watch(1)
     try:
         yield mode
     finally:
-        local.modes = before
+        # Others may have come and stayed, so it is not what was in force before that is put back.
+        places = [k for k, found in enumerate(local.modes) if found is mode]
+        if places:  # none where another thread ends it
+            local.modes = local.modes[: places[-1]] + local.modes[places[-1] + 1 :]
         watch(-1)
 
 

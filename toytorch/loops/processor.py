@@ -1,8 +1,9 @@
 """What this processor can do, in the one place that asks it.
 
-TOYTORCH_CPU=sse4|avx2|avx512|native makes compiled kernels for a lower level than the processor's
-own, so that one machine shows what others see. The levels are those of the x86-64 ABI: sse4 is
-x86-64-v2 (vectors of 128 bits), avx2 x86-64-v3 (256 bits), avx512 x86-64-v4 (512 bits).
+TOYTORCH_CPU=sse4|avx2|avx512|neon|native makes compiled kernels for a lower level than the
+processor's own, so that one machine shows what others see. Three levels are those of the x86-64
+ABI: sse4 is x86-64-v2 (vectors of 128 bits), avx2 x86-64-v3 (256 bits), avx512 x86-64-v4 (512
+bits). neon is what every 64-bit processor of ARM's has (128 bits).
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 LEVELS = {  # LLVM's name, and the features of each level that kernels are written differently for
-    "sse4": ("x86-64-v2", ()),
-    "avx2": ("x86-64-v3", ("avx", "avx2", "fma", "f16c")),
-    "avx512": ("x86-64-v4", ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bw")),
+    "sse4": ("x86-64-v2", ("sse2",)),
+    "avx2": ("x86-64-v3", ("sse2", "avx", "avx2", "fma", "f16c")),
+    "avx512": ("x86-64-v4", ("sse2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bw")),
+    "neon": ("generic", ("neon",)),
 }
-NEEDED = {"sse4": "sse4.2", "avx2": "avx2", "avx512": "avx512bw"}  # what a processor must have
+# What a processor must have.
+NEEDED = {"sse4": "sse4.2", "avx2": "avx2", "avx512": "avx512bw", "neon": "neon"}
 
 
 class Processor(NamedTuple):
@@ -35,6 +38,7 @@ class Processor(NamedTuple):
     half: bool  # converts float16 to float32 and back
     masks: bool  # any lanes of a vector can be left out (AVX-512)
     scales: bool  # x·2ⁿ in one instruction, of which LLVM makes vectors (AVX-512, from LLVM 22 on)
+    pauses: bool  # has an instruction for loops that wait (x86)
     l1: int  # bytes of a core's first-level cache for data
     l2: int  # bytes of its second-level cache
 
@@ -96,6 +100,12 @@ def levels() -> list[str]:
     return [level for level in LEVELS if host()[1].get(NEEDED[level])]
 
 
+def level() -> str:
+    """The level that kernels are compiled for, or the highest below "native"; "" for none."""
+    asked = chosen()
+    return asked if asked != "native" else "".join(levels()[-1:])
+
+
 def at(level: str) -> Processor:
     """This processor at a level.
 
@@ -112,8 +122,13 @@ def at(level: str) -> Processor:
             f"TOYTORCH_CPU={level}: this processor ({name or 'unknown'}) cannot run "
             f"it; it runs {has}"
         )
+    return of_level(level)
+
+
+def of_level(level: str) -> Processor:
+    """A processor of a level, whether or not this one is."""
     name, able = LEVELS[level]
-    return described(name, "", dict.fromkeys(able, True), version)
+    return described(name, "", dict.fromkeys(able, True), host()[2])
 
 
 def described(
@@ -130,6 +145,7 @@ def described(
         half=bool(able.get("f16c") or neon),
         masks=bool(able.get("avx512bw")),
         scales=wide and version >= (22,),
+        pauses=bool(able.get("sse2")),
         l1=caches()[0],
         l2=caches()[1],
     )

@@ -41,6 +41,8 @@ SMALLEST = 4096  # elements; below, a call of compiled code costs more than it s
 WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
 TRAFFIC = 2  # additions that reading or writing an element costs
 METH_FASTCALL = 0x80
+NAME = "kernel"  # of every kernel in its own module: equal texts are equal files
+MACHINE = {"opt": 3, "reloc": "pic", "codemodel": "jitdefault"}  # options of LLVM's
 _lock = threading.RLock()
 _kept: list[Any] = []  # what compiled code refers to
 _linked: dict[str, tuple[Any, dict[str, int]]] = {}  # what keeps code, and addresses in it, by name
@@ -99,6 +101,26 @@ def context() -> Any:
     return np.array([words[name] for name in CONTEXT], "int64")
 
 
+def optimised(machine: Any, text: str) -> Any:
+    """LLVM's module of a text, optimised for one of its machines."""
+    import llvmlite.binding as llvm  # an optional package
+
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)  # 3 takes a third longer
+    options.loop_vectorization = options.loop_unrolling = True
+    options.slp_vectorization = False  # there is nothing straight-line to find
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def compiled(machine: Any, text: str) -> bytes:
+    """The object file of a module for a machine."""
+    return bytes(machine.emit_object(optimised(machine, text)))
+
+
 class Target:
     """This processor, as LLVM knows it."""
 
@@ -112,39 +134,21 @@ class Target:
         self.processor = processor.this()
         self.cpu, self.features = self.processor.name, self.processor.features
         self.machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault"
+            cpu=self.cpu, features=self.features, **MACHINE
         )
         self.linker = llvm.create_lljit_compiler(self.machine, use_jit_link=True)
         self.words = f"{llvmlite.__version__} {llvm.llvm_version_info} {self.processor}"
 
-    def compile(self, text: str) -> bytes:
-        """The object file of a module."""
-        llvm = self.llvm
-        module = llvm.parse_assembly(text)
-        module.triple = self.machine.triple
-        module.data_layout = str(self.machine.target_data)
-        options = llvm.create_pipeline_tuning_options(speed_level=2)  # 3 takes a third longer
-        options.loop_vectorization = options.loop_unrolling = True
-        options.slp_vectorization = False  # there is nothing straight-line to find
-        builder = llvm.create_pass_builder(self.machine, options)
-        builder.getModulePassManager().run(module, builder)
-        return bytes(self.machine.emit_object(module))
-
     def link(self, code: bytes, name: str, parts: tuple[str, ...]) -> dict[str, int]:
-        """The addresses of the functions PART_NAME in an object file, which is linked once."""
+        """The addresses of the functions PART_kernel in an object file, which is linked once."""
         with _lock:
             if name not in _linked:
                 library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
                 for part in parts:
-                    library.export_symbol(f"{part}_{name}")
+                    library.export_symbol(f"{part}_{NAME}")
                 tracker = library.link(self.linker, name)
-                _linked[name] = tracker, {p: int(tracker[f"{p}_{name}"]) for p in parts}
+                _linked[name] = tracker, {p: int(tracker[f"{p}_{NAME}"]) for p in parts}
             return _linked[name][1]
-
-    @property
-    def is_x86(self) -> bool:
-        """Whether this is one of Intel's or AMD's processors."""
-        return "x86" in self.machine.triple or "amd64" in self.machine.triple
 
 
 @once
@@ -161,22 +165,26 @@ def sources() -> str:
 
 
 def object_code(name: str, write: Callable[[], str]) -> tuple[bytes, bool]:
-    """The object file of a module, and whether it was kept; else it is compiled, and kept."""
+    """The object file of a module, and whether it was kept; else it comes with the package, or is
+    compiled, and is kept."""
     code = cache.read(name)
     if code is not None:
         return code, True
-    code = target().compile(write())
+    from toytorch.loops.runtime import standard  # where all is kept, it is not needed
+
+    text = write()
+    code = standard.find(text) or compiled(target().machine, text)
     cache.write(name, code)
     return code, False
 
 
 def addresses(what: str, write: Callable[[str], str], parts: tuple[str, ...]) -> dict[str, int]:
-    """The addresses of the functions PART_NAME in the module write(NAME), compiled when it is
+    """The addresses of the functions PART_kernel in the module write("kernel"), compiled when it is
     first needed. `what` says what is written, beyond the files that write it."""
     with _lock:
         if what not in _by_hand:
             name = "c" + cache.digest(what, target().words, sources())
-            code, _ = object_code(name, lambda: write(name))
+            code, _ = object_code(name, lambda: write(NAME))
             _by_hand[what] = target().link(code, name, parts)
         return _by_hand[what]
 
@@ -210,7 +218,7 @@ class Compiled:
         """words: what the kernel is; cost: that of an element, in additions."""
         with _lock:
             self.name = "k" + cache.digest(words, target().words, sources())
-            code, self.cached = object_code(self.name, lambda: llvm_text(nest, self.name))
+            code, self.cached = object_code(self.name, lambda: llvm_text(nest, NAME))
             run = target().link(code, self.name, ("run",))["run"]
             limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
             descriptor = kernel_descriptor(nest, run, context(), limit)

@@ -68,7 +68,7 @@ class Function(Builder):
 
     def pause(self) -> None:
         """Tells the processor that this is a loop that waits, where there is a word for it."""
-        if jit.target().is_x86:
+        if jit.target().processor.pauses:
             name, globals_ = "llvm.x86.sse2.pause", self.module.globals
             type = self.ir.FunctionType(self.ir.VoidType(), [])
             found = globals_.get(name) or self.ir.Function(self.module, type, name)

@@ -1,0 +1,31 @@
+"""An op's kernel or derivatives replaced for a while (`Op.using`), also without order."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import toytorch as tt
+from toytorch.facts import state
+
+
+def seven(xp: Any, *_: object, **__: object) -> Any:
+    return xp.full(2, 7.0, "float32")
+
+
+def test_ends_in_any_order() -> None:
+    x, names = tt.ones(2), ["exp", "sin", "cos"]
+    plain = [getattr(tt, name)(x).tolist() for name in names]
+    for order in ([0, 1, 2], [1, 0, 2], [2, 1, 0]):
+        begun = []
+        for name in names:
+            stack = ExitStack()
+            stack.enter_context(tt.ops.registry[name].using(kernel=seven))
+            begun.append(stack)
+        assert [getattr(tt, name)(x).tolist() for name in names] == [[7.0, 7.0]] * 3
+        for k, ended in enumerate(order):
+            begun[ended].close()
+            for still in order[k + 1 :]:
+                assert getattr(tt, names[still])(x).tolist() == [7.0, 7.0]
+        assert [getattr(tt, name)(x).tolist() for name in names] == plain
+        assert not state.local.modes
