@@ -125,12 +125,17 @@ def machine_of(level: str, triple: str) -> Any:
     return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, **jit.MACHINE)
 
 
+def version() -> bytes:
+    """LLVM's, which is written into a pack."""
+    return ".".join(map(str, llvm.llvm_version_info)).encode()
+
+
 def packed(texts: list[str], level: str, triple: str) -> bytes:
     """The pack of these texts for a level and a system."""
     machine, memory = machine_of(level, triple), io.BytesIO()
     with zipfile.ZipFile(memory, "w") as pack:
         files = {standard.name(text): jit.compiled(machine, text) for text in texts}
-        files["llvm"] = ".".join(map(str, llvm.llvm_version_info)).encode()
+        files["llvm"] = version()
         for name in sorted(files):
             entry = zipfile.ZipInfo(name, DATE)
             entry.create_system = 3  # not the system it is made on
@@ -145,13 +150,14 @@ def content(pack: bytes) -> dict[str, bytes]:
 
 
 def difference(old: dict[str, bytes], new: dict[str, bytes]) -> str:
-    """How a pack differs from a rebuild, or "". Another LLVM makes other code of the same text."""
+    """How a pack differs from a rebuild, or "". Of another LLVM's nothing is said: it makes other
+    code of the same text, and from LLVM 22 on there are other texts."""
+    if old and old["llvm"] != new["llvm"]:
+        return ""
     if old.keys() != new.keys():
         return (
             f"{len(new.keys() - old.keys())} kernels lack, {len(old.keys() - new.keys())} are old"
         )
-    if old["llvm"] != new["llvm"]:
-        return ""
     other = [name for name in new if old[name] != new[name]]
     return f"{len(other)} kernels differ" if other else ""
 

@@ -63,6 +63,9 @@ def test_a_first_step_compiles_nothing(level: str) -> None:
         pytest.skip("this processor cannot run it")
     if level == "native" and processor.level() not in standard_kernels.TRIPLES:
         pytest.skip("there is no pack for this processor")
+    for path in PACKS:
+        if standard_kernels.content(path.read_bytes())["llvm"] != standard_kernels.version():
+            pytest.skip("the packs were made by another LLVM, which may write other texts")
     count, *losses = first_steps(level)
     assert count == 0
     hide = "from toytorch.loops.runtime import standard; standard.find = lambda text: None;"
