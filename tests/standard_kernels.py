@@ -92,7 +92,7 @@ def texts() -> list[str]:
     def note(text: str) -> None:
         found[text] = None
 
-    standard.find = note  # type: ignore[assignment]  # nothing is found, so all is written
+    standard.find = note  # nothing is found, so all is written
     work()
     return list(found)
 
@@ -103,7 +103,7 @@ def pretend(level: str) -> None:
     name, features, _ = processor.host()
     words = ",".join(("+" if on else "-") + f for f, on in sorted(features.items()))
     made = processor.of_level(level)._replace(name=name, features=words)
-    processor.this = lambda: made  # type: ignore[assignment]  # in a process of its own
+    processor.this = lambda: made  # in a process of its own
 
 
 def asked(level: str) -> list[str]:
