@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -107,15 +107,21 @@ def variance(values: Values) -> float:
 
 
 def deviation(got: Values, true: Any) -> float:
-    """The largest error, beside the largest true value."""
-    true = np.asarray(true, np.longdouble)
-    scale = max(float(abs(true).max()), 1e-300)
-    return float(abs(got.astype(np.longdouble) - true).max()) / scale
+    """The largest error."""
+    return float(abs(got.astype(np.longdouble) - np.asarray(true, np.longdouble)).max())
+
+
+def root_mean_square(values: Iterable[float]) -> float:
+    squares = [value * value for value in values]
+    return math.sqrt(sum(squares) / len(squares))
 
 
 def compare(name: str, type: str, count: int = TERMS) -> tuple[list[str], float, float]:
-    """What is wrong, the error (root of the mean square of some draws) in units of the largest
-    result, PyTorch's."""
+    """What is wrong, the error in units of the largest result, PyTorch's.
+
+    Errors and results are those of some draws, each the root of their mean square: the sum of one
+    draw may be near zero by chance, where its error by itself would say nothing.
+    """
     bad, most, their_most = judged(name, type, count, DRAWS)
     return judged(name, type, count, MORE) if bad else (bad, most, their_most)
 
@@ -125,17 +131,19 @@ def judged(name: str, type: str, count: int, draws: int) -> tuple[list[str], flo
     call, reference = CASES[name]
     bad, most, their_most = [], 0.0, 0.0
     unit = float(np.finfo(type).eps)
-    errors: dict[str, list[tuple[float, float]]] = {}
+    errors: dict[str, list[tuple[float, float, float]]] = {}
     for seed in range(draws):
         for label, values in terms(type, count, seed).items():
             if name in ("prod", "cumprod") and label == "of all sizes":
                 continue  # beyond the largest number
             true = reference(values)
             pair = (call(m.from_numpy(values)).numpy() for m in (tt, torch))
-            ours, theirs = (deviation(made, true) / unit for made in pair)
-            errors.setdefault(label, []).append((ours, theirs))
+            ours, theirs = (deviation(made, true) for made in pair)
+            size = float(abs(np.asarray(true, np.longdouble)).max())
+            errors.setdefault(label, []).append((ours, theirs, size))
     for label, found in errors.items():
-        ours, theirs = (math.sqrt(sum(e * e for e in es) / len(es)) for es in zip(*found))
+        ours, theirs, size = (root_mean_square(values) for values in zip(*found, strict=True))
+        ours, theirs = (error / max(size, 1e-300) / unit for error in (ours, theirs))
         most, their_most = max(most, ours), max(their_most, theirs)
         if ours > max(2 * theirs, 1.0):  # one unit is rounding the result
             bad.append(f"{label}: {ours:.3g} ulp, PyTorch {theirs:.3g}")
