@@ -93,8 +93,9 @@ def test_draws_are_the_same_with_and_without_a_compiler(monkeypatch: pytest.Monk
     if SELFTEST:
         pytest.skip("looks into toytorch")
     from toytorch.kernels import mersenne
+    from toytorch.loops.runtime import jit
 
-    monkeypatch.setattr(mersenne, "compiled", lambda count: False)
+    monkeypatch.setattr(jit, "pays", lambda count: False)
     mersenne.seeded.cache_clear()
     for draw in (
         lambda m: m.rand(20_000),

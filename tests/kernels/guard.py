@@ -40,7 +40,7 @@ declare ptr @memset(ptr, i32, i64)
 declare ptr @memcpy(ptr, ptr, i64)
 declare void @abort()
 
-define ptr @malloc_guard(ptr %start, i64 %asked) {
+define ptr @malloc_kernel(ptr %start, i64 %asked) {
   %size = call i64 @llvm.umax.i64(i64 %asked, i64 1)
   %up = add i64 %size, PAGE_1
   %pages = and i64 %up, -PAGE
@@ -69,9 +69,9 @@ some:
 }
 declare i64 @llvm.umax.i64(i64, i64)
 
-define ptr @calloc_guard(ptr %start, i64 %count, i64 %each) {
+define ptr @calloc_kernel(ptr %start, i64 %count, i64 %each) {
   %size = mul i64 %count, %each
-  %place = call ptr @malloc_guard(ptr %start, i64 %size)
+  %place = call ptr @malloc_kernel(ptr %start, i64 %size)
   %failed = icmp eq ptr %place, null
   br i1 %failed, label %done, label %some
 some:
@@ -109,7 +109,7 @@ done:
   ret void
 }
 
-define void @free_guard(ptr %start, ptr %place, i64 %unused) {
+define void @free_kernel(ptr %start, ptr %place, i64 %unused) {
   %nothing = icmp eq ptr %place, null
   br i1 %nothing, label %done, label %some
 some:
@@ -133,8 +133,8 @@ done:
   ret void
 }
 
-define ptr @realloc_guard(ptr %start, ptr %place, i64 %size) {
-  %made = call ptr @malloc_guard(ptr %start, i64 %size)
+define ptr @realloc_kernel(ptr %start, ptr %place, i64 %size) {
+  %made = call ptr @malloc_kernel(ptr %start, i64 %size)
   %nothing = icmp eq ptr %place, null
   br i1 %nothing, label %done, label %some
 some:
@@ -142,7 +142,7 @@ some:
   %before = load i64, ptr %base
   %kept = call i64 @llvm.umin.i64(i64 %before, i64 %size)
   %a = call ptr @memcpy(ptr %made, ptr %place, i64 %kept)
-  call void @free_guard(ptr %start, ptr %place, i64 0)
+  call void @free_kernel(ptr %start, ptr %place, i64 0)
   br label %done
 done:
   ret ptr %made
@@ -166,7 +166,7 @@ def handler() -> Handler:
                         "MAP": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}.items():  # fmt: skip
         text = text.replace(word, str(value))
     target = jit.target()
-    found = target.link(target.compile(text), "guard", PARTS)
+    found = target.link(jit.compiled(target.machine, text), "guard", PARTS)
     return Handler(b"guard", 1, int(SIDE == "start"),
                    (ctypes.c_void_p * 4)(*(found[part] for part in PARTS)))  # fmt: skip
 

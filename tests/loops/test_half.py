@@ -16,7 +16,7 @@ if not jit.works():
     pytest.skip("kernels need llvmlite", allow_module_level=True)
 
 LOOP = """
-define void @{name}_half(ptr %a, ptr %b, i64 %n) {{
+define void @{name}_kernel(ptr %a, ptr %b, i64 %n) {{
 start:
   br label %turn
 turn:
@@ -46,7 +46,7 @@ def convert() -> Any:
         + LOOP.format(name="narrow", a="float", b="half", function="__truncsfhf2")
     )
     target = jit.target()
-    found = target.link(target.compile(text), "half", ("widen", "narrow"))
+    found = target.link(jit.compiled(target.machine, text), "half", ("widen", "narrow"))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
     def run(which: str, a: Any, b: Any) -> None:

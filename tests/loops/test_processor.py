@@ -45,7 +45,7 @@ def test_every_level_runs_or_says_what_this_processor_has(level: str) -> None:
 
 def test_another_word_is_refused() -> None:
     done = run("avx3")
-    assert "TOYTORCH_CPU=avx3: expected one of sse4, avx2, avx512, native" in done.stderr
+    assert "TOYTORCH_CPU=avx3: expected one of sse4, avx2, avx512, neon, native" in done.stderr
 
 
 def test_levels_rise() -> None:

@@ -25,6 +25,7 @@ from toytorch.backends import counts
 from toytorch.facts.hints import Array
 from toytorch.kernels import mersenne, sequential
 from toytorch.kernels.mersenne import WORDS
+from toytorch.loops.runtime import jit
 
 HEAD = "<QiiQ"  # seed, words left (and one), whether seeded, place of the next word
 TAIL = "<dddiifi"  # two of no use around the normal number kept, whether it is; the same of float32
@@ -330,7 +331,7 @@ class MersenneGenerator:
         each takes is known only when it is drawn."""
         exact, shape = arrays[0].dtype == np.float64, arrays[0].shape
         flat = [a.reshape(-1).astype(np.float64) for a in arrays]
-        if mersenne.compiled(flat[0].size) and sequential.works():
+        if jit.pays(flat[0].size) and sequential.works():
             return sequential.drawn(counts, name, self, not exact, *flat).reshape(shape)
         ahead, draw = Ahead(self), getattr(counts, name)
         rounded = float if exact else single

@@ -53,7 +53,7 @@ def laid(kernel: Callable[..., Any], lay: Callable[[Any, Array], Any]) -> Callab
         if first.__class__ is not ndarray:
             return made
         if made.__class__ is tuple:
-            return tuple(lay(m, first) for m in made)
+            return tuple([lay(m, first) for m in made])
         return lay(made, first)
 
     return as_first

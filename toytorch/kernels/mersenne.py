@@ -30,16 +30,6 @@ NEXT = 397  # how far ahead the word lies that is mixed in
 UPPER, LOWER, TWIST = 0x80000000, 0x7FFFFFFF, 0x9908B0DF
 SEEDING = 1812433253
 TEMPER = ((11, 0xFFFFFFFF), (-7, 0x9D2C5680), (-15, 0xEFC60000), (18, 0xFFFFFFFF))
-TRIAL = 64  # small requests before LLVM is loaded
-_asked = 0
-
-
-def compiled(count: int) -> bool:
-    """Whether `count` numbers are made by compiled code: LLVM takes 50 ms to load, so a program that
-    draws a few numbers does without, unless something else has loaded it."""
-    global _asked
-    _asked += 1
-    return (count >= jit.SMALLEST or _asked > TRIAL or jit.in_use()) and jit.works()
 
 
 # -- seeds and words ------------------------------------------------------------------------------
@@ -49,7 +39,7 @@ def compiled(count: int) -> bool:
 def seeded(seed: int) -> Any:
     """The state that belongs to the lower 32 bits of a seed; a copy is for use."""
     word = seed & 0xFFFFFFFF
-    if compiled(1):
+    if jit.pays(1):
         made = np.full(WORDS, word, np.uint32)
         seed_kernel()(WORDS, 0, made.ctypes.data)
         return made
@@ -83,7 +73,7 @@ class Seed(Native):
 
 def blocks(state: Array, made: Array) -> None:
     """Steps the state on, and fills `made` (n, 624) with the tempered words of each step."""
-    if compiled(made.size):
+    if jit.pays(made.size):
         words_kernel()(len(made), 0, state.ctypes.data, made.ctypes.data)
         return
     for row in made:
@@ -163,7 +153,7 @@ class Words(Native):
 def swapped(words: Array, n: int) -> Any:
     """0 … n-1, of which element i changes places with element i + words[i] % (n - i), in turn."""
     order = np.arange(n)
-    if n > 1 and compiled(n):
+    if n > 1 and jit.pays(n):
         swap_kernel()(n - 1, 0, n, words.ctypes.data, order.ctypes.data)
         return order
     listed = order.tolist()
@@ -202,7 +192,7 @@ class Swaps(Native):
 def normal32(words: Array, mean: float, std: float) -> Any:
     """Normal numbers from words, as many of the one as of the other: multiples of 16."""
     made = np.empty(words.size, np.float32)
-    if compiled(words.size):
+    if jit.pays(words.size):
         words, scale = np.ascontiguousarray(words), np.array([mean, std], np.float32)
         places = (a.ctypes.data for a in (words, scale, made))
         normal_kernel()(words.size // 16, 0, *places)
@@ -324,7 +314,7 @@ def in_c(name: str) -> int | None:
 def each(name: str, x: Array) -> Any:
     """The C library's function of every element (float64): NumPy's own differ in the last bit."""
     function: Callable[..., float] = getattr(math, name)
-    if x.size < 64 or not compiled(x.size):
+    if x.size < 64 or not jit.pays(x.size):
         if x.size >= jit.SMALLEST:
             return getattr(np, name)(x)
         with_zero = function is math.log
@@ -343,7 +333,7 @@ def each(name: str, x: Array) -> Any:
 
 def sin_cos(x: Array) -> tuple[Any, Any]:
     """Sines and cosines of a row of angles, by one call for both where the C library has one."""
-    place = in_c("sincos") if compiled(x.size) else None
+    place = in_c("sincos") if jit.pays(x.size) else None
     if place is None:
         return each("sin", x), each("cos", x)
     x = np.ascontiguousarray(x)
@@ -395,11 +385,11 @@ def scaled(x: Array, factor: float, shift: float) -> Any:
     if shift == 0:
         return x * x.dtype.type(factor)
     if x.dtype == np.float32:
-        if compiled(x.size):
+        if jit.pays(x.size):
             return fused(x, np.float32(factor), np.float32(shift), "f")
         exact = x.astype(np.float64) * np.float64(np.float32(factor))
         return (exact + np.float64(np.float32(shift))).astype(np.float32)
-    if compiled(x.size):
+    if jit.pays(x.size):
         return fused(x, np.float64(factor), np.float64(shift), "d")
     product, lost = times(x, factor)
     total, more = plus(product, shift)

@@ -14,6 +14,7 @@ import numpy as np
 from toytorch.facts.hints import Array
 from toytorch.kernels.by_index import element_type
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
 
 if TYPE_CHECKING:
@@ -22,21 +23,24 @@ if TYPE_CHECKING:
 MOST = 128  # places; inserting into more of them takes longer than sorting
 TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}
 LANES = 16
+FEW = 1 << 13  # comparisons at most, where there are few numbers
 
 
 def top(a: Array, k: int, d: int, largest: bool) -> Any:
     """Values and places along a dimension, equal elements in the order in which they stand; None
     where they should be sorted."""
     kind = TYPES.get(a.dtype.char)
-    n = a.shape[d] if a.ndim else 0
-    if (
-        kind is None
-        or a.__class__ is not np.ndarray
-        or not 0 < k <= MOST
-        or n < 2 * k
-        or a.size < jit.SMALLEST
-        or not jit.works()
-    ):
+    if kind is None or a.__class__ is not np.ndarray or not 0 < k <= MOST or not a.ndim:
+        return None
+    n = a.shape[d]
+    if a.size < jit.SMALLEST:
+        if a.size * k > FEW or not a.flags.c_contiguous or d != a.ndim - 1 or not jit.pays(a.size):
+            return None
+        shape = (*a.shape[:-1], k)
+        values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)
+        ready(kind, bool(largest), a.size // n, n, k)(a, values, index)
+        return values, index
+    if n < 2 * k or not jit.works():
         return None
     rows = np.ascontiguousarray(np.moveaxis(a, d, -1))
     shape = (*rows.shape[:-1], k)
@@ -46,6 +50,12 @@ def top(a: Array, k: int, d: int, largest: bool) -> Any:
     if d in (-1, a.ndim - 1):
         return values, index
     return tuple(np.ascontiguousarray(np.moveaxis(v, -1, d)) for v in (values, index))
+
+
+@functools.lru_cache(256)
+def ready(kind: str, largest: bool, rows: int, n: int, k: int) -> Any:
+    """The kernel for few numbers of one shape: a builtin function of the three arrays."""
+    return ArrayCall(kernel(kind, largest), (n, k, 0, 0, 0), (2, 3, 4), rows, 1).here
 
 
 @functools.cache

@@ -40,10 +40,12 @@ from toytorch.loops.schedule.nest import Nest
 SMALLEST = 4096  # elements; below, a call of compiled code costs more than it saves
 WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
 TRAFFIC = 2  # additions that reading or writing an element costs
+TRIAL = 64  # small calls before LLVM is loaded for them
 METH_FASTCALL = 0x80
 NAME = "kernel"  # of every kernel in its own module: equal texts are equal files
 MACHINE = {"opt": 3, "reloc": "pic", "codemodel": "jitdefault"}  # options of LLVM's
 _lock = threading.RLock()
+_asked = 0  # small calls
 _kept: list[Any] = []  # what compiled code refers to
 _linked: dict[str, tuple[Any, dict[str, int]]] = {}  # what keeps code, and addresses in it, by name
 _by_hand: dict[str, dict[str, int]] = {}  # addresses of code that is written by hand, by what it is
@@ -187,6 +189,14 @@ def addresses(what: str, write: Callable[[str], str], parts: tuple[str, ...]) ->
             code, _ = object_code(name, lambda: write(NAME))
             _by_hand[what] = target().link(code, name, parts)
         return _by_hand[what]
+
+
+def pays(count: int) -> bool:
+    """Whether work on `count` numbers is for compiled code: LLVM takes 50 ms to load, so a program
+    with few small calls does without, unless something else has loaded it."""
+    global _asked
+    _asked += 1
+    return (count >= SMALLEST or _asked > TRIAL or in_use()) and works()
 
 
 def in_use() -> bool:

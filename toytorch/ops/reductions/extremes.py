@@ -162,12 +162,9 @@ min_all = reduction(
 )
 
 
-def first_nan_or(name: str, xp: ArrayModule, a: Array, dim: int) -> Any:
-    """The index of an extreme along a dimension; the first NaN is the extreme of all."""
-    return getattr(xp, "arg" + name)(a, axis=dim)
-
-
 def _with_indices(name: str) -> Any:
+    first = "arg" + name  # of NaN the first
+
     def kernel(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
@@ -176,9 +173,9 @@ def _with_indices(name: str) -> Any:
             return a.copy(), xp.zeros((), np.int64)
         _refuse_empty(name, a, dim)
         if a.__class__ is np.ndarray and a.ndim == 2 and d == 1 and not keepdim and a.size < MANY:
-            index = first_nan_or(name, xp, a, 1)
+            index = getattr(a, first)(1)
             return a[counting(len(a)), index], index
-        index = xp.expand_dims(first_nan_or(name, xp, a, d), d)
+        index = xp.expand_dims(getattr(xp, first)(a, axis=d), d)
         values = xp.take_along_axis(a, index, d)
         if not keepdim:
             values, index = values.squeeze(d), index.squeeze(d)

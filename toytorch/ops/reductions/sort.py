@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
+SHORT, SMALL = 32, 1024  # rows, and numbers, that are sorted by insertion
+
+
 def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = True) -> Any:
     """Indices that sort along a dimension; NaN counts as the largest."""
     if a.dtype.kind == "V":  # bfloat16, which CuPy does not sort
@@ -51,6 +54,10 @@ def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -
         raise RuntimeError("sort(): complex is not supported")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
+    if a.shape[d] <= SHORT and a.size < SMALL:
+        made = attempt(xp, "top", a, a.shape[d], d, descending)
+        if made is not None:
+            return made
     index = order(xp, a, d, descending)
     return taken(xp, a, index, d), index.astype(np.int64, copy=False)
 
