@@ -280,7 +280,7 @@ class Tensor:
     def _version(self) -> int:
         if isinstance(self._storage, InferenceStorage):
             raise RuntimeError("Inference tensors do not track version counter.")
-        return 0 if self._storage is None else self._storage.version
+        return 0 if self._storage is None else int(self._storage.version)
 
     @property
     def device(self) -> device:

@@ -94,6 +94,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
         writing.refuse_shared(target, lasting)
     if common is not None:
+        if op.out_type == "alike":
+            op.checks(common, args)
         check_cast(op, common, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
@@ -286,7 +288,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         writing.refuse_inference(o)
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
-        if op.out_type and made is not o.dtype and not truth:
+        if op.out_type not in ("", "alike") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
             raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
         asked = op.schema.index.get("dtype")
