@@ -77,7 +77,7 @@ def refuse_backward(made: Tensor, name: str) -> None:
         error = (
             f"In-place {name} backward calculation is triggered with a negative slope which is not "
             "supported. This is caused by calling in-place forward function with a negative slope, "
-            "please call out-of-place version instead."
+            "please call out-of-place version instead." + " " * (name == "leakyReLu")
         )
         rebase(made, Error((made,), [made], error))
 

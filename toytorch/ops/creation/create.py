@@ -481,6 +481,11 @@ def empty_strided(
     >>> empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(stride)})"
+        )
     needed = 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     made = empty(needed, dtype=dtype, device=device).as_strided(tuple(size), tuple(stride))
     return made.detach()

@@ -321,7 +321,7 @@ rand_like, randn_like = _like("rand_like", uniform_numbers), _like("randn_like",
 
 @watched
 def randint(
-    low: Any,
+    low: Any = None,
     high: Any = None,
     size: Any = None,
     *,
@@ -342,6 +342,11 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
+    elif low is None:
+        low = 0
+    if high is None or size is None:
+        missing = "high" if high is None else "size"
+        raise TypeError(f'randint() missing 1 required positional arguments: "{missing}"')
     if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if low >= high:

@@ -65,6 +65,7 @@ frexp = define(
     method=False,
     d_self=lambda gs, result1: gs[0] / result1.exp2(),
     memory="kept",
+    out_type="part",
     doc="m and e with self = m·2ᵉ and 1/2 ≤ |m| < 1.",
 )
 public_with_names(frexp)
