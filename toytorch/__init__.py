@@ -105,14 +105,12 @@ for _name, _op in _registry.items():
     if _op.has_function and "." not in _name and not _name.startswith(PACKAGES):
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
-_asked: Any
-for _asked in [*(_op.function for _op in _registry.values()), *_PUBLIC.values()]:
-    if (
-        _asked is not None
-        and globals().get(_asked.__name__) is _asked
-        and getattr(_modules.get(_asked.__module__), _asked.__name__, None) is not _asked
-    ):  # it is found there only
-        _asked.__module__, _asked.__qualname__ = __name__, _asked.__name__
+for _asked in (*(_op.function for _op in _registry.values()), *_PUBLIC.values()):
+    _called = getattr(_asked, "__name__", "")
+    if globals().get(_called, 0) is _asked and (
+        getattr(_modules.get(_asked.__module__), _called, None) is not _asked
+    ):
+        _asked.__module__, _asked.__qualname__ = __name__, _called  # where pickle finds it
 
 from toytorch.ops.creation.asarray import asarray
 from toytorch.ops.creation.from_data import (

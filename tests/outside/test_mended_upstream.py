@@ -451,3 +451,21 @@ def test_optimizers_that_divide_by_the_scale(passed: bool) -> None:
         )
 
     assert warned(steps, tt) == warned(steps, torch)
+
+
+# -- scripts ---------------------------------------------------------------------------------------
+
+
+def test_a_write_after_a_group_of_a_script() -> None:
+    text = """
+def foo(a, b):
+    c = a + b
+    e = 2 * a
+    torch.add(c, b, out=e)
+    return e
+"""
+    ours, theirs = tt.jit.CompilationUnit(text), torch.jit.CompilationUnit(text)
+    for shape in ((3,), (3, 3), (3,)):
+        for _ in range(2):
+            made = ours.foo(tt.ones(shape), tt.ones(3)).tolist()
+            assert made == theirs.foo(torch.ones(shape), torch.ones(3)).tolist()
