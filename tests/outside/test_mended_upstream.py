@@ -469,3 +469,32 @@ def foo(a, b):
         for _ in range(2):
             made = ours.foo(tt.ones(shape), tt.ones(3)).tolist()
             assert made == theirs.foo(torch.ones(shape), torch.ones(3)).tolist()
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+LIKE = "zeros_like ones_like empty_like rand_like randn_like"
+
+
+@pytest.mark.parametrize("name", [*LIKE.split(), "randint_like", "full_like"])
+def test_tensors_alike_keep_the_steps_over_sizes_of_1(name: str) -> None:
+    more = {"randint_like": (3,), "full_like": (2,)}.get(name, ())
+    for shape, steps in {
+        (1, 2, 1): (2, 1, 2), (10, 3, 1, 1): (3, 1, 3, 3), (2, 1): (1, 2), (1, 1): (5, 7),
+        (3, 1, 2): (2, 9, 1), (2, 3): (3, 1), (1,): (4,),
+    }.items():  # fmt: skip
+        ours, theirs = (m.empty_strided(shape, steps) for m in (tt, torch))
+        made = getattr(tt, name)(ours, *more)
+        assert made.stride() == getattr(torch, name)(theirs, *more).stride(), (shape, steps)
+
+
+def test_detached_in_place_loses_its_tangent() -> None:
+    def tangents(m: Any) -> Any:
+        forward = m.autograd.forward_ad
+        with forward.dual_level():
+            dual = forward.make_dual(m.ones(2), m.ones(2)).clone()
+            before = forward.unpack_dual(dual * 2).tangent.tolist()
+            dual.detach_()
+            return before, forward.unpack_dual(dual * 2).tangent
+
+    same(tangents)

@@ -296,6 +296,7 @@ def detach_(self: Tensor) -> Tensor:
         memory = self._memory()
         memory.version = Detached(memory.version, self)
     self._grad_edge, self._requires_grad = None, False
+    self._tangents = None
     return self
 
 

@@ -368,7 +368,10 @@ def _like(name: str, fill: str) -> Any:
             and source.size
             and state.fast_path is not state.SLOW
         ):
-            array = FILLS[fill](source.shape, source.dtype)
+            shape = source.shape
+            array = FILLS[fill](shape, source.dtype)
+            if 1 in shape:  # where a stride may be any
+                array = kept(array, source)
             return wrap(settled(array, fill) if fill == "empty" else array, input.dtype)
         wanted = input.layout if layout is None else layout
         if wanted is not strided and memory_format is not None:

@@ -279,7 +279,8 @@ randn = _factory(
 
 def order_of(input: Tensor, memory_format: MemoryFormat | None) -> Any:
     """An array that lies in memory as a new tensor like this one will; None where that is in rows."""
-    if memory_format is None and input._array.flags.c_contiguous:
+    array = input._array
+    if memory_format is None and array.flags.c_contiguous and 1 not in array.shape:
         return None
     return create.empty_like(input, memory_format=memory_format)._array
 
