@@ -488,6 +488,12 @@ def test_tensors_alike_keep_the_steps_over_sizes_of_1(name: str) -> None:
         assert made.stride() == getattr(torch, name)(theirs, *more).stride(), (shape, steps)
 
 
+def test_names_that_a_tensor_lacks_are_not_listed() -> None:
+    x = tt.ones(2, 2)
+    assert all(hasattr(x, name) for name in dir(x) if name != "imag")
+    assert dir(x) == sorted(set(dir(x)))
+
+
 def test_detached_in_place_loses_its_tangent() -> None:
     def tangents(m: Any) -> Any:
         forward = m.autograd.forward_ad
@@ -498,3 +504,29 @@ def test_detached_in_place_loses_its_tangent() -> None:
             return before, forward.unpack_dual(dual * 2).tangent
 
     same(tangents)
+
+
+# -- gradients -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_sparse_gradients_of_two_leaves_are_two(kept: bool) -> None:
+    def grads(m: Any) -> Any:
+        class Both(m.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, a: Any, b: Any) -> Any:
+                return a + b
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                held.append(g) if kept else None
+                return g, g
+
+        held: list[Any] = []
+        a, b = (m.ones(10, 3, requires_grad=True) for _ in "ab")
+        rows = m.nn.functional.embedding(m.tensor([1, 2, 1]), Both.apply(a, b), sparse=True)
+        rows.sum().backward()
+        a.grad._values().mul_(5)
+        return [t.to_dense().sum().item() for t in (a.grad, b.grad, *held)]
+
+    same(grads)

@@ -604,6 +604,10 @@ class Tensor:
         """What NumPy's functions make of tensors: tensors again."""
         return wrap(array.astype(np.uint8) if array.dtype == bool else np.asarray(array))
 
+    def __dir__(self) -> list[str]:
+        found = set(super().__dir__())
+        return sorted(found if self.is_cuda else found - {"__cuda_array_interface__"})
+
     @property
     def __cuda_array_interface__(self) -> Any:
         """Where and how the elements lie on a GPU, for other libraries."""
