@@ -530,3 +530,27 @@ def test_sparse_gradients_of_two_leaves_are_two(kept: bool) -> None:
         return [t.to_dense().sum().item() for t in (a.grad, b.grad, *held)]
 
     same(grads)
+
+
+SLOPES: dict[str, Callable[[Any, Any], Any]] = {
+    "leaky_relu_": lambda m, x: m.nn.functional.leaky_relu_(x, -2),
+    "leaky_relu": lambda m, x: m.nn.functional.leaky_relu(x, -2, inplace=True),
+    "leaky_relu, aside": lambda m, x: m.nn.functional.leaky_relu(x, -2),
+    "LeakyReLU": lambda m, x: m.nn.LeakyReLU(-2, inplace=True)(x),
+    "rrelu_": lambda m, x: m.nn.functional.rrelu_(x, -5.0, 1.0),
+    "RReLU": lambda m, x: m.nn.RReLU(-5.0, 1.0, inplace=True).eval()(x),
+    "elu": lambda m, x: m.nn.functional.elu(x, -2, inplace=True),
+    "ELU": lambda m, x: m.nn.ELU(-2, inplace=True)(x),
+    "celu": lambda m, x: m.nn.functional.celu(x, -2.0, inplace=True),
+    "celu, above": lambda m, x: m.nn.functional.celu(x, 2.0, inplace=True),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_negative_slopes_in_place_are_refused_on_the_way_back(name: str) -> None:
+    def gradient(m: Any) -> Any:
+        x = m.tensor([-1.0, 1.0], dtype=m.float64, requires_grad=True)
+        SLOPES[name](m, x.clone()).sum().backward()
+        return [round(v, 9) for v in x.grad.tolist()]
+
+    same(gradient)
