@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from sys import modules as _modules
 from typing import Any
 
 from toytorch import backends, ops
@@ -104,6 +105,12 @@ for _name, _op in _registry.items():
     if _op.has_function and "." not in _name and not _name.startswith(PACKAGES):
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
+for _asked in (*(_op.function for _op in _registry.values()), *_PUBLIC.values()):
+    _called = getattr(_asked, "__name__", "")
+    if globals().get(_called, 0) is _asked and (
+        getattr(_modules.get(_asked.__module__), _called, None) is not _asked
+    ):
+        _asked.__module__, _asked.__qualname__ = __name__, _called  # where pickle finds it
 
 from toytorch.ops.creation.asarray import asarray
 from toytorch.ops.creation.from_data import (
@@ -180,6 +187,11 @@ from toytorch.settings import (
 
 def _legacy(kind: _dtype.dtype) -> Any:
     class Legacy(type):
+        def __new__(cls, name: str, bases: tuple[Any, ...], space: dict[str, Any]) -> Any:
+            if bases:
+                raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type")
+            return super().__new__(cls, name, bases, space)
+
         def __instancecheck__(cls, value: Any) -> Any:
             return isinstance(value, Tensor) and value.dtype is kind
 

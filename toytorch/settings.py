@@ -144,6 +144,8 @@ def _positive(name: str, count: int) -> int:
         raise RuntimeError(f"{name} expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError(f"{name} expects a positive integer")
+    if count >= 2**31:
+        raise ValueError("Overflow when unpacking long" + " long" * (count >= 2**63))
     return count
 
 

@@ -77,14 +77,14 @@ def test_every_module_and_name_is_an_operation() -> None:
         module = str(getattr(entry, "__module__", "") or "")
         assert isinstance(entry, (Op, Builtin)) or (
             inspect.isroutine(entry)
-            and module.startswith("toytorch.")
+            and f"{module}.".startswith("toytorch.")
             and not module.startswith(("toytorch.ops.define", "toytorch.core.op"))
         ), (table, name)
     for table, module in (
         ("os", "os"),
         ("builtins", "builtins"),
         ("math", "math"),
-        *((m, m) for m in sorted(sys.modules) if m.startswith("toytorch.")),
+        *((m, m) for m in sorted(sys.modules) if f"{m}.".startswith("toytorch.")),
     ):
         for name, thing in list(vars(sys.modules.get(module, types)).items()):
             place = reachable.found_at(table, name)

@@ -9,6 +9,7 @@ scaler.update()                                     halves the scale after such 
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -142,12 +143,45 @@ class GradScaler:
         stage = self._stages.get(id(optimizer), READY)
         if stage == STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            return self._let_step(optimizer, stage, args, kwargs)
         if stage == READY:
             self.unscale_(optimizer)
         if id(optimizer) not in self._bad:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         result = None if self._bad[id(optimizer)] else optimizer.step(*args, **kwargs)
         self._stages[id(optimizer)] = STEPPED
+        return result
+
+    def _let_step(
+        self, optimizer: Any, stage: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The step of an optimizer that divides gradients by the scale itself."""
+        passed = "grad_scaler" in inspect.signature(optimizer.step).parameters
+        if passed:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed "
+                "optimizer. In the near future GradScaler registers `grad_scale: Tensor` and "
+                "`found_inf: Tensor` to the passed optimizer and let the optimizer use them directly.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            kwargs = {**kwargs, "grad_scaler": self}
+        else:
+            grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
+            if stage == READY:
+                self._bad[id(optimizer)] = not all(
+                    bool(g.isfinite().all()) for g in grads if g is not None
+                )
+            scale = self._need("step") if stage == READY else None
+            if scale is not None and hasattr(optimizer, "grad_scale"):
+                scale = scale * optimizer.grad_scale
+            optimizer.grad_scale = scale
+            optimizer.found_inf = full((), float(self._bad[id(optimizer)]))
+        result = optimizer.step(*args, **kwargs)
+        self._stages[id(optimizer)] = STEPPED
+        if not passed:
+            del optimizer.grad_scale, optimizer.found_inf
         return result
 
     def update(self, new_scale: Tensor | float | None = None) -> None:

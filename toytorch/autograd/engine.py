@@ -475,10 +475,14 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     array, storage = grad._array, grad._storage
     if grad._batches is not None:
         return grad  # inside vmap
-    if array.__class__ in TABLES:  # writes to it replace its parts, they do not change them
-        return wrap(
-            array.copy() if id(array) in given else array.with_values(array.values), grad.dtype
+    if array.__class__ in TABLES:  # it gets parts of its own unless nobody else has these
+        alone = (
+            sys.getrefcount(grad) <= ONE_NAME
+            and sys.getrefcount(array) <= ONE_NAME + 1
+            and id(array) not in given
+            and all(part.flags.c_contiguous for _, part in array.parts())
         )
+        return wrap(array.with_values(array.values) if alone else array.copy(), grad.dtype)
     alone = (
         sys.getrefcount(grad) <= ONE_NAME
         and grad._grad_edge is None

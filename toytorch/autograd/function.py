@@ -120,7 +120,7 @@ class FunctionCtx:
             if tensor.__class__ is Packed:
                 found.append(tensor.open())
                 continue
-            check_version("saved", f"{i}", tensor, seen, node)
+            check_version("saved", f"{i}", tensor, seen, node, True)
             found.append(tensor if kind < 0 else revive(tensor, node, kind))
         return tuple(found)
 
@@ -379,7 +379,7 @@ class Function:
                 (i for i, r in enumerate(results) if not given and (r is t or outs[i] is t)), -1
             )
             value = t if index < 0 else alias(t)
-            versions.append(value._version)
+            versions.append(0 if value._storage is None else value._storage.version)
             saved.append((index, Packed(value, hooks[-1]) if hooks else value))
         context._to_save = ()
         node.saved, node.versions = tuple(saved), tuple(versions)

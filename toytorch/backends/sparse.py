@@ -180,6 +180,8 @@ def sum_runs(xp: Any, values: Any, first: Any) -> Any:
     starts = xp.flatnonzero(first)
     if not len(starts):
         return values[:0]
+    if values.dtype.itemsize == 2 and values.dtype.kind in "fV":  # halves lose digits at each step
+        return sum_runs(xp, values.astype(np.float32), first).astype(values.dtype)
     made = base.attempt(xp, "add_runs", values, starts, 0)
     if made is not None:
         return made

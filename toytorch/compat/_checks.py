@@ -50,8 +50,10 @@ def _check_is_size(i: int, message: Message = None, *, max: int | None = None) -
 
 def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
     """Raises an error unless all elements of a tensor of bools are True."""
-    if not isinstance(cond, Tensor) or cond.dtype.name != "bool":
-        raise TypeError(f"cond must be a tensor of dtype torch.bool, but got {type(cond)}")
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype.name != "bool":
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     _check_with(error_type, bool(cond.all()), message)
 
 

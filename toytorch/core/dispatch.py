@@ -68,6 +68,8 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     if out is not None and op.out_type == "given":
         args = in_type_of(op, args, out)
+    if op.out_type == "alike" and isinstance(out, Tensor):
+        op.checks(out.dtype, (*args, out))
     try:
         results = compute(op, args)
     except NotImplementedError:

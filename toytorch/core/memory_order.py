@@ -324,7 +324,8 @@ def in_memory_order(draw: Callable[[int], Any], shape: tuple[int, ...], *like: A
     made = draw(math.prod(shape))
     first = like[0] if like else None
     if first is None or first.ndim < 2 or first.flags.c_contiguous:
-        return made.reshape(shape)
+        made = made.reshape(shape)
+        return made if first is None or 1 not in shape else kept(made, first)
     order = walk(*(a for a in like if a is not None))
     moved = made.reshape([shape[d] for d in order])
     return moved.transpose(sorted(range(len(order)), key=order.__getitem__))

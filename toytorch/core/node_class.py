@@ -172,7 +172,7 @@ def make_node_class(op: Op) -> type[Node]:
         def read(node: Node) -> Any:
             value = saved_items(node)[place][1]
             if isinstance(value, Tensor) and node.versions[place] is not None:
-                check_version(op.name, name, value, node.versions[place], node)
+                check_version(op.name, name, value, node.versions[place], node, True)
             if name.startswith("result") and name not in op.schema.index:
                 return revive(value, node, int(name[6:] or 0))
             return value

@@ -45,6 +45,8 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
     pattern = "".join("x" if isinstance(v, Tensor) else "1" for v in values)
     if scalars == ("alpha",) and pattern in ("x11", "111"):  # a number for the second tensor
         return rearranged_numbers(op, values, more, in_place)
+    if scalars == ("alpha",) and pattern == "xx1":  # PyTorch takes this one without a word
+        return rearranged_numbers(op, values, more, in_place)
     names = FORMS[scalars].get(pattern)
     if names is None:
         kinds = ", ".join(type(v).__name__ for v in values)

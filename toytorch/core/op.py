@@ -73,7 +73,8 @@ class Op:
                 function of the arguments that says so; a text is what a warning then shows)
     apart       whether out= must have memory of its own, which arguments may share elsewhere
                 ("in place": whether the first argument must, where it is written to)
-    out_type    where out= must have the result's own type, or "given" gives it: how the refusal is
+    out_type    where out= must have the result's own type, or "given" gives it, or its `checks` say
+                so of out= too ("alike"): how the refusal is
                 worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
     memory      how results lie (see `memory_order`): "rows", "like" the first argument where they

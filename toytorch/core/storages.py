@@ -71,6 +71,9 @@ class Face:
         """Whether the memory is on a GPU."""
         return self.device.type == "cuda"
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     is_sparse = is_hpu = is_sparse_csr = False
     filename: str | None = None
 

@@ -94,6 +94,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
         writing.refuse_shared(target, lasting)
     if common is not None:
+        if op.out_type == "alike":
+            op.checks(common, args)
         check_cast(op, common, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
@@ -167,6 +169,8 @@ def write(op: Op, target: Tensor, result: Any) -> None:
 
 
 OUT_TYPES = {  # what PyTorch says where out= has another type than the result
+    "modulus": "Found dtype {Got} but expected {Want}",
+    "part": "torch.{name}() expects {result} to have {part} but got {got}",
     "same": "Expected out tensor to have dtype {want}, but got {got} instead",
     "given": "Expected out tensor to have dtype {want}, but got {got} instead",
     "found": "Found dtype {Got} but expected {Want}",
@@ -184,12 +188,27 @@ OUT_TYPES = {  # what PyTorch says where out= has another type than the result
 }
 
 
+def fits_modulus(self: Any, made: dtype, out: Tensor) -> bool:
+    """Whether the moduli of complex numbers, of a type, may be put into out=: of floating numbers
+    any type, of complex ones the operand's. RuntimeError as of any other op for integers."""
+    if not self.dtype.is_complex:
+        return False
+    if out.dtype.rank < made.rank:
+        raise RuntimeError(
+            f"result type {made.legacy} can't be cast to the desired output type {out.dtype.legacy}"
+        )
+    if out.dtype.is_complex and out.dtype is not self.dtype:
+        raise RuntimeError(refusal("found", "abs", self.dtype, out.dtype))
+    return True
+
+
 def refusal(how: str, name: str, want: dtype, got: dtype, result: str = "") -> str:
     """What to say of an out= of another type, for a result of a name."""
     return OUT_TYPES[how].format(
         result=result,
         name=name,
         want=c_name(want),
+        part=f"dtype {c_name(want)}" if want.rank > 1 else f"{c_name(want)} dtype",
         got=c_name(got),
         Want=want.legacy,
         Got=got.legacy,
@@ -286,9 +305,10 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         writing.refuse_inference(o)
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
-        if op.out_type and made is not o.dtype and not truth:
+        if op.out_type not in ("", "alike") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
-            raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
+            if not (op.out_type == "modulus" and fits_modulus(args[0], made, o)):
+                raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))

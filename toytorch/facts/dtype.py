@@ -32,7 +32,6 @@ class dtype:
         "extended",
         "is_complex",
         "is_floating_point",
-        "is_signed",
         "itemsize",
         "kind",
         "legacy",
@@ -55,13 +54,19 @@ class dtype:
         self.storage_only = storage_only  # converted to other types and back, not computed with
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
-        self.is_signed = kind in "ifc" and name != "float8_e8m0fnu"
         self.rank = RANK[kind]
         self.reduced = kind == "f" and itemsize < 4  # not computed with as it is stored
         self.plain = name in ("float32", "float64")  # the types of the fast path
         self.legacy = legacy  # the first half of "FloatTensor"
         self.extended = name not in OWN  # elements that NumPy alone does not know
         self._numpy: Any = None if self.extended else np.dtype(name)
+
+    @property
+    def is_signed(self) -> builtins.bool:
+        """Whether there are numbers below 0; RuntimeError for quantized types."""
+        if self in NAMES_ONLY and not self.is_complex:
+            raise RuntimeError("isSignedType not supported for quantized types")
+        return self.kind in "ifc" and self.name != "float8_e8m0fnu"
 
     @property
     def numpy(self) -> Any:

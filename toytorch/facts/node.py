@@ -7,6 +7,7 @@ import itertools
 import re
 import sysconfig
 import traceback
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -339,10 +340,53 @@ def libraries() -> set[str]:
     return {p for kind in kinds if (p := sysconfig.get_path(kind))}
 
 
-def check_version(op_name: str, name: str, value: Tensor, seen: int, node: Node) -> None:
-    """Refuses a saved tensor that was written to after it was saved."""
+class Detached(int):
+    """The count of writes of a memory of which a tensor was detached in place.
+
+    It differs from the plain count that nodes remember, so they look closer; after the next write
+    the count is a plain number again, and differs anyway.
+    """
+
+    tensor: Any  # a weak reference: what was detached
+    before: int  # the count until then
+
+    def __new__(cls, before: int, tensor: Tensor) -> Detached:
+        made = super().__new__(cls, before)
+        made.tensor, made.before = weakref.ref(tensor), before
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = int.__hash__
+
+    def since(self, seen: int) -> list[Any]:
+        """What was detached after a node remembered a count."""
+        count: int = self
+        found: list[Any] = []
+        while isinstance(count, Detached) and count is not seen:
+            found.append(count.tensor())
+            count = count.before
+        return found
+
+
+def check_version(
+    op_name: str, name: str, value: Tensor, seen: int, node: Node, shown: bool = False
+) -> None:
+    """Refuses a saved tensor that was written to after it was saved, or, unless it is only `shown`
+    to a program, detached in place."""
+    storage = value._storage
+    count = 0 if storage is None else storage.version
+    if not shown and count.__class__ is Detached and any(t is value for t in count.since(seen)):
+        raise RuntimeError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
+            "This is not supported, please use out-of-place `.detach()` instead"
+        )
     now = value._version
-    if now == seen:
+    if now == int(seen):
         return
     maker, index = value.grad_fn, value.output_nr
     if name.startswith("result"):
@@ -355,7 +399,7 @@ def check_version(op_name: str, name: str, value: Tensor, seen: int, node: Node)
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{value.type().replace('toytorch', 'torch')} {list(value.shape)}]{origin} is "
-        f"at version {now}; expected version {seen} instead. Hint: "
+        f"at version {now}; expected version {int(seen)} instead. Hint: "
         + (
             "enable anomaly detection to find the operation that failed to compute its gradient, "
             "with torch.autograd.set_detect_anomaly(True)."

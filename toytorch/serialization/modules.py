@@ -15,7 +15,7 @@ from toytorch import nn
 from toytorch.core.public_modules import pytorch_module
 from toytorch.core.tensor import Tensor
 from toytorch.facts.package import is_ours
-from toytorch.nn.modules.hooks import Hook
+from toytorch.nn.modules.hooks import Hook, entry
 from toytorch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from toytorch.nn.parameter import Parameter
 from toytorch.serialization import allowed
@@ -156,7 +156,7 @@ def _hooks(
             )
     if name in ("_forward_hooks", "_forward_pre_hooks"):
         flags = [state.get(f"{name}_{flag}") or {} for flag in ("with_kwargs", "always_called")]
-        return {k: Hook(h, *(k in f for f in flags)) for k, h in hooks.items()}
+        return {k: entry(h, *(k in f for f in flags)) for k, h in hooks.items()}
     return dict(hooks)
 
 

@@ -255,7 +255,8 @@ def in_order(nodes: list[Node], fused: dict[int, Node], before: dict[int, Node])
     }
     for unit in units:
         if id(unit) in before:
-            needs[id(unit)].append(before[id(unit)])
+            first = before[id(unit)]
+            needs[id(unit)].append(fused.get(id(first), first))
     done: set[int] = set()
     order: list[Node] = []
     for u in sorted(units, key=lambda u: rank[id(u)]):

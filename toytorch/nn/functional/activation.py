@@ -71,15 +71,21 @@ def _run(op: Op, input: Tensor, inplace: bool, *rest: Tensor | float) -> Any:
     return write.inplace(op, (input, *rest)) if inplace else op.function(input, *rest)
 
 
-def refuse_backward(made: Tensor, name: str) -> None:
-    """Makes the backward pass say that it cannot tell what was overwritten by a negative slope."""
-    if made.requires_grad:
+def refuse_backward(made: Tensor, name: str, slope: float, inplace: bool = True) -> Tensor:
+    """The result, whose backward pass says that it cannot tell what a negative slope overwrote."""
+    if inplace and slope < 0 and made.requires_grad:
         error = (
             f"In-place {name} backward calculation is triggered with a negative slope which is not "
             "supported. This is caused by calling in-place forward function with a negative slope, "
             "please call out-of-place version instead."
         )
+        if name == "leakyReLu":
+            error += (
+                " File an issue at https://github.com/pytorch/pytorch if you do require supporting "
+                "in-place leakRelu backward calculation with negative slope"
+            )
         rebase(made, Error((made,), [made], error))
+    return made
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -115,16 +121,14 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x above 0, negative_slope·x below; Maas et al. 2013."""
-    return _run(activation.leaky_relu, input, inplace, negative_slope)
+    made = _run(activation.leaky_relu, input, inplace, negative_slope)
+    return refuse_backward(made, "leakyReLu", negative_slope, inplace)
 
 
 @takes_words()
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """In-place form of `leaky_relu`."""
-    made = leaky_relu(input, negative_slope, True)
-    if negative_slope < 0:
-        refuse_backward(made, "leakyReLu")
-    return made
+    return leaky_relu(input, negative_slope, True)
 
 
 def rrelu(
@@ -136,7 +140,8 @@ def rrelu(
 ) -> Tensor:
     """A leaky relu with random slopes in training; Xu et al. 2015."""
     noise = activation.random_slopes(input, lower, upper, training)
-    return _run(activation.rrelu_with_noise, input, inplace, noise)
+    made = _run(activation.rrelu_with_noise, input, inplace, noise)
+    return refuse_backward(made, "leakyReLu", lower + upper, inplace and not training)
 
 
 def rrelu_(
@@ -148,16 +153,14 @@ def rrelu_(
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, α(eˣ - 1) below; Clevert et al. 2016."""
-    return _run(activation.elu, input, inplace, alpha, 1, 1)
+    return refuse_backward(_run(activation.elu, input, inplace, alpha, 1, 1), "elu", alpha, inplace)
 
 
 @takes_words()
 def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """In-place form of `elu`; negative numbers may be scaled first, and results afterwards."""
     made: Tensor = _run(activation.elu, input, True, alpha, scale, input_scale)
-    if alpha < 0:
-        refuse_backward(made, "elu")
-    return made
+    return refuse_backward(made, "elu", alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -172,15 +175,12 @@ def selu_(input: Tensor) -> Tensor:
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, α(e^{x/α} - 1) below; Barron 2017."""
-    return _run(activation.celu, input, inplace, alpha)
+    return refuse_backward(_run(activation.celu, input, inplace, alpha), "elu", alpha, inplace)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place form of `celu`."""
-    made = celu(input, alpha, True)
-    if alpha < 0:
-        refuse_backward(made, "elu")
-    return made
+    return celu(input, alpha, True)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:

@@ -62,6 +62,16 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
             UserWarning,
             stacklevel=3,
         )
+    elif n == 2 and input.ndim == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one without "
+            "a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
+            "behavior, please switch to using dropout1d instead.",
+            UserWarning,
+            stacklevel=3,
+        )
     single = n != 2 and input.ndim != n + 2  # of images alone, PyTorch takes rows for channels
     if inplace:
         drop(input.unsqueeze(0) if single else input, p, training, True, channels=True)

@@ -273,7 +273,15 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f" {sizes_text(size)}. Got {sizes_text(theta.shape)}."
         )
     if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {sizes_text(size)}")
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details.",
+            UserWarning,
+            stacklevel=2,
+        )
     kind = theta._array.dtype
     lines = [
         np.linspace(-1, 1, s) if align_corners and s > 1 else (2 * np.arange(s) + 1) / s - 1

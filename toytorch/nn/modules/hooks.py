@@ -25,6 +25,17 @@ class Hook(NamedTuple):
     always: bool = False
 
 
+def entry(call: Any, with_kwargs: bool = False, always: bool = False) -> Any:
+    """What a table holds of a hook: the function itself where there is no more to say, since
+    programs look for their own among the values."""
+    return Hook(call, with_kwargs, always) if with_kwargs or always else call
+
+
+def as_hook(held: Any) -> Hook:
+    """What a table holds, with how to call it."""
+    return held if held.__class__ is Hook else Hook(held)
+
+
 # Hooks of every module, by the moment of their call.
 EVERYWHERE: dict[str, dict[int, Any]] = {
     "_forward_pre_hooks": {},
@@ -175,7 +186,7 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
     called: set[int] = set()
     hooks, result = [], None
     try:
-        for hook in hooks_of(module, "_forward_pre_hooks"):
+        for hook in map(as_hook, hooks_of(module, "_forward_pre_hooks")):
             changed = (
                 hook.call(module, args, kwargs) if hook.with_kwargs else hook.call(module, args)
             )
@@ -199,7 +210,7 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
         watch = BackwardHooks(module) if back else None
         if watch:
             args = watch.inputs(args)
-        hooks = hooks_of(module, "_forward_hooks")
+        hooks = [as_hook(h) for h in hooks_of(module, "_forward_hooks")]
         result = module.forward(*args, **kwargs)
         for i, hook in enumerate(hooks):
             called.add(i)
@@ -211,7 +222,7 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
             result = result if changed is None else changed
         result = watch.outputs(result) if watch else result
     except Exception:
-        for i, hook in enumerate(hooks or hooks_of(module, "_forward_hooks")):
+        for i, hook in enumerate(hooks or map(as_hook, hooks_of(module, "_forward_hooks"))):
             if hook.always and i not in called:
                 more = (kwargs,) if hook.with_kwargs else ()
                 try:
@@ -273,14 +284,14 @@ def warn_of_node_hooks(args: tuple[Any, ...], result: Any, node: Any) -> None:
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(module, args) before the forward of every module."""
-    return add(EVERYWHERE["_forward_pre_hooks"], Hook(hook))
+    return add(EVERYWHERE["_forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> Handle:
     """Calls hook(module, args, output) after the forward of every module."""
-    return add(EVERYWHERE["_forward_hooks"], Hook(hook, with_kwargs, always_call))
+    return add(EVERYWHERE["_forward_hooks"], entry(hook, with_kwargs, always_call))
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:

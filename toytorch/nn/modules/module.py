@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
@@ -16,9 +17,10 @@ from toytorch.facts.hints import Device
 from toytorch.facts.node import Handle
 from toytorch.nn.modules.hooks import (
     EVERYWHERE,
-    Hook,
     add,
+    as_hook,
     call_with_hooks,
+    entry,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -28,6 +30,7 @@ from toytorch.nn.modules.hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from toytorch.nn.modules.registration import Tree
 from toytorch.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 - libraries ask for it here
 from toytorch.nn.modules.state import Stateful
 from toytorch.nn.parameter import is_lazy
@@ -134,6 +137,8 @@ class Module(Stateful):
         super().__init__()
         for name in HOOKS:
             object.__setattr__(self, name, {})
+        if self.call_super_init:
+            super(Tree, self).__init__(*args, **kwargs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -165,17 +170,19 @@ class Module(Stateful):
     @property
     def _forward_hooks_always_called(self) -> dict[int, bool]:
         """The forward hooks that are called even when `forward` raises, by their numbers."""
-        return {key: True for key, hook in self._forward_hooks.items() if hook.always}
+        return {key: True for key, hook in self._forward_hooks.items() if as_hook(hook).always}
 
     @property
     def _forward_hooks_with_kwargs(self) -> dict[int, bool]:
         """The forward hooks that get the keyword arguments."""
-        return {key: True for key, hook in self._forward_hooks.items() if hook.with_kwargs}
+        return {key: True for key, hook in self._forward_hooks.items() if as_hook(hook).with_kwargs}
 
     @property
     def _forward_pre_hooks_with_kwargs(self) -> dict[int, bool]:
         """Those before forward that get the keyword arguments."""
-        return {key: True for key, hook in self._forward_pre_hooks.items() if hook.with_kwargs}
+        return {
+            key: True for key, hook in self._forward_pre_hooks.items() if as_hook(hook).with_kwargs
+        }
 
     def compile(self, *args: object, **kwargs: object) -> None:
         """Compiles this module's call in place; `toytorch.compile` makes another module."""
@@ -197,13 +204,13 @@ class Module(Stateful):
         with_kwargs  hook(module, args, kwargs, output)
         always_call  also when forward raises
         """
-        return add(self._forward_hooks, Hook(hook, with_kwargs, always_call), prepend)
+        return add(self._forward_hooks, entry(hook, with_kwargs, always_call), prepend)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> Handle:
         """Calls hook(module, args) before forward; it may replace the arguments."""
-        return add(self._forward_pre_hooks, Hook(hook, with_kwargs), prepend)
+        return add(self._forward_pre_hooks, entry(hook, with_kwargs), prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -274,6 +281,15 @@ class Module(Stateful):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got "
                 f"desired dtype={target}"
+            )
+        if target is not None and target.is_complex:
+            warnings.warn(
+                "Complex modules are a new feature under active development whose design may change, "
+                "and some modules might not work as expected when using complex tensors as parameters "
+                "or buffers. Please file an issue at https://github.com/pytorch/pytorch/issues/new?"
+                "template=bug-report.yml if a complex module does not work as expected.",
+                UserWarning,
+                stacklevel=2,
             )
 
         def convert(t: Tensor) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -125,9 +126,16 @@ class Stateful(Tree):
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(module, state_dict, prefix, metadata) after the state was saved."""
+        marked: Any = hook
+        marked._from_public_api = True  # it may give nothing back
         return Handle(self._state_dict_hooks, (hook, True))
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> Handle:
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
+            )
         return Handle(self._state_dict_hooks, (hook, False))
 
     # -- loading ------------------------------------------------------------------------------
@@ -152,30 +160,7 @@ class Stateful(Tree):
         unexpected: list[str] = []
         errors: list[str] = []
 
-        def load(module: Any, part: Any, prefix: str) -> None:
-            own = {} if about is None else dict(about.get(prefix[:-1], {}))
-            if assign:
-                own["assign_to_params_buffers"] = True
-            module._load_from_state_dict(part, prefix, own, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    inner = f"{prefix}{name}."
-                    load(
-                        child,
-                        OrderedDict((k, v) for k, v in part.items() if k.startswith(inner)),
-                        inner,
-                    )
-            found = IncompatibleKeys(missing, unexpected)
-            for hook in list(module._load_state_dict_post_hooks.values()):
-                if hook(module, found) is not None:
-                    raise AssertionError(
-                        "Hooks registered with "
-                        "``register_load_state_dict_post_hook`` are not expected "
-                        "to return new values, if incompatible_keys need to be "
-                        "modified, it should be done inplace."
-                    )
-
-        load(self, state, "")
+        self._load_part(state, "", about, assign, missing, unexpected, errors)
         if strict:
             for kind, names in (("Unexpected", unexpected), ("Missing", missing)):
                 if names:
@@ -191,6 +176,43 @@ class Stateful(Tree):
                 + "\n\t".join(errors)
             )
         return IncompatibleKeys(missing, unexpected)
+
+    def _load_part(
+        self,
+        part: Any,
+        prefix: str,
+        about: Any,
+        assign: bool,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
+    ) -> None:
+        """Loads a module and those below it; `about` holds the versions, by prefix."""
+        own = {} if about is None else dict(about.get(prefix[:-1], {}))
+        if assign:
+            own["assign_to_params_buffers"] = True
+        self._load_from_state_dict(part, prefix, own, True, missing, unexpected, errors)
+        for name, child in self._modules.items():
+            if child is not None:
+                inner = f"{prefix}{name}."
+                child._load_part(
+                    OrderedDict((k, v) for k, v in part.items() if k.startswith(inner)),
+                    inner,
+                    about,
+                    assign,
+                    missing,
+                    unexpected,
+                    errors,
+                )
+        found = IncompatibleKeys(missing, unexpected)
+        for hook in list(self._load_state_dict_post_hooks.values()):
+            if hook(self, found) is not None:
+                raise AssertionError(
+                    "Hooks registered with "
+                    "``register_load_state_dict_post_hook`` are not expected "
+                    "to return new values, if incompatible_keys need to be "
+                    "modified, it should be done inplace."
+                )
 
     def _load_from_state_dict(
         self,
@@ -251,6 +273,14 @@ class Stateful(Tree):
                 return (
                     f"size mismatch for {key}: copying a param with shape {given.shape} from "
                     f"checkpoint, the shape in current model is {value.shape}."
+                )
+            if value.is_meta and not given.is_meta and not assign:
+                warnings.warn(
+                    f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
+                    "parameter in the current model, which is a no-op. (Did you mean to pass "
+                    "`assign=True` to assign items in the state dictionary to their corresponding "
+                    "key in the module instead of copying them in place?)",
+                    stacklevel=2,
                 )
         try:
             with no_grad():

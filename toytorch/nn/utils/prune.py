@@ -118,8 +118,8 @@ def global_unstructured(
 def remove(module: Module, name: str) -> Any:
     """Makes the pruned values the parameter, for good."""
     for key, hook in list(module._forward_pre_hooks.items()):
-        if isinstance(hook.call, BasePruningMethod) and hook.call.name == name:
-            hook.call.remove(module)
+        if isinstance(hook, BasePruningMethod) and hook.name == name:
+            hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
     raise ValueError(
@@ -130,7 +130,7 @@ def remove(module: Module, name: str) -> Any:
 def is_pruned(module: Module) -> bool:
     """Whether a parameter of a module, or of one below it, is pruned."""
     return any(
-        isinstance(hook.call, BasePruningMethod)
+        isinstance(hook, BasePruningMethod)
         for m in module.modules()
         for hook in m._forward_pre_hooks.values()
     )

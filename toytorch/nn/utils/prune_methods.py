@@ -92,9 +92,9 @@ class BasePruningMethod(Recomputed, ABC):
         method: Any = cls(*args, **kwargs)
         method.name = name
         earlier = [
-            (k, h.call)
+            (k, h)
             for k, h in module._forward_pre_hooks.items()
-            if isinstance(h.call, BasePruningMethod) and h.call.name == name
+            if isinstance(h, BasePruningMethod) and h.name == name
         ]
         for key, old in earlier:
             del module._forward_pre_hooks[key]

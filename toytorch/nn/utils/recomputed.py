@@ -24,8 +24,8 @@ class Recomputed:
 def find(module: Module, kind: type, name: str) -> tuple[int, Any] | None:
     """The hook of one kind for one parameter, and its number; None if there is none."""
     for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook.call, kind) and getattr(hook.call, "name", None) == name:
-            return key, hook.call
+        if isinstance(hook, kind) and getattr(hook, "name", None) == name:
+            return key, hook
     return None
 
 

@@ -23,6 +23,7 @@ from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Scalar
+from toytorch.facts.node import Detached
 from toytorch.facts.size import Size, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
@@ -291,7 +292,11 @@ def detach_(self: Tensor) -> Tensor:
             "please refer to the Optimizer.zero_grad() function in "
             "torch/optim/optimizer.py as a solution."
         )
+    if self._grad_edge is not None and not self.is_inference():  # nodes may have saved it
+        memory = self._memory()
+        memory.version = Detached(memory.version, self)
     self._grad_edge, self._requires_grad = None, False
+    self._tangents = None
     return self
 
 

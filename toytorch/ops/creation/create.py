@@ -368,7 +368,10 @@ def _like(name: str, fill: str) -> Any:
             and source.size
             and state.fast_path is not state.SLOW
         ):
-            array = FILLS[fill](source.shape, source.dtype)
+            shape = source.shape
+            array = FILLS[fill](shape, source.dtype)
+            if 1 in shape:  # where a stride may be any
+                array = kept(array, source)
             return wrap(settled(array, fill) if fill == "empty" else array, input.dtype)
         wanted = input.layout if layout is None else layout
         if wanted is not strided and memory_format is not None:
@@ -481,6 +484,11 @@ def empty_strided(
     >>> empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(stride)})"
+        )
     needed = 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     made = empty(needed, dtype=dtype, device=device).as_strided(tuple(size), tuple(stride))
     return made.detach()

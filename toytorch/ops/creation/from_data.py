@@ -117,7 +117,13 @@ def to_array(data: Any, dtype: DType | None) -> Any:
         if hasattr(data, "__array__"):
             return to_array(np.asarray(data), dtype)
         if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, str):
-            return to_array([data[i] for i in builtins.range(len(data))], dtype)
+            try:
+                listed = [data[i] for i in builtins.range(len(data))]
+            except Exception:
+                raise ValueError(
+                    f"could not determine the shape of object type '{type(data).__name__}'"
+                ) from None
+            return to_array(listed, dtype)
     kind = dtype or infer_dtype(data)
     shape = _shape_of(data)
     _check_nested(data, shape)
@@ -128,6 +134,13 @@ def to_array(data: Any, dtype: DType | None) -> Any:
     if 0 in shape:
         return np.zeros(shape, _kind(kind))
     array = np.asarray(_plain(data))
+    if (
+        array.dtype.kind == "O"
+        and kind is types.bool
+        and all(isinstance(v, (int, float, complex)) for v in array.flat)
+    ):  # numbers of any size are 0 or not
+        array = np.frompyfunc(builtins.bool, 1, 1)(array)
+        return array.astype(np.bool_)
     if array.dtype.kind in "OUS":
         raise _no_number(np.asarray(_plain(data), object).reshape(-1), kind)
     if array.dtype.kind == "c" and kind.rank < 3:

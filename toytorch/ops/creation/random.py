@@ -279,7 +279,8 @@ randn = _factory(
 
 def order_of(input: Tensor, memory_format: MemoryFormat | None) -> Any:
     """An array that lies in memory as a new tensor like this one will; None where that is in rows."""
-    if memory_format is None and input._array.flags.c_contiguous:
+    array = input._array
+    if memory_format is None and array.flags.c_contiguous and 1 not in array.shape:
         return None
     return create.empty_like(input, memory_format=memory_format)._array
 
@@ -321,7 +322,7 @@ rand_like, randn_like = _like("rand_like", uniform_numbers), _like("randn_like",
 
 @watched
 def randint(
-    low: Any,
+    low: Any = None,
     high: Any = None,
     size: Any = None,
     *,
@@ -342,6 +343,11 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
+    elif low is None:
+        low = 0
+    if high is None or size is None:
+        missing = "high" if high is None else "size"
+        raise TypeError(f'randint() missing 1 required positional arguments: "{missing}"')
     if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if low >= high:

@@ -283,7 +283,7 @@ abs = pointwise(
     sparse="entries",
     checks=no_bool("abs_cpu"),
     doc="Absolute value; the modulus of complex numbers.",
-    out_type="found",
+    out_type="modulus",
 )
 
 

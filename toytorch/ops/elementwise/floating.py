@@ -65,6 +65,7 @@ frexp = define(
     method=False,
     d_self=lambda gs, result1: gs[0] / result1.exp2(),
     memory="kept",
+    out_type="part",
     doc="m and e with self = m·2ᵉ and 1/2 ≤ |m| < 1.",
 )
 public_with_names(frexp)
@@ -101,7 +102,7 @@ def ldexp_(self: Tensor, other: Any) -> Tensor:
 def _need_one_type(common: DType, args: Sequence[Any]) -> None:
     if any(a.dtype.is_complex for a in args):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if args[0].dtype is not args[1].dtype:
+    if any(a.dtype is not args[0].dtype for a in args):
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
@@ -112,7 +113,7 @@ heaviside = pointwise(
     node="NotImplemented",
     d_self=underived("aten::heaviside"),
     d_values=underived("aten::heaviside"),
-    out_type="same",
+    out_type="alike",
     doc="0 below 0, 1 above, and values at 0.",
 )
 

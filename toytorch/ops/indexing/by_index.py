@@ -11,6 +11,7 @@ from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import with_strides
 from toytorch.core.memory_order import loop_strides, order_of, repeated, with_layout
 from toytorch.core.op import Op
+from toytorch.core.write import c_name
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import broadcast_pair, copy_order
@@ -179,15 +180,16 @@ def _product(shape: tuple[int, ...]) -> int:
 # -- masks ----------------------------------------------------------------------------------------
 
 
-def _need_mask(name: str, mask: Array) -> None:
+def need_mask(name: str, mask: Array) -> None:
     if mask.dtype != np.bool_:
         raise RuntimeError(
-            f"{name} only supports boolean masks, but got mask with dtype {type_name(mask)}"
+            f"{name} only supports boolean masks, but got mask with dtype "
+            f"{c_name(from_numpy_dtype(mask.dtype))}"
         )
 
 
 def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) -> Any:
-    _need_mask("masked_fill_", mask)
+    need_mask("masked_fill_", mask)
     if not isinstance(value, (int, float, complex)) and value.ndim:
         raise RuntimeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor"
@@ -251,7 +253,7 @@ masked_select = general(
 
 
 def _masked_scatter(xp: ArrayModule, a: Array, mask: Array, source: Array) -> Any:
-    _need_mask("masked_scatter_", mask)
+    need_mask("masked_scatter_", mask)
     shape = broadcast_pair(a.shape, mask.shape)
     result, mask = xp.broadcast_to(a, shape).copy(), xp.broadcast_to(mask, shape)
     count = int(mask.sum())

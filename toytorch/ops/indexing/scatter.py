@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from toytorch.ops.define import public
 from toytorch.ops.indexing import along_dim
 from toytorch.ops.indexing import by_index as indexed
 from toytorch.ops.indexing.scatter_reduce import scatter_reduce
+from toytorch.ops.indexing.subscript import OLD_MASK
 
 # -- scatter --------------------------------------------------------------------------------------
 
@@ -79,6 +81,8 @@ def index_put(
     accumulate: builtins.bool = False,
 ) -> Tensor:
     """A copy with values written at index tensors."""
+    if not accumulate and indices is not None:
+        refuse_old_mask(indices, values)
     return indexed.index_put.function(
         input,
         _full_indices(input, indices),
@@ -95,15 +99,26 @@ def index_put_(
     accumulate: builtins.bool = False,
 ) -> Tensor:
     """Writes values at index tensors."""
+    if not accumulate:
+        refuse_old_mask(indices, values)
     return write.inplace(
         indexed.index_put, (self, _full_indices(self, indices), values, accumulate)
     )
+
+
+def refuse_old_mask(indices: Sequence[Tensor | None], values: Tensor) -> None:
+    """Refuses a mask of bytes where one number goes everywhere, as masked_fill_ does."""
+    given = [i for i in indices if i is not None]
+    if len(given) == 1 and given[0].dtype is types.uint8 and values.numel() == 1:
+        indexed.need_mask("masked_fill_", given[0]._array)
 
 
 def _full_indices(x: Tensor, indices: Any) -> list[Any]:
     found: list[Any] = []
     for i in indices:
         if i is not None and i.dtype in (types.bool, types.uint8):
+            if i.dtype is types.uint8:
+                warnings.warn(OLD_MASK, UserWarning, stacklevel=4)
             found += [wrap(p) for p in i._array.nonzero()]
         else:
             found.append(i)

@@ -27,6 +27,9 @@ from toytorch.ops.scalars import as_element
 from toytorch.ops.shaping.slices import select, slice_
 from toytorch.ops.shaping.view import alias, unsqueeze
 
+OLD_MASK = (
+    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+)
 PARTS = (slice, Tensor, list, tuple, type(None), type(...))
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
 
@@ -69,8 +72,7 @@ def as_index(part: object) -> Any:
             return part.__index__()
         if part.dtype is types.uint8:
             warnings.warn(
-                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-                "instead.",
+                OLD_MASK,
                 UserWarning,
                 stacklevel=4,
             )
@@ -376,6 +378,10 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     if any(t is not None for t in tensors):
         given = {t.dtype for t in parts if isinstance(t, Tensor)}
         masks = bool(given) and given <= {types.bool, types.uint8}
+        if given == {types.uint8} and value.numel() == 1:
+            first, *others = (t for t in parts if isinstance(t, Tensor))
+            if not others:  # PyTorch calls masked_fill, which takes no bytes
+                gathering.need_mask("masked_fill_", first._array)
         if masks and value.numel() == 1 and (value is x or value._storage is x._storage):
             value = value.clone()  # as masked_fill would read it
         if value.ndim and value.shape[0] == 1:

@@ -130,6 +130,7 @@ cummax = general(
     results=(True, False),
     d_self=_put_all,
     memory="rows",
+    out_type="expected",
     batch="along",
     names="same",
     doc="Running maximum and where it is.",
@@ -140,6 +141,7 @@ cummin = general(
     results=(True, False),
     d_self=_put_all,
     memory="rows",
+    out_type="expected",
     batch="along",
     names="same",
     doc="Running minimum and where it is.",
@@ -160,11 +162,22 @@ def _logcumsumexp(xp: ArrayModule, a: Array, dim: int) -> Any:
         return accumulate(xp, "logaddexp", wide, d).astype(a.dtype)
     rows = xp.moveaxis(a, d, 0)
     total = xp.empty_like(rows)
-    total[0] = rows[0]
-    for i in range(1, len(rows)):
-        top = xp.where(rows[i].real > total[i - 1].real, rows[i], total[i - 1])
-        total[i] = top + xp.log(xp.exp(rows[i] - top) + xp.exp(total[i - 1] - top))
+    sum_of = xp.full_like(rows[0], -math.inf)  # the logarithm of nothing, 0
+    for i in range(len(rows)):
+        sum_of = total[i] = _log_add_exp(xp, rows[i], sum_of)
     return xp.moveaxis(total, 0, d)
+
+
+def _log_add_exp(xp: ArrayModule, x: Array, y: Array) -> Any:
+    """log(eˣ + eʸ) of complex numbers: a number that is not one makes all of it nan, two zeros
+    (real parts of -∞) leave the second, and of two infinities e^∞ is summed as it is."""
+    below, unknown = x.real < y.real, xp.isnan(x) | xp.isnan(y)
+    low, high = xp.where(below, x, y), xp.where(below, y, x)
+    alike = ~xp.isfinite(low.real) & (low.real == high.real)
+    plain = high + xp.log1p(xp.exp(low - high))
+    large = xp.log(xp.exp(x) + xp.exp(y))
+    made = xp.where(alike, xp.where(low.real < 0, low, large), plain)
+    return xp.where(unknown, complex(math.nan, math.nan), made).astype(x.dtype)
 
 
 NARROW = 500.0  # e^x can be told from 0 and ∞ over such a range

@@ -64,8 +64,22 @@ def unique_consecutive(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _refuse_nothing(shape: tuple[int, ...], d: int) -> None:
+    """Refuses slices without elements, which are all alike."""
+    if not shape[d] and shape.count(0) > 1:
+        raise RuntimeError(
+            "Number of zero sized dimensions is more than one, so unique cannot be applied "
+        )
+    if 0 in shape and shape[d]:
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
+
+
 def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = 0 if dim is None else wrap_dim(dim, a.ndim)
+    if dim is not None:
+        _refuse_nothing(a.shape, d)
     rows = a.reshape(-1) if dim is None else xp.moveaxis(a, d, 0)
     n = len(rows)
     changed = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
@@ -82,6 +96,8 @@ def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
 
 def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = None if dim is None else wrap_dim(dim, a.ndim)
+    if d is not None:
+        _refuse_nothing(a.shape, d)
     if d is None and a.dtype.kind in "fc" and xp.isnan(a).any():  # each is one of its own
         made = xp.unique(a, return_inverse=True, return_counts=True, equal_nan=False)
         return made[0], made[1].reshape(a.shape), made[2]
@@ -241,6 +257,13 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 # -- sorted sequences -----------------------------------------------------------------------------
 
 
+NOT_CONTIGUOUS = (
+    "torch.searchsorted(): {0} tensor is non-contiguous, this will lower the performance due to extra "
+    "data copy when converting non-contiguous tensor to contiguous, please use contiguous {0} tensor if "
+    "possible. This message will only appear once per program."
+)
+
+
 @public("searchsorted", tensor_first=False)
 def searchsorted(
     sorted_sequence: Tensor,
@@ -264,6 +287,11 @@ def searchsorted(
             f"is 1, but we got boundaries tensor dim({sorted_sequence.ndim}) and input value's dim(0) "
             "numel(1)"
         )
+    for what, given in (("input value", input), ("boundary", sorted_sequence), ("sorter", sorter)):
+        if isinstance(given, Tensor) and not (given.is_sparse or given.is_contiguous()):
+            from toytorch.facts import warned  # seldom needed
+
+            warned.once(NOT_CONTIGUOUS.format(what))
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     values = input

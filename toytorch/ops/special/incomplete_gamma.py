@@ -166,7 +166,7 @@ def _density(self: Tensor, other: Any) -> Any:
 
 def _no_shape_derivative(name: str) -> Any:
     def refuse(g: Tensor) -> Any:
-        raise NotImplementedError(f"the derivative for '{name}: self' is not implemented.")
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     return refuse
 
@@ -176,7 +176,7 @@ igamma = special_function(
     _incomplete(True),
     promotion="default",
     checks=only_floats("igamma"),
-    d_self=_no_shape_derivative("igamma"),
+    d_self=_no_shape_derivative("igamma: input"),
     d_other=lambda g, self, other: g * _density(self, other),
     doc="P(a, x) = ∫₀ˣ tᵃ⁻¹e⁻ᵗ dt / Γ(a).",
 )
@@ -185,7 +185,7 @@ igammac = special_function(
     _incomplete(False),
     promotion="default",
     checks=only_floats("igammac"),
-    d_self=_no_shape_derivative("igammac"),
+    d_self=_no_shape_derivative("igammac: input"),
     d_other=lambda g, self, other: -g * _density(self, other),
     doc="Q(a, x) = 1 - P(a, x).",
 )
@@ -260,7 +260,7 @@ zeta = special_function(
     method=False,
     inplace=False,
     checks=one_tensor("special_zeta", numbers("zeta_cpu", halves=False)),
-    d_self=_no_shape_derivative("special_zeta"),
+    d_self=_no_shape_derivative("zeta"),
     d_other=lambda g, self, other: g * (-self * zeta_of(self + 1, other)),
     variant=number_place,
     doc="Hurwitz's zeta function, ζ(s, q) = Σₖ (q + k)⁻ˢ.",
