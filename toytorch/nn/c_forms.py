@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.nn import functional
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import takes_words
@@ -105,6 +106,8 @@ def frobenius_norm(
     input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, out: Tensor | None = None
 ) -> Any:
     """√Σ|x|² over one or two dimensions."""
+    if out is not None:
+        refuse_grad("norm", (input,), out)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     return put_out(input.norm(2, dims, keepdim), out, same=True)
 

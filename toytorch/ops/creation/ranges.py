@@ -152,7 +152,13 @@ def range(
         raise RuntimeError("step must be nonzero")
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    kind = kind_of(dtype)
+    kind = kind_of(dtype if dtype is not None or out is None else out.dtype)
+    if np.dtype(kind).kind in "bc":
+        raise NotImplementedError(
+            f"\"range_cpu\" not implemented for '{types.from_numpy_dtype(np.dtype(kind)).legacy}'"
+        )
+    if np.dtype(kind).kind in "iu":
+        start, end, step = int(start), int(end), int(step)
     count = math.floor((end - start) / step) + 1
     return placed(
         finish(

@@ -348,6 +348,7 @@ conj_physical = pointwise(
     sparse="sums",
     doc="Complex conjugate.",
     out_type="found",
+    out_history="none",
 )
 angle = pointwise(
     "angle(Tensor self) -> Tensor",
@@ -394,6 +395,7 @@ relu = pointwise(
     d_self="relu_backward(g, result)",
     sparse="entries",
     doc="max(x, 0); Nair and Hinton 2010.",
+    out=False,
 )
 
 

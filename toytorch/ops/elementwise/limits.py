@@ -63,11 +63,40 @@ fmin = pointwise(
 )
 
 
-def _check_clamp(common: DType, args: Sequence[Any]) -> None:
-    if args[1] is None and args[2] is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+NO_COMPLEX = "clamp is not supported for complex types"
+
+
+def _no_kernel(name: str, common: DType) -> Exception:
+    return NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+
+
+def _check_limits(common: DType, args: Sequence[Any], form: str) -> None:
+    """What PyTorch refuses: complex numbers, and truth values where a limit is a number."""
+    given = [a for a in args[1:] if a is not None]
+    as_tensors = all(hasattr(a, "dtype") for a in given)
+    own = args[0].dtype
+    if own.is_complex and (form == "clamp" or not as_tensors):
+        raise NotImplementedError(NO_COMPLEX)
+    if common.is_complex and as_tensors:
+        raise _no_kernel({"_min": "maximum", "_max": "minimum"}.get(form[5:], "clamp"), common)
     if common.is_complex:
-        raise RuntimeError("clamp is not supported for complex types")
+        raise NotImplementedError(NO_COMPLEX)
+    if common is types.bool and not as_tensors:
+        raise _no_kernel(f"{form}_scalar", common)
+
+
+def _check_clamp(common: DType, args: Sequence[Any]) -> None:
+    least, most = args[1:]
+    if least is None and most is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if args[0].dtype.rank == 2 and (least.__class__ is complex or most.__class__ is complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    form = "clamp_max" if least is None else "clamp_min" if most is None else "clamp"
+    if args[0].dtype.is_complex:
+        raise NotImplementedError(NO_COMPLEX)
+    _check_limits(common, args, form)
+    if form == "clamp" and common is types.bool:
+        raise _no_kernel("clamp", common)
 
 
 def _clamp_variant(self: Tensor, min: Tensor | float, max: float | None) -> int:
@@ -96,6 +125,7 @@ clamp_min = pointwise(
     d_self="g if self >= min else 0",
     d_min="g if self < min else 0",
     variant=lambda self, min: 1 if hasattr(min, "dtype") else 0,
+    checks=lambda common, args: _check_limits(common, args, "clamp_min"),
     doc="Values held above a limit.",
 )
 clamp_max = pointwise(
@@ -104,6 +134,7 @@ clamp_max = pointwise(
     d_self="g if self <= max else 0",
     d_max="g if self > max else 0",
     variant=lambda self, max: 1 if hasattr(max, "dtype") else 0,
+    checks=lambda common, args: _check_limits(common, args, "clamp_max"),
     doc="Values held below a limit.",
 )
 

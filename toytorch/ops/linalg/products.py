@@ -8,6 +8,7 @@ from typing import Any
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
@@ -27,6 +28,7 @@ from toytorch.ops.linalg.matmul import (
 )
 from toytorch.ops.linalg.solve import inv
 from toytorch.ops.shaping.rearrange import _common
+from toytorch.ops.shaping.reshape import need_tensors
 from toytorch.ops.shaping.view import _expand
 
 
@@ -218,6 +220,15 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
 @cast_to("half")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """Σ x̄·y along a dimension."""
+    if out is not None:
+        refuse_grad(
+            "sum",
+            (
+                x,
+                y,
+            ),
+            out,
+        )
     for t in (x, y):
         if not (t.dtype.is_floating_point or t.dtype.is_complex):
             raise RuntimeError(
@@ -297,8 +308,9 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
         UserWarning,
         stacklevel=2,
     )
-    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
-        matrices = tuple(matrices[0])
+    need_tensors(matrices)
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for t in matrices:
         if t.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {t.ndim}, expected 2 instead.")

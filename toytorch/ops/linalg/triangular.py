@@ -11,7 +11,7 @@ from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel, need_same_dtype
+from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel
 
 
 def substitute(xp: ArrayModule, a: Array, b: Array, upper: bool) -> Any:
@@ -53,8 +53,10 @@ def _solve_triangular(
 ) -> Any:
     name = "linalg.solve_triangular"
     need_fit(name, a, b, left)
-    need_same_dtype(name, a, b)
     need_kernel("triangular_solve_cpu", a)
+    if b.dtype != a.dtype:
+        b = b.real if b.dtype.kind == "c" and a.dtype.kind != "c" else b
+        b = b.astype(a.dtype)  # as PyTorch does, whichever has more digits
     if left:
         return triangular(xp, a, b, upper, unit)
     turned = triangular(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unit)
@@ -108,6 +110,11 @@ def triangular_solve(
     unitriangular: bool = False,
 ) -> Any:
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
+    if input.dtype is not A.dtype:
+        raise RuntimeError(
+            "Expected b and A to have the same dtype, but found b of type "
+            f"{input.dtype.legacy} and A of type {A.dtype.legacy} instead."
+        )
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
     return named(

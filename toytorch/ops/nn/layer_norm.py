@@ -358,6 +358,10 @@ def rms_norm(
 ) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
     shape = tuple(normalized_shape)
+    if input.ndim < len(shape):
+        raise ValueError(
+            f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}"
+        )
     _check_layer(input._array, shape, weight)
     if eps is None:
         kind = types.float32 if input.dtype.itemsize == 2 else input.dtype.to_real()
