@@ -10,6 +10,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.nn import functional
+from toytorch.nn.functional import loss
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import takes_words
 
@@ -20,9 +21,12 @@ def _word(reduction: int) -> str:
     return "sum" if reduction == 2 else "none"
 
 
-def _loss(name: str, tensors: int, *options: str) -> Callable[..., Any]:
-    """A loss of functional whose options come in the order of C++, the reduction among them."""
-    inner = getattr(functional, name)
+def _loss(name: str, tensors: int, *options: str, inner: Any = None) -> Callable[..., Any]:
+    """A loss of functional whose options come in the order of C++, the reduction among them.
+
+    inner   what computes it, where functional asks for shapes first and C++ does not
+    """
+    inner = inner or getattr(functional, name)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         given = list(args[:tensors])
@@ -47,11 +51,18 @@ def _loss(name: str, tensors: int, *options: str) -> Callable[..., Any]:
 
 
 binary_cross_entropy_with_logits = _loss(
-    "binary_cross_entropy_with_logits", 2, "weight", "pos_weight", "reduction"
+    "binary_cross_entropy_with_logits",
+    2,
+    "weight",
+    "pos_weight",
+    "reduction",
+    inner=loss.entropy_of_logits,
 )
 cosine_embedding_loss = _loss("cosine_embedding_loss", 3, "margin", "reduction")
 hinge_embedding_loss = _loss("hinge_embedding_loss", 2, "margin", "reduction")
-margin_ranking_loss = _loss("margin_ranking_loss", 3, "margin", "reduction")
+margin_ranking_loss = _loss(
+    "margin_ranking_loss", 3, "margin", "reduction", inner=loss.ranked_apart
+)
 poisson_nll_loss = _loss("poisson_nll_loss", 2, "log_input", "full", "eps", "reduction")
 triplet_margin_loss = _loss("triplet_margin_loss", 3, "margin", "p", "eps", "swap", "reduction")
 ctc_loss = _loss("ctc_loss", 4, "blank", "reduction", "zero_infinity")

@@ -318,12 +318,14 @@ def avg_pool3d(
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of even bins of (B, C, H, W)."""
     _refuse_few_dims(input, output_size, 2)
+    wrap_dim(-2, input.ndim)  # where PyTorch finds too few dimensions
     return resize.adaptive_average(2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of even bins of (B, C, D, H, W)."""
     _refuse_few_dims(input, output_size, 3)
+    wrap_dim(-3, input.ndim)  # where PyTorch finds too few dimensions
     return resize.adaptive_average(3, input, output_size)
 
 

@@ -81,7 +81,7 @@ def index_put(
     """A copy with values written at index tensors."""
     return indexed.index_put.function(
         input,
-        _full_indices(input, indices),
+        _full_indices(input, indices, values),
         values,
         accumulate,
     )
@@ -96,18 +96,26 @@ def index_put_(
 ) -> Tensor:
     """Writes values at index tensors."""
     return write.inplace(
-        indexed.index_put, (self, _full_indices(self, indices), values, accumulate)
+        indexed.index_put, (self, _full_indices(self, indices, values), values, accumulate)
     )
 
 
-def _full_indices(x: Tensor, indices: Any) -> list[Any]:
+def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
     found: list[Any] = []
+    masks = [i for i in indices if i is not None]
+    if values.dtype is not x.dtype and len(masks) == 1 and fills(values, masks[0]):
+        return [None if i is None else i.bool() for i in indices]
     for i in indices:
         if i is not None and i.dtype in (types.bool, types.uint8):
             found += [wrap(p) for p in i._array.nonzero()]
         else:
             found.append(i)
     return found
+
+
+def fills(values: Tensor, mask: Tensor) -> bool:
+    """Whether PyTorch's index_put is a masked_fill, which casts the one value."""
+    return values.numel() == 1 and mask.ndim > 0 and mask.dtype in (types.bool, types.uint8)
 
 
 def _held(x: Tensor, indices: Sequence[Tensor]) -> list[Any]:

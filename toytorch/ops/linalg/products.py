@@ -126,6 +126,7 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     for i, x in ((1, v), (2, w)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
+    v, w = _common(xp, [v, w])  # two by two, as PyTorch multiplies, then adds
     a, v, w = _common(xp, [a, v, w])
     kind = a.dtype.kind
     for name, value in (("beta", beta), ("alpha", alpha)):

@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import attempt
+from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.hints import Array, ArrayModule
@@ -136,6 +137,7 @@ def sparse_backward(
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shrinks the rows that indices name to a norm of at most max_norm, in place."""
     if not indices.numel():
+        writing.bump(weight)
         return weight
     table, rows = weight.detach(), indices.detach().unique()
     norms = table[rows].norm(norm_type, 1, True)

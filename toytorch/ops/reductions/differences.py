@@ -53,7 +53,7 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return create.put_out(input.clone(), out)
+        return create.put_out(input.clone(), out, same=True)
     parts = [t for t in (prepend, input, append) if t is not None]
     x = rearrange.cat.function(parts, d) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[d])):
