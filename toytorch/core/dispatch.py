@@ -70,6 +70,11 @@ def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
 
 def copied_to(out: Tensor, made: Tensor) -> Tensor:
     """A result in `out`, with its history."""
+    if made.dtype.rank > out.dtype.rank:
+        raise RuntimeError(
+            f"result type {made.dtype.legacy} can't be cast to the desired output type "
+            f"{out.dtype.legacy}"
+        )
     writing.check(out, made._requires_grad)
     if out._array.shape != made._array.shape:
         warn_of_size(out, made._array.shape, 6)

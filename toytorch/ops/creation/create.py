@@ -283,9 +283,10 @@ def put_out(
         writing.check(out, True)
     if out._array.shape != made._array.shape:
         take(out, made._array if made.dtype is out.dtype else made.to(out.dtype)._array)
-        writing.bump(out)
         if made._requires_grad:
             out.copy_(made)  # which gives it the history
+        else:
+            writing.bump(out)
     else:
         out.copy_(made)
     return out  # out is a Tensor

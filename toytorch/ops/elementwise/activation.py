@@ -22,6 +22,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, general, pointwise, public
+from toytorch.ops.elementwise.operand_checks import numbers
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import C_NAMES
 from toytorch.ops.shaping.rearrange import cat
@@ -78,6 +79,7 @@ hardtanh = pointwise(
 threshold = pointwise(
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     formula="value if self <= threshold else self",
+    checks=numbers("threshold_cpu", lowest=1),
     method=False,
     overlap=True,
     d_self="0 if self <= threshold else g",

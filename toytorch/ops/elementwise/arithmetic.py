@@ -107,6 +107,8 @@ rsub = pointwise(
     d_other="g",
     memory="second",
     spreads="self",
+    out=False,
+    older=True,
     doc="Difference the other way round, other - alpha·self.",
 )
 mul = pointwise(

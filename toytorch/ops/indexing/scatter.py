@@ -157,14 +157,16 @@ def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Elements at indices along a dimension, with the other dimensions broadcast."""
-    if indices.dtype is not types.int64:
+    if indices.dtype is not types.int64 and dim is not None:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{indices.dtype.legacy}"
         )
     if dim is None:
         flat = input.reshape(-1)
-        return take_along_dim(flat, indices.reshape(-1), 0, out=out)
+        if indices.dtype not in (types.int64, types.int32):
+            raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+        return take_along_dim(flat, indices.reshape(-1).long(), 0, out=out)
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number "

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.write import refuse_grad
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel
 
@@ -108,8 +111,12 @@ def triangular_solve(
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
+    *,
+    out: Sequence[Tensor] | None = None,
 ) -> Any:
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
+    if out is not None:
+        refuse_grad("triangular_solve", (input, A), tuple(out))
     if input.dtype is not A.dtype:
         raise RuntimeError(
             "Expected b and A to have the same dtype, but found b of type "
@@ -117,8 +124,8 @@ def triangular_solve(
         )
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
-    return named(
-        "triangular_solve",
-        "solution cloned_coefficient",
-        (x, A.mT.clone(memory_format=contiguous_format).mT),
-    )
+    made = (x, A.mT.clone(memory_format=contiguous_format).mT)
+    if out is not None:
+        made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
+    name = "triangular_solve" if out is None else "triangular_solve_out"
+    return named(name, "solution cloned_coefficient", made)

@@ -136,6 +136,11 @@ def sparse_backward(
 @public("embedding_renorm_")
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shrinks the rows that indices name to a norm of at most max_norm, in place."""
+    if weight.ndim != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {weight.ndim}-dimensional tensor for argument "
+            "#1 'self' (while checking arguments for embedding_renorm_)"
+        )
     if not indices.numel():
         writing.bump(weight)
         return weight
