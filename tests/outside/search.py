@@ -202,6 +202,13 @@ def apart_out(line: str, plain: Run, path: str) -> np.ndarray[Any, Any] | None:
     )
 
 
+def alike(a: np.ndarray[Any, Any] | None, b: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays, of which one may be missing, are the same but for rounding."""
+    if a is None or a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return bool(compare.close(a, b, str(b.dtype)).all())
+
+
 WRITTEN = re.compile(r"out=(v\d+)\b|^(?:v\d+ = )?(v\d+)(?:\[.*\] [-+*/%@]*= |\.\w+_\()")
 
 
@@ -298,16 +305,12 @@ def explained(found: Found) -> bool:
             before = Run(torch)
             for text in lines[:-1]:
                 before.step(text)
-            own = apart_out(lines[-1], before, path)
-            alike = own is not None and own.shape == mine.shape and own.dtype == mine.dtype
-            if alike and compare.close(own, mine, str(mine.dtype)).all():  # type: ignore[arg-type]  # `alike` says that neither is None
+            if alike(apart_out(lines[-1], before, path), mine):
                 return True
         before = Run(torch)
         for text in lines[:-1]:
             before.step(text)
-        own = from_a_copy(lines[-1], before, path)
-        alike = own is not None and own.shape == mine.shape and own.dtype == mine.dtype
-        if alike and compare.close(own, mine, str(mine.dtype)).all():  # type: ignore[arg-type]  # `alike` says that neither is None
+        if alike(from_a_copy(lines[-1], before, path), mine):
             return True
         scale = largest(plain.values())
         narrow = narrowest(plain.values(), lines[-1])

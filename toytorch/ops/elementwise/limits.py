@@ -63,6 +63,7 @@ fmin = pointwise(
 )
 
 
+NAME = "clamp"
 NO_COMPLEX = "clamp is not supported for complex types"
 
 
@@ -70,19 +71,18 @@ def _no_kernel(name: str, common: DType) -> Exception:
     return NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 
 
-def _check_limits(common: DType, args: Sequence[Any], form: str) -> None:
-    """What PyTorch refuses: complex numbers, and truth values where a limit is a number."""
-    given = [a for a in args[1:] if a is not None]
-    as_tensors = all(hasattr(a, "dtype") for a in given)
-    own = args[0].dtype
-    if own.is_complex and (form == "clamp" or not as_tensors):
+def _check_limits(common: DType, args: Sequence[Any], which: str) -> None:
+    """What PyTorch refuses: complex numbers, and truth values where a limit is a number; `which`
+    limits there are ends the name of its kernel: "_min", "_max", "" for both."""
+    as_tensors = all(hasattr(a, "dtype") for a in args[1:] if a is not None)
+    if args[0].dtype.is_complex and not (which and as_tensors):
         raise NotImplementedError(NO_COMPLEX)
     if common.is_complex and as_tensors:
-        raise _no_kernel({"_min": "maximum", "_max": "minimum"}.get(form[5:], "clamp"), common)
+        raise _no_kernel(("maximum" if which == "_min" else "minimum") if which else NAME, common)
     if common.is_complex:
         raise NotImplementedError(NO_COMPLEX)
     if common is types.bool and not as_tensors:
-        raise _no_kernel(f"{form}_scalar", common)
+        raise _no_kernel(f"{NAME}{which}_scalar", common)
 
 
 def _check_clamp(common: DType, args: Sequence[Any]) -> None:
@@ -91,12 +91,12 @@ def _check_clamp(common: DType, args: Sequence[Any]) -> None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if args[0].dtype.rank == 2 and (least.__class__ is complex or most.__class__ is complex):
         raise RuntimeError("value cannot be converted to type double without overflow")
-    form = "clamp_max" if least is None else "clamp_min" if most is None else "clamp"
     if args[0].dtype.is_complex:
         raise NotImplementedError(NO_COMPLEX)
-    _check_limits(common, args, form)
-    if form == "clamp" and common is types.bool:
-        raise _no_kernel("clamp", common)
+    which = "_max" if least is None else "_min" if most is None else ""
+    _check_limits(common, args, which)
+    if not which and common is types.bool:
+        raise _no_kernel(NAME, common)
 
 
 def _clamp_variant(self: Tensor, min: Tensor | float, max: float | None) -> int:
@@ -125,7 +125,7 @@ clamp_min = pointwise(
     d_self="g if self >= min else 0",
     d_min="g if self < min else 0",
     variant=lambda self, min: 1 if hasattr(min, "dtype") else 0,
-    checks=lambda common, args: _check_limits(common, args, "clamp_min"),
+    checks=lambda common, args: _check_limits(common, args, "_min"),
     doc="Values held above a limit.",
 )
 clamp_max = pointwise(
@@ -134,7 +134,7 @@ clamp_max = pointwise(
     d_self="g if self <= max else 0",
     d_max="g if self > max else 0",
     variant=lambda self, max: 1 if hasattr(max, "dtype") else 0,
-    checks=lambda common, args: _check_limits(common, args, "clamp_max"),
+    checks=lambda common, args: _check_limits(common, args, "_max"),
     doc="Values held below a limit.",
 )
 
@@ -223,6 +223,7 @@ nan_to_num = pointwise(
     _nan_to_num,
     promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
+    overlap=lambda self, *_: self.dtype.rank < 2,  # of which nothing is written
     memory="kept",
     sparse="entries",
     out_type="same",

@@ -132,6 +132,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 _zero, _fill = rearrange.zero, rearrange.fill
 
 
+@takes_words()
 def zero_(self: Tensor) -> Tensor:
     """Every element set to 0."""
     if not write.quick(self):
