@@ -315,13 +315,3 @@ def test_traces_refuse_other_layouts_of_leaves(name: str) -> None:
 
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         tt.jit.trace(run, (tt.ones(2, 2, requires_grad=True),), check_trace=False)
-
-
-def test_data_given_to_an_empty_view_lies_at_the_beginning() -> None:
-    def place(m: Any) -> Any:
-        x = m.zeros(2, 0) / m.zeros(2, 0)
-        view = x.view_as(x)
-        view.data = m.zeros(2, 0)
-        return view.storage_offset()
-
-    check(place)

@@ -24,14 +24,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([ 1,  2, 10, 20])
     """
     if out is not None:
-        refuse_grad(
-            "mul",
-            (
-                input,
-                other,
-            ),
-            out,
-        )
+        refuse_grad("mul", (input, other), out)
     a: Any = input
     b: Any = other
     n = max(a.ndim, b.ndim)

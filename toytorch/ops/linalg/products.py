@@ -222,14 +222,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """Σ x̄·y along a dimension."""
     if out is not None:
-        refuse_grad(
-            "sum",
-            (
-                x,
-                y,
-            ),
-            out,
-        )
+        refuse_grad("vdot" if x.ndim == y.ndim == 1 else "sum", (x, y), out)
     for t in (x, y):
         if not (t.dtype.is_floating_point or t.dtype.is_complex):
             raise RuntimeError(

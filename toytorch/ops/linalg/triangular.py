@@ -124,7 +124,7 @@ def triangular_solve(
         )
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
-    made = (x, A.mT.clone(memory_format=contiguous_format).mT)
+    made: tuple[Tensor, ...] = (x, A.mT.clone(memory_format=contiguous_format).mT)
     if out is not None:
         made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
     name = "triangular_solve" if out is None else "triangular_solve_out"

@@ -30,8 +30,8 @@ def _relaid(name: str, op: Any) -> Any:
 
     method.__name__ = name
     method.__doc__ = f"In-place form of `{name[:-1]}`: another layout of the same memory."
-    relaid = relaying(method)
-    relaid.writes = True  # type: ignore[attr-defined]  # a tracer asks: PyTorch counts it as a write
+    relaid: Any = relaying(method)
+    relaid.writes = True  # a tracer asks: PyTorch counts it as a write
     return public(method=name)(relaid)
 
 
