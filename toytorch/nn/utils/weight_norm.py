@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @takes_words()
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but one, which is kept; over all where it is -1.
 
     >>> import toytorch as torch
