@@ -99,6 +99,9 @@ def not_a_tensor(op: Op, i: int, value: object) -> str:
     )
 
 
+NUMBERS = (bool, int, float, complex)
+
+
 def bound(
     op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool = False
 ) -> tuple[tuple[Any, ...], Any]:
@@ -115,6 +118,10 @@ def bound(
             continue
         i = op.words.get(word, -1)
         a = op.schema.args[i]
+        if a.name == "self" and a.takes_number and isinstance(value, NUMBERS):
+            i = -1  # a number is `self`, and no `input`
+        elif word == "self" and op.schema.args[0].takes_number and isinstance(value, NUMBERS):
+            i, a = 0, op.schema.args[0]
         if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
             name = op.name.split(".")[0] + "_" * in_place
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")

@@ -50,12 +50,13 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
         backend, operands = queue_of(op, args)
         if backend is not None:
             return on_queue(backend, op, args, operands, target)
-    arrays = list(args)
+    arrays, mixed = list(args), False
     for i in op.tensor_at:
         a = arrays[i]
         if isinstance(a, Tensor):
             arrays[i], xp = a._array, same_device(xp, a, op)
             if op.upcast and a.dtype in REDUCED:
+                mixed = mixed or half not in (None, a.dtype)  # float16 and bfloat16: float32
                 half, arrays[i] = a.dtype, arrays[i].astype("float32")
             elif op.upcast:
                 refuse_storage_only(op, a.dtype)
@@ -66,7 +67,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
                 xp = same_device(xp, t, op)
         elif not fits(op.schema.args[i], a):
             raise TypeError(not_a_tensor(op, i, a))
-    if half is not None and isinstance(arrays[-1], dtype):
+    if mixed or (half is not None and isinstance(arrays[-1], dtype)):
         half = None  # dtype= was given: the kernel's result has it
     xp = xp or np
     results = op.kernel_on(xp)(*arrays)
@@ -413,14 +414,16 @@ def spread_infinity(b: Array) -> Any:
 
 
 def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:
-    """A number as a 0-d array of the common type; integers wrap, as C's do."""
+    """A number of the common type; integers wrap, as C's do. It is no array, so that kernels tell it
+    from a tensor without dimensions (`power` does)."""
     if hasattr(xp, "RawModule"):  # a kernel on a card takes NumPy's scalars along
         return scalar(np, value, common, work)[()]
     if common is None:
         return xp.asarray(value)
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
-    return xp.asarray(value).astype(work)
+    made = xp.asarray(value).astype(work)
+    return made[()] if xp is np else made
 
 
 def refuse_complex(common: dtype) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from toytorch.backends.sparse import TABLES
 from toytorch.core import arguments
+from toytorch.core import inplace as writing
 from toytorch.core.compute import compute, wrap_result
 from toytorch.core.op import Op
 from toytorch.core.record import record, underive, wants_grad
@@ -21,7 +22,14 @@ from toytorch.core.storage import InferenceStorage
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import run_view
-from toytorch.core.write import refuse_before_kernel, refuse_grad, write_out
+from toytorch.core.write import (
+    refuse_before_kernel,
+    refuse_grad,
+    refuse_leaf,
+    take,
+    warn_of_size,
+    write_out,
+)
 from toytorch.facts import state
 
 
@@ -60,12 +68,30 @@ def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
     return (*args[:i], out.dtype, *args[i + 1 :])
 
 
+def copied_to(out: Tensor, made: Tensor) -> Tensor:
+    """A result in `out`, with its history."""
+    if made.dtype.rank > out.dtype.rank:
+        raise RuntimeError(
+            f"result type {made.dtype.legacy} can't be cast to the desired output type "
+            f"{out.dtype.legacy}"
+        )
+    writing.check(out, made._requires_grad)
+    if out._array.shape != made._array.shape:
+        warn_of_size(out, made._array.shape, 6)
+        take(out, made._array.astype(out.dtype.numpy))
+    return out.copy_(made)
+
+
 def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ not in TABLES:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
     if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
+    elif out is not None and op.underived and state.local.grad:
+        refuse_leaf(op.name, out)
+    if out is not None and op.out_history == "copied" and state.local.grad:
+        return copied_to(out, run(op, args))
     if out is not None and op.out_type == "given":
         args = in_type_of(op, args, out)
     if op.out_type == "alike" and isinstance(out, Tensor):
@@ -78,7 +104,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         raise
     if out is not None:
         made = write_out(op, args, results, out)
-        if op.node_name == "NotImplemented":
+        if op.underived:
             underive(f"aten::{op.name}", [*(args[i] for i in op.tensor_at), made], made)
         return made
     if op.many:

@@ -130,6 +130,8 @@ def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
             star = True
         names[f"default_{a.name}"] = a.default
         params.append(f"{a.name}=default_{a.name}" if passed else f"{a.name}=REQUIRED")
+        if not passed:
+            params.append("/")  # callers say `input`
         passed.append(a.name)
     values = f"({', '.join(passed)},)"
     checks = "".join(

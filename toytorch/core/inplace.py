@@ -157,6 +157,29 @@ def bump(target: Tensor) -> None:
         storage.version += 1
     if storage.guarded_views:
         retire(storage)
+    if not state.local.grad:
+        owner = target._base
+        if owner is None:
+            owner = target
+        if owner._views:
+            refresh(owner)
+
+
+def refresh(owner: Tensor) -> None:
+    """Gives views their histories anew after a write that none recorded: PyTorch reads each out of
+    the base from then on, as after one that was."""
+    for ref in owner._views:
+        view = ref()
+        if view is None or view._no_grad_view or view.dtype.rank < 2:
+            continue
+        if view._grad_edge is not None or owner._requires_grad:
+            view._grad_edge, view._requires_grad, view._ignores_grad = (
+                AsStridedBackward0(owner, view),
+                True,
+                False,
+            )
+            if view._retained:
+                view._keep_retaining()
 
 
 def protect(view: Tensor, why: str) -> None:
@@ -254,7 +277,7 @@ class AsStridedBackward0(Node):
 
     def __init__(self, owner: Tensor, view: Tensor) -> None:
         self.edges, self.seq, self.saved, self.versions = (
-            (owner._grad_edge,),
+            (owner._grad_edge or (owner if owner._requires_grad else None),),
             next(sequence),
             None,
             (),

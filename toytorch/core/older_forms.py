@@ -28,7 +28,7 @@ def taking(op: Op, source: str, in_place: bool = False) -> str:
     """The source of an op's function, which also takes the older forms."""
     head, body = source.split("\n", 1)
     ahead = head.partition("(")[2].partition("*")[0].split(",")
-    tensors = ", ".join(p.partition("=")[0].strip() for p in ahead if p.strip())
+    tensors = ", ".join(p.partition("=")[0].strip() for p in ahead if p.strip() not in ("", "/"))
     star = "*, " if "*, " in head else "**more"
     out = ', "out": out' if "out=" in head else ""
     head = head.replace(star, "*older, " if star == "*, " else "*older, **more", 1)

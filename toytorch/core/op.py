@@ -77,6 +77,8 @@ class Op:
                 so of out= too ("alike"): how the refusal is
                 worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
+    out_history what out= has where an operand wants a gradient: "" is a refusal, "none" a node that
+                has no derivative, "copied" the history of the result and of a copy
     memory      how results lie (see `memory_order`): "rows", "like" the first argument where they
                 have its shape, "kept" as a copy of that argument would, "format" as all tensors of
                 a list, "columns" as LAPACK leaves matrices, "second" as for an op of the second
@@ -142,6 +144,7 @@ class Op:
         overlap: bool | str = False,
         apart: bool | str = False,
         out_type: str = "",
+        out_history: str = "",
         words: dict[str, str] | None = None,
         memory: str | None = None,
         amp: str = "",
@@ -187,6 +190,7 @@ class Op:
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.variant = checks, variant
         self.overlap, self.apart, self.out_type = overlap, apart, out_type
+        self.out_history = out_history
         self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
         self.batch = batch or ("elementwise" if kind == "pointwise" else "")
         self.names = names or ("reduced" if kind == "reduction" else "")
@@ -369,9 +373,14 @@ class Op:
     @functools.cached_property
     def asks_gradients(self) -> bool:
         """Whether PyTorch differentiates it at all, and so refuses `out=` where a graph is recorded."""
-        if self.schema.returns[0] == "BoolTensor" or not self.rules:
+        if self.schema.returns[0] == "BoolTensor" or not self.rules or self.out_history:
             return False
         return not all(getattr(d, "underived", False) for d in self.rules.values())
+
+    @functools.cached_property
+    def underived(self) -> bool:
+        """Whether what out= gets is a node that says that there is no derivative."""
+        return self.node_name == "NotImplemented" or self.out_history == "none"
 
     def node_variant(self, number: int | str) -> Any:
         """The node class whose name ends in a number; a text: of an overload without derivatives."""

@@ -237,6 +237,18 @@ def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]
         )
 
 
+def refuse_leaf(aten: str, out: Any) -> None:
+    """Refuses an out= that is a leaf which requires a gradient, for what has no derivative."""
+    leaf = isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None
+    base = out._base if isinstance(out, Tensor) else None
+    leaf = leaf or (base is not None and base._requires_grad and base._grad_edge is None)
+    if leaf and state.local.grad:
+        raise RuntimeError(
+            f"aten::{aten}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+
+
 def take(target: Tensor, array: Any) -> None:
     """Gives a tensor the shape and the elements of an array: in its memory, as far as that goes."""
     kind, storage = target.dtype.numpy, target._memory()

@@ -231,6 +231,8 @@ class Tracer:
     ) -> Any:
         """An input was given another layout, as by `squeeze_`: only a run can do that again."""
         given = [self.value_of(a) for a in (*args, *kwargs.values())]
+        if getattr(method, "writes", False):
+            self.refuse_leaf(args[0])
         result = method(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         attributes = {"_names": tuple(kwargs)} if kwargs else {}
         node = self.graph.make(

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.nn import functional
+from toytorch.nn.functional import loss
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import takes_words
 
@@ -19,9 +21,12 @@ def _word(reduction: int) -> str:
     return "sum" if reduction == 2 else "none"
 
 
-def _loss(name: str, tensors: int, *options: str) -> Callable[..., Any]:
-    """A loss of functional whose options come in the order of C++, the reduction among them."""
-    inner = getattr(functional, name)
+def _loss(name: str, tensors: int, *options: str, inner: Any = None) -> Callable[..., Any]:
+    """A loss of functional whose options come in the order of C++, the reduction among them.
+
+    inner   what computes it, where functional asks for shapes first and C++ does not
+    """
+    inner = inner or getattr(functional, name)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         given = list(args[:tensors])
@@ -46,11 +51,18 @@ def _loss(name: str, tensors: int, *options: str) -> Callable[..., Any]:
 
 
 binary_cross_entropy_with_logits = _loss(
-    "binary_cross_entropy_with_logits", 2, "weight", "pos_weight", "reduction"
+    "binary_cross_entropy_with_logits",
+    2,
+    "weight",
+    "pos_weight",
+    "reduction",
+    inner=loss.entropy_of_logits,
 )
 cosine_embedding_loss = _loss("cosine_embedding_loss", 3, "margin", "reduction")
 hinge_embedding_loss = _loss("hinge_embedding_loss", 2, "margin", "reduction")
-margin_ranking_loss = _loss("margin_ranking_loss", 3, "margin", "reduction")
+margin_ranking_loss = _loss(
+    "margin_ranking_loss", 3, "margin", "reduction", inner=loss.ranked_apart
+)
 poisson_nll_loss = _loss("poisson_nll_loss", 2, "log_input", "full", "eps", "reduction")
 triplet_margin_loss = _loss("triplet_margin_loss", 3, "margin", "p", "eps", "swap", "reduction")
 ctc_loss = _loss("ctc_loss", 4, "blank", "reduction", "zero_infinity")
@@ -70,6 +82,26 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
         )
     made = functional.kl_div(input, target, reduction="none", log_target=log_target)
     return made.mean() if reduction == 1 else made.sum() if reduction == 2 else made
+
+
+@takes_words()
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
+    """`torch.nn.functional.affine_grid`, which asks for shapes in the product's words only.
+
+    >>> import toytorch as torch
+    >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 1, 2), True)
+    tensor([[[[-1.,  0.],
+              [ 1.,  0.]]]])
+    """
+    if len(size) not in (4, 5):
+        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    n = len(size) - 2
+    if theta.ndim == 3 and theta.shape[2] != n + 1:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{size[0]}, {n + 1}] but got: [{theta.shape[0]}, {theta.shape[2]}]."
+        )
+    return functional.affine_grid(theta, size, align_corners)
 
 
 @takes_words()
@@ -105,14 +137,22 @@ def frobenius_norm(
     input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, out: Tensor | None = None
 ) -> Any:
     """√Σ|x|² over one or two dimensions."""
+    if out is not None:
+        refuse_grad("norm", (input,), out)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     return put_out(input.norm(2, dims, keepdim), out, same=True)
 
 
 @takes_words()
-def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+def nuclear_norm(
+    input: Tensor,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Any:
     """The sum of the singular values of matrices."""
-    return input.norm("nuc", (-2, -1) if dim is None else tuple(dim), keepdim)
+    return put_out(input.norm("nuc", (-2, -1) if dim is None else tuple(dim), keepdim), out)
 
 
 def is_distributed(input: Tensor) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.autograd.modes import enable_grad, no_grad
+from toytorch.core.inplace import refuse_overlap
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
 from toytorch.facts.dtype import float32
@@ -178,6 +179,7 @@ class Optimizer:
                                 f"{type(self).__name__} does not support sparse "
                                 f"gradients{self.sparse}"
                             )
+                        refuse_overlap(p)
                         self.update(p, p._grad, self.state[p], group)
         for hook in (*self._post_hooks.values(), *AFTER.values()):
             hook(self, args, {})

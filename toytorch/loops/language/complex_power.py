@@ -15,7 +15,7 @@ def complex_power(x: Any, y: Any) -> Any:
     NumPy's own differs where a number is 0, infinite or NaN (0⁰ is NaN here), and takes powers that
     happen to be whole by products.
     """
-    if np.ndim(y) == 0:
+    if y.__class__ is not np.ndarray:
         if y in (0, 1, 2, 3):
             return np.power(x, y)
         if y == 0.5:

@@ -112,7 +112,7 @@ def power(x: Any, y: Any) -> Any:
     if kind in "iu":
         if np.any(y < 0):
             with_zero = np.power(x, np.maximum(y, 0))
-            ones = np.where(np.abs(x) == 1, np.power(x, np.abs(y)), 0)
+            ones = np.where(np.abs(x) == 1, np.where(y & 1, x, 1), 0)
             return np.where(y < 0, ones, with_zero).astype(x.dtype)
         return np.power(x, y)
     if kind == "b":

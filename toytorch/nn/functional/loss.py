@@ -13,6 +13,7 @@ from toytorch.core.tensor import Tensor, beside
 from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import promote_types
+from toytorch.facts.size import broadcast_pair
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops.define import tensor_first
@@ -187,6 +188,22 @@ def binary_cross_entropy_with_logits(
     )
 
 
+def entropy_of_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """binary_cross_entropy_with_logits where the input broadcasts to the target's shape."""
+    shape = broadcast_pair(tuple(target.shape), tuple(input.shape))
+    if shape != tuple(target.shape):
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
+    return pairs.with_logits.function(input, target, weight, pos_weight, reduction)
+
+
 @cast_to("float32")
 def kl_div(
     input: Tensor,
@@ -321,7 +338,15 @@ def margin_ranking_loss(
             f"got sizes: input1: {input1.shape}, input2: {input2.shape}, target: "
             f"{target.shape} "
         )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return ranked_apart(input1, input2, target, margin, reduction)
+
+
+@cast_to("float32")
+def ranked_apart(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """margin_ranking_loss of operands of whatever shapes broadcast."""
+    return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 @cast_to("float32")

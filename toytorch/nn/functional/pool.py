@@ -315,16 +315,24 @@ def avg_pool3d(
     )
 
 
+def _even_mean(n: int, input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
+    one = output_size == 1 or (output_size is not None and output_size in ((1,) * n, [1] * n))
+    if one and input.ndim <= n:  # one bin is a mean in PyTorch, which asks for no more dimensions
+        wrap_dim(-n, input.ndim)
+        return input.mean(tuple(range(-n, 0)), True)
+    return resize.adaptive_average(n, input, output_size)
+
+
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of even bins of (B, C, H, W)."""
     _refuse_few_dims(input, output_size, 2)
-    return resize.adaptive_average(2, input, output_size)
+    return _even_mean(2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of even bins of (B, C, D, H, W)."""
     _refuse_few_dims(input, output_size, 3)
-    return resize.adaptive_average(3, input, output_size)
+    return _even_mean(3, input, output_size)
 
 
 MAXIMA = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}

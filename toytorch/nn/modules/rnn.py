@@ -186,8 +186,8 @@ class RNNBase(Module):
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         hidden = self._start(x, batch, hidden)
         spans = [(t * batch, (t + 1) * batch) for t in range(length)]
-        made, last = self._layers(x.reshape([length * batch, -1]), hidden, spans)
-        made = made.reshape([length, batch, -1])
+        made, last = self._layers(x.reshape([length * batch, x.shape[2]]), hidden, spans)
+        made = made.reshape([length, batch, made.shape[1]])
         made = made.transpose(0, 1) if self.batch_first else made
         if not batched:
             made = made.squeeze(0 if self.batch_first else 1)

@@ -9,12 +9,14 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.size import wrap_dim
 from toytorch.nn.parameter import Parameter, is_lazy
 from toytorch.nn.utils.recomputed import Recomputed, refuse_second, take_away
+from toytorch.ops.define import takes_words
 
 if TYPE_CHECKING:
     from toytorch.nn.modules.module import Module
 
 
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+@takes_words()
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but one, which is kept; over all where it is -1.
 
     >>> import toytorch as torch

@@ -27,7 +27,7 @@ from toytorch.facts.node import Detached
 from toytorch.facts.size import Size, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
-from toytorch.ops.define import creating, define, public, takes_words
+from toytorch.ops.define import creating, define, public, relaying, takes_words
 from toytorch.ops.shaping import rearrange, view
 
 
@@ -281,6 +281,7 @@ def reshape(
     return view.view_.function(input, wanted)
 
 
+@relaying
 def detach_(self: Tensor) -> Tensor:
     """Cuts the tensor from its history, in place."""
     if self._base is not None:

@@ -14,7 +14,7 @@ from toytorch.core.arguments import spread
 from toytorch.core.memory_order import kept
 from toytorch.core.record import underive
 from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
-from toytorch.core.write import refusal, take
+from toytorch.core.write import refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
@@ -235,15 +235,6 @@ def in_format(made: Tensor, memory_format: MemoryFormat | None) -> Tensor:
     return made.detach().clone(memory_format=memory_format).requires_grad_(wanted)
 
 
-def refuse_leaf(aten: str, out: Tensor) -> None:
-    """Refuses an out= that is a leaf which requires a gradient, for what has no derivative."""
-    if out._requires_grad and out._grad_edge is None and state.local.grad:
-        raise RuntimeError(
-            f"aten::{aten}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
-
-
 def put_out(
     made: Tensor,
     out: Any,
@@ -288,9 +279,14 @@ def put_out(
     if out.is_sparse:
         out._array = sparse.empty(tuple(made.shape), out.dtype.numpy, None, place(out.device)[0])
         return out.requires_grad_(made.requires_grad)
+    if state.local.grad and (made._requires_grad or out._requires_grad):
+        writing.check(out, True)
     if out._array.shape != made._array.shape:
         take(out, made._array if made.dtype is out.dtype else made.to(out.dtype)._array)
-        writing.bump(out)
+        if made._requires_grad:
+            out.copy_(made)  # which gives it the history
+        else:
+            writing.bump(out)
     else:
         out.copy_(made)
     return out  # out is a Tensor
@@ -552,8 +548,9 @@ def eye(
     for name, value in (("n", n), ("m", m)):
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    kind = _kind(dtype if dtype is not None or out is None else out.dtype)
     return put_out(
-        finish(lambda xp: xp.eye(n, m, dtype=_kind(dtype)), device, requires_grad, "eye"),
+        finish(lambda xp: xp.eye(n, m, dtype=kind), device, requires_grad, "eye"),
         out,
         dtype=dtype,
         aten="eye",

@@ -21,11 +21,13 @@ from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
 
 
-def placed(made: Tensor, out: Any, aten: str, *, dtype: DType | None = None) -> Tensor:
+def placed(
+    made: Tensor, out: Any, aten: str, *, dtype: DType | None = None, of: tuple[Any, ...] = ()
+) -> Tensor:
     """The numbers, in `out` if that is given, whatever its shape if it has room for just as many."""
     if out is not None and out.numel() == made.numel():
         made = made.reshape(out.shape)
-    return put_out(made, out, dtype=dtype, aten=aten)
+    return put_out(made, out, dtype=dtype, aten=aten, of=of)
 
 
 def _steps_between(start: float, end: float, step: float) -> int:
@@ -152,7 +154,13 @@ def range(
         raise RuntimeError("step must be nonzero")
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    kind = kind_of(dtype)
+    kind = kind_of(dtype if dtype is not None or out is None else out.dtype)
+    if np.dtype(kind).kind in "bc":
+        raise NotImplementedError(
+            f"\"range_cpu\" not implemented for '{types.from_numpy_dtype(np.dtype(kind)).legacy}'"
+        )
+    if np.dtype(kind).kind in "iu":
+        start, end, step = int(start), int(end), int(step)
     count = math.floor((end - start) / step) + 1
     return placed(
         finish(
@@ -238,7 +246,7 @@ def linspace(
     >>> linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    asked = dtype
+    asked, of = dtype, tuple(v for v in (start, end) if isinstance(v, Tensor))
     start, end = _end_points("linspace", start, end, steps, dtype)
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
@@ -257,6 +265,7 @@ def linspace(
         out,
         "linspace",
         dtype=asked,
+        of=of,
     )
 
 
@@ -293,7 +302,7 @@ def logspace(
     >>> logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    asked = dtype
+    asked, of = dtype, tuple(v for v in (start, end) if isinstance(v, Tensor))
     start, end = _end_points("logspace", start, end, steps, dtype)
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
@@ -306,7 +315,8 @@ def logspace(
         exponents = _exponents(xp, start, end, steps, kind)
         return (float(base) ** exponents.astype(wide)).astype(kind)
 
-    return placed(finish(make, device, requires_grad, "logspace"), out, "logspace", dtype=asked)
+    made = finish(make, device, requires_grad, "logspace")
+    return placed(made, out, "logspace", dtype=asked, of=of)
 
 
 # -- triangles ------------------------------------------------------------------------------------

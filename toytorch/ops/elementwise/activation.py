@@ -22,6 +22,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, general, pointwise, public
+from toytorch.ops.elementwise.operand_checks import numbers
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import C_NAMES
 from toytorch.ops.shaping.rearrange import cat
@@ -56,12 +57,10 @@ leaky_relu = pointwise(
 
 
 def _check_hardtanh(common: DType, args: Sequence[Any]) -> None:
-    if common is types.bool or common.is_complex:
-        raise NotImplementedError(
-            f"\"hardtanh\" not implemented for '{common.legacy}'"
-            if common.is_complex
-            else "Bool inputs not supported for hardtanh"
-        )
+    if common is types.bool:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if common.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
     if common is types.uint8 and (args[1] < 0 or args[2] < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
@@ -80,6 +79,7 @@ hardtanh = pointwise(
 threshold = pointwise(
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     formula="value if self <= threshold else self",
+    checks=numbers("threshold_cpu", lowest=1),
     method=False,
     overlap=True,
     d_self="0 if self <= threshold else g",
@@ -204,6 +204,7 @@ selu: Op = pointwise(
     checks=_float("elu_cpu"),
     d_self=f"g * ({SELU_SCALE} if self > 0 else exp(self) * {SELU_ALPHA * SELU_SCALE})",
     doc="elu with the scales that keep mean 0 and variance 1; Klambauer et al. 2017.",
+    out=False,
 )
 
 
@@ -220,6 +221,7 @@ celu = pointwise(
     checks=_check_celu,
     d_self="g * (1 if self > 0 else exp(self / alpha))",
     doc="An elu whose derivative has no jump; Barron 2017.",
+    out=False,
 )
 softplus = pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",

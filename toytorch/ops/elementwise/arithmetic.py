@@ -107,6 +107,8 @@ rsub = pointwise(
     d_other="g",
     memory="second",
     spreads="self",
+    out=False,
+    older=True,
     doc="Difference the other way round, other - alpha·self.",
 )
 mul = pointwise(
@@ -348,6 +350,7 @@ conj_physical = pointwise(
     sparse="sums",
     doc="Complex conjugate.",
     out_type="found",
+    out_history="none",
 )
 angle = pointwise(
     "angle(Tensor self) -> Tensor",
@@ -394,6 +397,7 @@ relu = pointwise(
     d_self="relu_backward(g, result)",
     sparse="entries",
     doc="max(x, 0); Nair and Hinton 2010.",
+    out=False,
 )
 
 

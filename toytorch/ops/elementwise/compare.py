@@ -61,6 +61,7 @@ isnan = pointwise(
     inplace=False,
     sparse="entries",
     doc="Whether a value is NaN.",
+    out=False,
 )
 isinf = pointwise(
     "isinf(Tensor self) -> BoolTensor",
@@ -68,12 +69,14 @@ isinf = pointwise(
     inplace=False,
     sparse="entries",
     doc="Whether a value is infinite.",
+    out=False,
 )
 isfinite = pointwise(
     "isfinite(Tensor self) -> BoolTensor",
     formula="isfinite(self)",
     inplace=False,
     doc="Whether a value is neither infinite nor NaN.",
+    out=False,
 )
 
 
@@ -195,24 +198,28 @@ bitwise_not = pointwise(
     checks=_invertible,
     doc="Every bit flipped.",
     out_type="found",
+    out_history="none",
 )
 bitwise_and = pointwise(
     "bitwise_and(Operand self, Operand other) -> Tensor",
     formula="self & other",
     checks=_integers("bitwise_and"),
     doc="Bits set in both.",
+    out_history="none",
 )
 bitwise_or = pointwise(
     "bitwise_or(Operand self, Operand other) -> Tensor",
     formula="self | other",
     checks=_integers("bitwise_or"),
     doc="Bits set in one of them.",
+    out_history="none",
 )
 bitwise_xor = pointwise(
     "bitwise_xor(Operand self, Operand other) -> Tensor",
     formula="self ^ other",
     checks=_integers("bitwise_xor"),
     doc="Bits set in just one of them.",
+    out_history="none",
 )
 
 
@@ -221,10 +228,12 @@ bitwise_left_shift = pointwise(
     formula="shift_left(self, other)",
     checks=_integers("lshift", "bitwise_left_shift", masks=False),
     doc="self·2ᵒᵗʰᵉʳ, in bits.",
+    out_history="none",
 )
 bitwise_right_shift = pointwise(
     "bitwise_right_shift(Operand self, Operand other) -> Tensor",
     formula="shift_right(self, other)",
     checks=_integers("rshift", "bitwise_right_shift", masks=False),
     doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.",
+    out_history="none",
 )

@@ -22,10 +22,12 @@ gcd = pointwise(
     formula="gcd(self, other)",
     checks=_only_integers("gcd"),
     doc="The greatest common divisor.",
+    out_history="none",
 )
 lcm = pointwise(
     "lcm(Tensor self, Tensor other) -> Tensor",
     formula="lcm(self, other)",
     checks=_only_integers("lcm"),
     doc="The least common multiple.",
+    out_history="none",
 )

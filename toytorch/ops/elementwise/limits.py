@@ -63,11 +63,40 @@ fmin = pointwise(
 )
 
 
-def _check_clamp(common: DType, args: Sequence[Any]) -> None:
-    if args[1] is None and args[2] is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+NAME = "clamp"
+NO_COMPLEX = "clamp is not supported for complex types"
+
+
+def _no_kernel(name: str, common: DType) -> Exception:
+    return NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+
+
+def _check_limits(common: DType, args: Sequence[Any], which: str) -> None:
+    """What PyTorch refuses: complex numbers, and truth values where a limit is a number; `which`
+    limits there are ends the name of its kernel: "_min", "_max", "" for both."""
+    as_tensors = all(hasattr(a, "dtype") for a in args[1:] if a is not None)
+    if args[0].dtype.is_complex and not (which and as_tensors):
+        raise NotImplementedError(NO_COMPLEX)
+    if common.is_complex and as_tensors:
+        raise _no_kernel(("maximum" if which == "_min" else "minimum") if which else NAME, common)
     if common.is_complex:
-        raise RuntimeError("clamp is not supported for complex types")
+        raise NotImplementedError(NO_COMPLEX)
+    if common is types.bool and not as_tensors:
+        raise _no_kernel(f"{NAME}{which}_scalar", common)
+
+
+def _check_clamp(common: DType, args: Sequence[Any]) -> None:
+    least, most = args[1:]
+    if least is None and most is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if args[0].dtype.rank == 2 and (least.__class__ is complex or most.__class__ is complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if args[0].dtype.is_complex:
+        raise NotImplementedError(NO_COMPLEX)
+    which = "_max" if least is None else "_min" if most is None else ""
+    _check_limits(common, args, which)
+    if not which and common is types.bool:
+        raise _no_kernel(NAME, common)
 
 
 def _clamp_variant(self: Tensor, min: Tensor | float, max: float | None) -> int:
@@ -96,6 +125,7 @@ clamp_min = pointwise(
     d_self="g if self >= min else 0",
     d_min="g if self < min else 0",
     variant=lambda self, min: 1 if hasattr(min, "dtype") else 0,
+    checks=lambda common, args: _check_limits(common, args, "_min"),
     doc="Values held above a limit.",
 )
 clamp_max = pointwise(
@@ -104,6 +134,7 @@ clamp_max = pointwise(
     d_self="g if self <= max else 0",
     d_max="g if self > max else 0",
     variant=lambda self, max: 1 if hasattr(max, "dtype") else 0,
+    checks=lambda common, args: _check_limits(common, args, "_max"),
     doc="Values held below a limit.",
 )
 
@@ -192,6 +223,7 @@ nan_to_num = pointwise(
     _nan_to_num,
     promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
+    overlap=lambda self, *_: self.dtype.rank < 2,  # of which nothing is written
     memory="kept",
     sparse="entries",
     out_type="same",

@@ -39,9 +39,17 @@ def full_places(a: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
     return tuple(slice(None) if i is None else i for i in indices)
 
 
-def _check_bounds(a: Array, indices: Sequence[Array | None]) -> None:
-    if any(i is None and n == 0 for i, n in zip(indices, a.shape)):
-        return  # nothing is read, so nothing is out of bounds
+def _check_bounds(a: Array, indices: Sequence[Array | None]) -> Sequence[Array | None]:
+    """The indices, after a look at whether they name places; where nothing is read, none is asked
+    for, and the indices that come back are of the first place."""
+    if all(i is None or i.dtype != np.bool_ for i in indices) and (
+        not a.size or any(i is not None and not i.size for i in indices)
+    ):
+        if all(i is None or i.size for i in indices) and any(
+            i is not None and n == 0 for i, n in zip(indices, a.shape)
+        ):
+            raise IndexError("index is out of bounds for dimension with size 0")
+        return [None if i is None else np.zeros_like(i) for i in indices]
     picked = [(n, i) for n, i in zip(a.shape, indices) if i is not None]
     for k, (n, i) in enumerate(picked):  # as PyTorch counts: the dimensions that are indexed
         if i.size and i.dtype.kind in "iu":
@@ -49,11 +57,12 @@ def _check_bounds(a: Array, indices: Sequence[Array | None]) -> None:
             if low < -n or high >= n:
                 bad = low if low < -n else high
                 raise IndexError(f"index {bad} is out of bounds for dimension {k} with size {n}")
+    return indices
 
 
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = [None if i is None else i._array for i in indices]
-    _check_bounds(a, arrays)
+    arrays = list(_check_bounds(a, arrays))
     try:
         found = a[full_places(a, arrays)]
     except IndexError as error:
@@ -117,11 +126,17 @@ def _index_put(
     xp: ArrayModule, a: Array, indices: Sequence[Tensor | None], values: Array, accumulate: bool
 ) -> Any:
     arrays = [None if i is None else i._array for i in indices]
-    _check_bounds(a, arrays)
+    for i in arrays:
+        if i is not None and i.dtype not in (np.int64, np.int32, np.uint8, np.bool_):
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    arrays = list(_check_bounds(a, arrays))
     try:
         np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
     except ValueError:
         raise_index("indexing arrays", arrays)
+    masked = [i is not None and i.dtype == np.bool_ for i in arrays]
+    if values.dtype != a.dtype and values.size == 1 and any(masked) and not accumulate:
+        values = values.astype(a.dtype)  # as masked_fill would
     if values.dtype != a.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "

@@ -85,7 +85,7 @@ def index_put(
         refuse_old_mask(indices, values)
     return indexed.index_put.function(
         input,
-        _full_indices(input, indices),
+        _full_indices(input, indices, values),
         values,
         accumulate,
     )
@@ -102,7 +102,7 @@ def index_put_(
     if not accumulate:
         refuse_old_mask(indices, values)
     return write.inplace(
-        indexed.index_put, (self, _full_indices(self, indices), values, accumulate)
+        indexed.index_put, (self, _full_indices(self, indices, values), values, accumulate)
     )
 
 
@@ -113,8 +113,11 @@ def refuse_old_mask(indices: Sequence[Tensor | None], values: Tensor) -> None:
         indexed.need_mask("masked_fill_", given[0]._array)
 
 
-def _full_indices(x: Tensor, indices: Any) -> list[Any]:
+def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
     found: list[Any] = []
+    masks = [i for i in indices if i is not None]
+    if values.dtype is not x.dtype and len(masks) == 1 and fills(values, masks[0]):
+        return [None if i is None else i.bool() for i in indices]
     for i in indices:
         if i is not None and i.dtype in (types.bool, types.uint8):
             if i.dtype is types.uint8:
@@ -123,6 +126,11 @@ def _full_indices(x: Tensor, indices: Any) -> list[Any]:
         else:
             found.append(i)
     return found
+
+
+def fills(values: Tensor, mask: Tensor) -> bool:
+    """Whether PyTorch's index_put is a masked_fill, which casts the one value."""
+    return values.numel() == 1 and mask.ndim > 0 and mask.dtype in (types.bool, types.uint8)
 
 
 def _held(x: Tensor, indices: Sequence[Tensor]) -> list[Any]:
@@ -164,14 +172,16 @@ def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Elements at indices along a dimension, with the other dimensions broadcast."""
-    if indices.dtype is not types.int64:
+    if indices.dtype is not types.int64 and dim is not None:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{indices.dtype.legacy}"
         )
     if dim is None:
         flat = input.reshape(-1)
-        return take_along_dim(flat, indices.reshape(-1), 0, out=out)
+        if indices.dtype not in (types.int64, types.int32):
+            raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+        return take_along_dim(flat, indices.reshape(-1).long(), 0, out=out)
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number "

@@ -143,10 +143,8 @@ def _share(
         return back_to_source(g / _number(g, dim, index, include_self), dim, index, src.shape)
     part = cut(src, index)
     if reduce in ("amax", "amin"):
-        mine, theirs, count = _ties(self, dim, index, part, result)
-        if not include_self:
-            count = count - mine
-            count = count.masked_fill(count == 0, 1)
+        _, theirs, count = _ties(self, dim, index, part, result)
+        # As in PyTorch, self counts among those that share, whether it was asked or not.
         return padded(theirs * (g / count).gather(dim, index), src.shape)
     zero = part == 0
     count = g.new_zeros(g.shape).scatter_add(dim, index, zero.to(g.dtype)).gather(dim, index)

@@ -345,7 +345,11 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     parts = [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
         value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
-        unsqueeze.function(x, 0).copy_(value)
+        whole = unsqueeze.function(x, 0)
+        if value._requires_grad and value.dtype is not x.dtype and value.numel() == 1:
+            whole.index_put_([wrap(np.ones(1, bool))], value)  # integers, too, get a history then
+        else:
+            whole.copy_(value)
         return
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
@@ -372,6 +376,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         and value.numel() == 1
         and [t.dtype for t in parts if isinstance(t, Tensor)] in ([types.bool], [types.uint8])
     ):
+        if value._requires_grad and state.local.grad:
+            masked_put(target, tensors, parts, value)
+            return
         value = value.to(x.dtype)  # as masked_fill would
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
@@ -391,6 +398,16 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     while value.ndim > target.ndim and value.shape[0] == 1:
         value = value.squeeze(0)
     target.copy_(value)
+
+
+def masked_put(target: Tensor, tensors: list[Any], parts: list[Any], value: Tensor) -> None:
+    """target[…, mask, …] = value of another type, which is cast and leaves a history: `tensors` has
+    the places of the mask, in whose stead the mask itself is given."""
+    mask = next(p for p in parts if isinstance(p, Tensor))
+    if mask.ndim:
+        first = next(i for i, t in enumerate(tensors) if t is not None)
+        tensors = [*tensors[:first], mask, *tensors[first + mask.ndim :]]
+    target.index_put_(tensors, value if mask.ndim else value.to(target.dtype))
 
 
 def stripped(shape: tuple[int, ...]) -> tuple[int, ...]:

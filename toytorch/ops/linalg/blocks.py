@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping.rearrange import _common, cat
+from toytorch.ops.shaping.reshape import need_tensors
 
 
 @public("kron", method=True)
@@ -21,6 +23,8 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
+    if out is not None:
+        refuse_grad("mul", (input, other), out)
     a: Any = input
     b: Any = other
     n = max(a.ndim, b.ndim)
@@ -80,10 +84,9 @@ block_diag_op = general(
 
 
 @public("block_diag", tensor_first=False)
-def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
+def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of a larger one, zeros elsewhere."""
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
+    need_tensors(tensors)
     return block_diag_op.function(list(tensors))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
@@ -116,6 +117,8 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
 @cast_to("float32")
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """`linalg.cholesky` under its older name, which takes what has no elements as it is."""
+    if out is not None:
+        refuse_grad("cholesky", (input,), out)
     if not input.numel():
         return put_out(input.clone(memory_format=contiguous_format), out)
     need_square("cholesky", input._array)

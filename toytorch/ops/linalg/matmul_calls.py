@@ -102,7 +102,8 @@ def linear(
     ):
         return matmul.linear.function(bias, input, weight)
     if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
-        flat = view.view_.function(input, (-1, input.shape[-1]))
+        rows = -1 if input.numel() else math.prod(input.shape[:-1])  # of nothing, none is inferred
+        flat = view.view_.function(input, (rows, input.shape[-1]))
         product = matmul.addmm.function(bias, flat, weight.t())
         return product.view((*input.shape[:-1], weight.shape[0]))
     product = matmul_(input, weight.t())

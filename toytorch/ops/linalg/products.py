@@ -8,6 +8,7 @@ from typing import Any
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
@@ -27,6 +28,7 @@ from toytorch.ops.linalg.matmul import (
 )
 from toytorch.ops.linalg.solve import inv
 from toytorch.ops.shaping.rearrange import _common
+from toytorch.ops.shaping.reshape import need_tensors
 from toytorch.ops.shaping.view import _expand
 
 
@@ -124,6 +126,7 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     for i, x in ((1, v), (2, w)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
+    v, w = _common(xp, [v, w])  # two by two, as PyTorch multiplies, then adds
     a, v, w = _common(xp, [a, v, w])
     kind = a.dtype.kind
     for name, value in (("beta", beta), ("alpha", alpha)):
@@ -218,6 +221,8 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
 @cast_to("half")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """Σ x̄·y along a dimension."""
+    if out is not None:
+        refuse_grad("vdot" if x.ndim == y.ndim == 1 else "sum", (x, y), out)
     for t in (x, y):
         if not (t.dtype.is_floating_point or t.dtype.is_complex):
             raise RuntimeError(
@@ -297,8 +302,9 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
         UserWarning,
         stacklevel=2,
     )
-    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
-        matrices = tuple(matrices[0])
+    need_tensors(matrices)
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for t in matrices:
         if t.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {t.ndim}, expected 2 instead.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
@@ -45,7 +47,19 @@ def _svd(xp: ArrayModule, a: Array, full_matrices: bool) -> Any:
     try:
         return tuple(xp.linalg.svd(workable(a), full_matrices))
     except xp.linalg.LinAlgError:
-        raise LinAlgError(NO_END.format("linalg.svd")) from None
+        raise no_end("linalg.svd", a) from None
+
+
+def no_end(name: str, a: Array) -> LinAlgError:
+    """What to raise for matrices whose singular values LAPACK does not find."""
+    finite = np.isfinite(np.asarray(a)).all((-2, -1))
+    if finite.all():
+        return LinAlgError(NO_END.format(name))
+    batch = f"(Batch element {int(np.argmin(finite.reshape(-1)))}): " if finite.ndim else ""
+    return LinAlgError(
+        f"linalg.svd: {batch}The algorithm failed to converge because the input matrix contained "
+        "non-finite values."
+    )
 
 
 def skew(x: Tensor) -> Any:
@@ -154,7 +168,7 @@ def _svdvals(xp: ArrayModule, a: Array) -> Any:
     try:
         return xp.linalg.svd(workable(a), compute_uv=False)
     except xp.linalg.LinAlgError:
-        raise LinAlgError(NO_END.format("linalg.svdvals")) from None
+        raise no_end("linalg.svdvals", a) from None
 
 
 def _svdvals_gradient(g: Tensor, A: Tensor) -> Any:
@@ -238,7 +252,10 @@ def _pinv(
         s, u = xp.linalg.eigh(a)
         vh, size = u.swapaxes(-1, -2).conj(), abs(s)
     else:
-        u, s, vh = xp.linalg.svd(a, False)
+        try:
+            u, s, vh = xp.linalg.svd(a, False)
+        except xp.linalg.LinAlgError:
+            raise no_end("linalg.svd", a) from None
         size = s
     keep = size > tolerance(xp, size, a.shape, atol, rtol)[..., None]
     inverse = xp.where(keep, 1 / xp.where(keep, s, 1), 0).astype(s.dtype)
@@ -318,7 +335,10 @@ def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if hermitian:
         s = abs(xp.linalg.eigvalsh(a))
     else:
-        s = xp.linalg.svd(a, compute_uv=False)
+        try:
+            s = xp.linalg.svd(a, compute_uv=False)
+        except xp.linalg.LinAlgError:
+            raise no_end("linalg.svd", a) from None
     return (s > tolerance(xp, s, a.shape, atol, rtol)[..., None]).sum(-1)
 
 

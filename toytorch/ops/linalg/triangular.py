@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel, need_same_dtype
+from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel
 
 
 def substitute(xp: ArrayModule, a: Array, b: Array, upper: bool) -> Any:
@@ -53,8 +56,10 @@ def _solve_triangular(
 ) -> Any:
     name = "linalg.solve_triangular"
     need_fit(name, a, b, left)
-    need_same_dtype(name, a, b)
     need_kernel("triangular_solve_cpu", a)
+    if b.dtype != a.dtype:
+        b = b.real if b.dtype.kind == "c" and a.dtype.kind != "c" else b
+        b = b.astype(a.dtype)  # as PyTorch does, whichever has more digits
     if left:
         return triangular(xp, a, b, upper, unit)
     turned = triangular(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unit)
@@ -106,12 +111,21 @@ def triangular_solve(
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
+    *,
+    out: Sequence[Tensor] | None = None,
 ) -> Any:
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
+    if out is not None:
+        refuse_grad("triangular_solve", (input, A), tuple(out))
+    if input.dtype is not A.dtype:
+        raise RuntimeError(
+            "Expected b and A to have the same dtype, but found b of type "
+            f"{input.dtype.legacy} and A of type {A.dtype.legacy} instead."
+        )
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
-    return named(
-        "triangular_solve",
-        "solution cloned_coefficient",
-        (x, A.mT.clone(memory_format=contiguous_format).mT),
-    )
+    made: tuple[Tensor, ...] = (x, A.mT.clone(memory_format=contiguous_format).mT)
+    if out is not None:
+        made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
+    name = "triangular_solve" if out is None else "triangular_solve_out"
+    return named(name, "solution cloned_coefficient", made)

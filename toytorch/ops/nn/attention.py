@@ -271,6 +271,12 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(
             f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
         )
+    if not input1.dtype is input2.dtype is weight.dtype:
+        kinds = (
+            f"{what}: {t.dtype.legacy.lower()}"
+            for what, t in (("input1", input1), ("input2", input2), ("weight", weight))
+        )
+        raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(kinds)}")
     for d in range(input1.ndim - 1):
         if input1.shape[d] != input2.shape[d]:
             raise RuntimeError(

@@ -203,7 +203,7 @@ def _spread(
                 dilation,
                 seen,
             )
-    return xp.ascontiguousarray(inner(wide, padding))
+    return inner(wide, padding).copy() if any(padding) else wide  # in memory of its own
 
 
 def add_columns(

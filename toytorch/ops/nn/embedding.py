@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import attempt
+from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.hints import Array, ArrayModule
@@ -135,7 +136,13 @@ def sparse_backward(
 @public("embedding_renorm_")
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shrinks the rows that indices name to a norm of at most max_norm, in place."""
+    if weight.ndim != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {weight.ndim}-dimensional tensor for argument "
+            "#1 'self' (while checking arguments for embedding_renorm_)"
+        )
     if not indices.numel():
+        writing.bump(weight)
         return weight
     table, rows = weight.detach(), indices.detach().unique()
     norms = table[rows].norm(norm_type, 1, True)

@@ -18,7 +18,15 @@ from toytorch.facts.device import channels_last_3d as last_volumes
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.define import general, public
-from toytorch.ops.nn.normalize import at_once, centered, need_float, standardized, taken, through
+from toytorch.ops.nn.normalize import (
+    at_once,
+    centered,
+    need_float,
+    refuse_mixed,
+    standardized,
+    taken,
+    through,
+)
 from toytorch.ops.nn.windows import sizes_text
 
 # -- over the last dimensions ---------------------------------------------------------------------
@@ -169,6 +177,7 @@ def layer_norm(
     >>> layer_norm(torch.tensor([1., 3.]), [2])
     tensor([-1.0000,  1.0000])
     """
+    refuse_mixed(input, weight, bias)
     return native_layer_norm.function(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -344,6 +353,7 @@ def group_norm(
     batch, channels = input.shape[:2]
     if num_groups <= 0:
         raise RuntimeError(f"num_groups must be positive, but got {num_groups}")
+    refuse_mixed(input, weight, bias)
     return native_group_norm.function(
         input, weight, bias, batch, channels, math.prod(input.shape[2:]), num_groups, eps
     )[0]
@@ -358,6 +368,10 @@ def rms_norm(
 ) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
     shape = tuple(normalized_shape)
+    if input.ndim < len(shape):
+        raise ValueError(
+            f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}"
+        )
     _check_layer(input._array, shape, weight)
     if eps is None:
         kind = types.float32 if input.dtype.itemsize == 2 else input.dtype.to_real()

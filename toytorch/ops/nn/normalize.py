@@ -330,6 +330,17 @@ native_batch_norm = general(
 )
 
 
+def refuse_mixed(input: Tensor, *parameters: Tensor | None) -> None:
+    """Refuses parameters of another type than the input, but float32 beside halves."""
+    given = [p for p in parameters if p is not None]
+    if not given or given[0].dtype is input.dtype or input.dtype.rank < 2:
+        return
+    if any(p.dtype is not types.float32 for p in given):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.dtype.itemsize != 2 or not input.is_floating_point():
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
 def normalize_batch(
     input: Tensor,
     weight: Tensor | None,
@@ -361,6 +372,7 @@ def normalize_batch(
             "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
             "forward grad defined"
         )
+    refuse_mixed(input, weight, bias, running_mean, running_var)
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
         return normalize_half_batch(
             input, weight, bias, running_mean, running_var, training, momentum, eps

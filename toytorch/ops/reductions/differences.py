@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
@@ -34,6 +35,8 @@ def diff(
     >>> diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
+    if out is not None:
+        refuse_grad("sub", (input,), out)
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     d = wrap_dim(dim, input.ndim)
@@ -56,7 +59,7 @@ def diff(
     for _ in range(min(n, x.shape[d])):
         high, low = piece(x, d, 1, None), piece(x, d, None, -1)
         x = high.logical_xor(low) if x.dtype is types.bool else high - low
-    return create.put_out(x, out, same=True)
+    return create.put_out(x, out)
 
 
 # -- slopes ---------------------------------------------------------------------------------------

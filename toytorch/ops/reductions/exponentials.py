@@ -95,6 +95,7 @@ softmax = reduction(
     fused="e = exp(self - fmax(self)); e / sum(e)",
     doc="eˣ/Σeˣ along a dimension.",
     out_type="same",
+    out_history="none",
 )
 log_softmax = reduction(
     "log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
@@ -105,6 +106,7 @@ log_softmax = reduction(
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
     out_type="same",
+    out_history="none",
 )
 
 

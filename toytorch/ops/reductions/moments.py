@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts.hints import DType
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
@@ -139,6 +140,8 @@ def nanmean(
     >>> nanmean(Tensor([1., float("nan"), 3.]))
     tensor(2.)
     """
+    if out is not None:
+        refuse_grad("nansum", (input,), out)
     if input.dtype.rank < 2:
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but "

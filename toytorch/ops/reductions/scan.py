@@ -72,7 +72,7 @@ cumsum = general(
 
 
 def _cumprod_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
-    if self.ndim == 0:
+    if self.ndim == 0 or self.numel() < 2 or self.shape[dim] == 1:
         return g
     if self._batches is None and not bool((self == 0).any()):
         return (g * result).flip(dim).cumsum(dim).flip(dim) / self

@@ -13,7 +13,7 @@ import numpy as np
 from toytorch.core.compute import NUMBERS
 from toytorch.core.memory_order import walk
 from toytorch.core.tensor import Tensor, beside, wrap
-from toytorch.core.write import refusal
+from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
@@ -88,7 +88,7 @@ def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     values = values if dim is None else xp.moveaxis(values, 0, d)
     counts = xp.diff(xp.append(starts, xp.asarray([n])))
     inverse = xp.repeat(xp.arange(len(starts)), counts)
-    inverse = inverse.reshape(a.shape) if dim is None else inverse
+    inverse = inverse.reshape(a.shape) if dim is None and a.size else inverse
     if not values.size and a.__class__ is np.ndarray and (dim is None or not a.shape[d]):
         values = np.zeros(values.shape, a.dtype)
     return values, inverse, counts
@@ -251,6 +251,8 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 @public("msort", method=True)
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first dimension in order."""
+    if out is not None:
+        refuse_grad("sort", (input,), out)
     return create.put_out(sort.sort.function(input, 0)[0], out, same=True)
 
 

@@ -17,7 +17,7 @@ from toytorch.ops.shaping.slices import diagonal, narrow
 
 
 def _relaid(name: str, op: Any) -> Any:
-    def method(self: Any = None, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
+    def method(self: Any = None, /, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
         if self is None and kwargs.keys() & {"input", "x"}:
             self = kwargs.pop("input" if "input" in kwargs else "x")
         writing.check(self, self._requires_grad)
@@ -30,7 +30,9 @@ def _relaid(name: str, op: Any) -> Any:
 
     method.__name__ = name
     method.__doc__ = f"In-place form of `{name[:-1]}`: another layout of the same memory."
-    return public(method=name)(relaying(method))
+    relaid: Any = relaying(method)
+    relaid.writes = True  # a tracer asks: PyTorch counts it as a write
+    return public(method=name)(relaid)
 
 
 for _name, _function in {
@@ -130,6 +132,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 _zero, _fill = rearrange.zero, rearrange.fill
 
 
+@takes_words()
 def zero_(self: Tensor) -> Tensor:
     """Every element set to 0."""
     if not write.quick(self):

@@ -52,8 +52,6 @@ def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
 @public("broadcast_tensors", tensor_first=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Tensors expanded to their common shape."""
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
     need_tensors(tensors)
     common = dims_of(tensors)
     return tuple(t if t.shape == common else view.expand.function(t, common) for t in tensors)

@@ -9,7 +9,7 @@ from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor
-from toytorch.core.write import refuse_grad
+from toytorch.core.write import refuse_grad, refuse_leaf
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
@@ -88,7 +88,7 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
             _need_sizes(name, args)
         sources = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
         if aten and isinstance(out, Tensor):
-            create.refuse_leaf(aten, out)
+            refuse_leaf(aten, out)
         made = show(*args, **kwargs)
         if name == "narrow" and out is not None:
             refuse_grad("narrow_copy", sources, out)
@@ -171,6 +171,7 @@ slice_scatter: Op = general(
     d_src=lambda g, dim, start, end, step: slices.slice_.function(g, dim, start, end, step),
     doc="A copy with src written over a slice.",
     out_type="same",
+    out_history="none",
 )
 
 
@@ -187,6 +188,7 @@ select_scatter: Op = general(
     ),
     d_src=lambda g, dim, index: g.select(dim, index),
     doc="A copy with src written over one place of a dimension.",
+    out=False,
 )
 
 
@@ -205,6 +207,7 @@ diagonal_scatter: Op = general(
     ),
     d_src=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2),
     doc="A copy with src written over a diagonal.",
+    out=False,
 )
 
 
@@ -251,4 +254,5 @@ as_strided_scatter: Op = general(
         _inside(self_layout, storage_offset),
     ),
     doc="A copy with src written over any layout of its memory.",
+    out=False,
 )

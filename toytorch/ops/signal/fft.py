@@ -19,7 +19,7 @@ from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import operands
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.facts.size import wrap_dims
+from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping.rearrange import cat
@@ -194,6 +194,8 @@ def many_dims(
     if isinstance(s, int):
         s = (s,)
     if dim is not None:
+        if dim and not x.ndim:
+            wrap_dim(dim[0], 0, wrap_scalar=False)  # which is refused
         wrapped = [d % x.ndim if -x.ndim <= d < x.ndim else wrap_dims(d, x.ndim)[0] for d in dim]
         if len(set(wrapped)) != len(wrapped):
             raise RuntimeError("FFT dims must be unique")

@@ -10,14 +10,24 @@ import numpy as np
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Device, DType, Layout
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import public
 
 
 def _frequencies(
-    n: int, d: float, half: bool, dtype: DType | None, device: Device, requires_grad: bool
+    n: int,
+    d: float,
+    half: bool,
+    dtype: DType | None,
+    device: Device,
+    requires_grad: bool,
+    out: Tensor | None,
 ) -> Any:
+    if out is not None and dtype is None and out.dtype.rank < 2:
+        name = "rfftfreq" if half else "fftfreq"
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
     count = int(n / 2) + 1
     if (count if half else n) < 0:
         bad = count if half else n
@@ -51,7 +61,9 @@ def fftfreq(
     >>> fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return put_out(_frequencies(n, d, False, dtype, device, requires_grad), out, aten="fft_fftfreq")
+    return put_out(
+        _frequencies(n, d, False, dtype, device, requires_grad, out), out, aten="fft_fftfreq"
+    )
 
 
 @public("fft.rfftfreq", tensor_first=False)
@@ -66,19 +78,19 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the places of `rfft`, for samples d apart."""
-    return put_out(_frequencies(n, d, True, dtype, device, requires_grad), out, aten="fft_rfftfreq")
+    return put_out(
+        _frequencies(n, d, True, dtype, device, requires_grad, out), out, aten="fft_rfftfreq"
+    )
 
 
 def _shift(x: Tensor, dim: int | Sequence[int] | None, back: bool) -> Any:
     dims = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    if not dims:
-        return x.clone()
-    steps = [(x.shape[d] + back) // 2 for d in dims]
+    steps = [(x.shape[wrap_dim(d, x.ndim, wrap_scalar=False)] + back) // 2 for d in dims]
     return x.roll(steps, dims)
 
 
 def _need_shifts(x: Tensor, dim: int | Sequence[int] | None) -> None:
-    if dim is None and not x.ndim:
+    if not isinstance(dim, int) and not (range(x.ndim) if dim is None else dim):
         raise RuntimeError("`shifts` required")
 
 

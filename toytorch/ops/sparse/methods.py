@@ -28,6 +28,27 @@ def _compressed() -> Any:
     return compressed
 
 
+def smm(self: Tensor, mat: Tensor) -> Tensor:
+    """The sparse product of a sparse matrix and a dense one."""
+    from toytorch.ops.sparse import older  # names that few programs use
+
+    made: Tensor = older.smm(self, mat)
+    return made
+
+
+def sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·self + alpha·mat1·mat2 of sparse tensors, as one."""
+    from toytorch.ops.sparse import older  # names that few programs use
+
+    made: Tensor = older.sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return made
+
+
+def qscheme(self: Tensor) -> Any:
+    """How a quantized tensor is quantized, which no tensor is: NotImplementedError."""
+    raise NotImplementedError(unsupported("qscheme", "CPU"))
+
+
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """The elements that are not zero, row by row: a matrix, or a batch of them.
 
@@ -250,6 +271,9 @@ METHODS = (
     _coalesced_,
     sparse_resize_,
     sparse_resize_and_clear_,
+    smm,
+    sspaddmm,
+    qscheme,
 )
 for _method in METHODS:
     setattr(Tensor, _method.__name__, _method)

@@ -56,6 +56,7 @@ ndtr = special_function(
     inplace=False,
     d_self="g * (exp(-0.5 * self * self) * (1 / sqrt(2 * pi)))",
     doc="The distribution function of the normal distribution, Φ(x).",
+    out_history="copied",
 )
 
 

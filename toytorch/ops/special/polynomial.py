@@ -71,8 +71,11 @@ def _polynomial(first: Any, step: Any, shifted: bool) -> Any:
             x = 2 * x - 1 if shifted else x
             before, now = xp.ones_like(x), first(x)
             value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
+            most = np.finfo(kind).max
             for k in range(1, int(n.max()) if n.size else 0):
                 before, now = now, step(k, x, now, before)
+                # What the type does not hold is infinite in PyTorch, and from then on often NaN.
+                now = xp.where(xp.abs(now) > most, xp.copysign(np.inf, now), now)
                 value = xp.where(n == k + 1, now, value)
             return value.astype(kind)
 

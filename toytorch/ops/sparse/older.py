@@ -1,0 +1,101 @@
+"""Sparse products under names from before sparse tensors shared those of dense ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toytorch.backends.sparse import SparseArray, unsupported, xp_of
+from toytorch.core.tensor import wrap
+from toytorch.ops.define import takes_words
+from toytorch.ops.sparse.products import times_dense
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+    from toytorch.facts.hints import Array, Scalar
+
+
+def _rows_of_product(a: SparseArray, b: Array) -> tuple[Array, Array]:
+    """The rows of a·b in which a has entries, by number, and what stands in them."""
+    xp = xp_of(a)
+    rows = xp.unique(a.indices[0])
+    return rows, times_dense(a, b)[rows]
+
+
+@takes_words()
+def sspaddmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
+) -> Any:
+    """beta·input + alpha·mat1·mat2 of sparse input and mat1, as a sparse tensor that is not coalesced.
+
+    RuntimeError for tensors that are not sparse. Like `torch.sspaddmm`.
+
+    >>> import toytorch as torch
+    >>> a = torch.eye(2).to_sparse()
+    >>> torch.sspaddmm(a, a, torch.ones(2, 2)).to_dense()
+    tensor([[2., 1.],
+            [1., 2.]])
+    """
+    if not (input.is_sparse and mat1.is_sparse):
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
+    c, a = input._array, mat1._array
+    xp = xp_of(a)
+    rows, values = _rows_of_product(a, mat2._array)
+    columns = mat2._array.shape[1]
+    places = xp.stack([xp.repeat(rows, columns), xp.tile(xp.arange(columns), len(rows))])
+    entries = xp.concatenate([c.values * beta, (values * alpha).reshape(-1)]).astype(c.dtype)
+    made = SparseArray(xp.concatenate([c.indices, places], 1), entries, c.shape)
+    return wrap(made, input.dtype)
+
+
+@takes_words()
+def smm(input: Tensor, mat: Tensor) -> Any:
+    """The sparse product of a sparse matrix and a dense one. Like `torch.smm`.
+
+    >>> import toytorch as torch
+    >>> torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 2)).to_dense()
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
+    if not input.is_sparse:
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
+    a = input._array
+    xp = xp_of(a)
+    nothing = SparseArray(
+        xp.zeros((2, 0), "int64"), a.values[:0], (a.shape[0], mat._array.shape[1])
+    )
+    return sspaddmm(wrap(nothing, input.dtype), input, mat, beta=0)
+
+
+@takes_words()
+def hspmm(mat1: Tensor, mat2: Tensor) -> Any:
+    """The product of a sparse and a dense matrix, of which the rows that mat1 has are kept.
+
+    NotImplementedError for dense tensors. Like `torch.hspmm`.
+
+    >>> import toytorch as torch
+    >>> torch.hspmm(torch.eye(2).to_sparse(), torch.ones(2, 2)).to_dense()
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
+    if not mat1.is_sparse:
+        raise NotImplementedError(unsupported("hspmm", "CPU"))
+    a = mat1._array
+    rows, values = _rows_of_product(a, mat2._array)
+    made = SparseArray(rows[None], values, (a.shape[0], mat2._array.shape[1]), True)
+    return wrap(made, mat1.dtype)
+
+
+hsmm = hspmm
+
+
+@takes_words()
+def native_norm(input: Tensor, p: Any = 2, *_: Any, **__: Any) -> Any:
+    """The norm of a sparse tensor's entries; NotImplementedError for dense ones.
+
+    >>> import toytorch as torch
+    >>> torch.native_norm(torch.eye(4).to_sparse())
+    tensor(2.)
+    """
+    if not input.is_sparse:
+        raise NotImplementedError(unsupported("native_norm", "CPU"))
+    return input.norm(p)
