@@ -196,7 +196,7 @@ def _legacy(kind: _dtype.dtype) -> Any:
             return isinstance(value, Tensor) and value.dtype is kind
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            from toytorch.core.tensor import make_legacy  # when it is asked for
+            from toytorch.core.older_constructor import make_legacy  # when it is asked for
 
             return make_legacy(Tensor, *args, type=kind, **kwargs)
 

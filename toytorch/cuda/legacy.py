@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core.tensor import Tensor, make_legacy
+from toytorch.core.older_constructor import make_legacy
+from toytorch.core.tensor import Tensor
 from toytorch.cuda.devices import is_available
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class

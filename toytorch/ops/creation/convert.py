@@ -15,7 +15,7 @@ from toytorch.core.arguments import spread
 from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
 from toytorch.core.storage import InferenceStorage
-from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of
+from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of
 from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -382,6 +382,8 @@ def new(
     if self.is_sparse and len(args) == 1 and not isinstance(args[0], Size):
         kind = type(args[0]).__name__
         raise TypeError(f"new() received an invalid combination of arguments - got ({kind})")
+    from toytorch.core.older_constructor import make_legacy  # seldom asked for
+
     made = make_legacy(Tensor, *args, type=self.dtype)
     return to(made, device=self.device if device is None else device)
 
