@@ -159,14 +159,29 @@ def histogram(
     tensor([2., 1.])
     """
     _need_floats("histogram_cpu", input)
+    results = _histogram(input, bins, range=range, weight=weight, density=density)
+    outs = (None, None) if out is None else out
+    made = result_class("histogram", ("hist", "bin_edges"))
+    return made(*(create.put_out(result, place) for result, place in zip(results, outs)))
+
+
+def _of_one(
+    input: Tensor,
+    bins: Tensor | int,
+    range: tuple[float, ...] | None,
+    weight: Tensor | None,
+    density: bool,
+) -> tuple[Tensor, Tensor]:
+    """`histogram` without names and out=."""
     values, kind = input._array.reshape(-1), input.dtype.numpy
     edges = _edges("torch.histogram", [values], [bins], range, kind)
     hist = _counts([values], edges, _weights("torch.histogram", input, weight, input.shape), kind)
     if density:
         hist = _as_density(hist, edges)
-    outs = (None, None) if out is None else out
-    made = result_class("histogram", ("hist", "bin_edges"))
-    return made(create.put_out(wrap(hist), outs[0]), create.put_out(wrap(edges[0].copy()), outs[1]))
+    return wrap(hist), wrap(edges[0].copy())
+
+
+_histogram = watched(_of_one, "histogram")
 
 
 @public("histogramdd")

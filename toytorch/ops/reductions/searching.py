@@ -176,12 +176,24 @@ def isin(
     for v in operands:
         if isinstance(v, Tensor) and (v.dtype.is_complex or v.dtype.kind == "b"):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {v.dtype.legacy}")
+    found = _isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
+    return create.put_out(found, out, same=True)
+
+
+def _is_in(
+    elements: Tensor | Scalar, test_elements: Tensor | Scalar, assume_unique: bool, invert: bool
+) -> Tensor:
+    """`isin` of arguments that have been looked at."""
     like = elements if isinstance(elements, Tensor) else test_elements
+    assert isinstance(like, Tensor)
     a, b = (
-        v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array for v in operands
+        v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array
+        for v in (elements, test_elements)
     )
-    found = np.isin(a, b, assume_unique=assume_unique, invert=invert)
-    return create.put_out(wrap(found), out, same=True)
+    return wrap(np.isin(a, b, assume_unique=assume_unique, invert=invert))
+
+
+_isin = watched(_is_in, "isin")
 
 
 # -- places ---------------------------------------------------------------------------------------
