@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core import dispatch, write
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array
 from toytorch.facts.size import broadcast_shapes, wrap_dim
@@ -122,7 +122,7 @@ def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
         if i is not None and i.dtype in (types.bool, types.uint8):
             if i.dtype is types.uint8:
                 warnings.warn(OLD_MASK, UserWarning, stacklevel=4)
-            found += [wrap(p) for p in i._array.nonzero()]
+            found += indexed.nonzero.function(i).unbind(1)  # as ops, which a trace records
         else:
             found.append(i)
     return found

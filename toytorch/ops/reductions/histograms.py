@@ -185,7 +185,6 @@ _histogram = watched(_of_one, "histogram")
 
 
 @public("histogramdd")
-@watched
 def histogramdd(
     input: Tensor,
     bins: int | Sequence[Tensor | int],
@@ -207,7 +206,7 @@ def histogramdd(
             "torch.histogramdd: input tensor should have at least 2 dimensions, but "
             f"got {input.ndim}"
         )
-    n, kind = input.shape[-1], input.dtype.numpy
+    n = input.shape[-1]
     bins = [bins] * n if isinstance(bins, int) else list(bins)
     if len(bins) != n:
         raise RuntimeError(
@@ -219,6 +218,20 @@ def histogramdd(
             f"torch.histogramdd: for a {n}-dimensional histogram range should have "
             f"{2 * n} elements, but got {len(range)}"
         )
+    hist, *edges = _histogramdd(input, bins, range=range, weight=weight, density=density)
+    shown = tuple(n if isinstance(n, Tensor) else e for n, e in zip(bins, edges))
+    return Histogramdd(hist, shown)
+
+
+def _of_many(
+    input: Tensor,
+    bins: Sequence[Tensor | int],
+    range: Sequence[float] | None,
+    weight: Tensor | None,
+    density: bool,
+) -> tuple[Tensor, ...]:
+    """`histogramdd` of arguments that have been looked at: counts, then all edges."""
+    n, kind = input.shape[-1], input.dtype.numpy
     rows = input._array.reshape(-1, n)
     columns = [rows[:, k].copy() for k in np.arange(n)]
     edges = _edges("torch.histogramdd", columns, bins, range, kind)
@@ -227,5 +240,7 @@ def histogramdd(
     )
     if density:
         hist = _as_density(hist, edges)
-    shown = tuple(n if isinstance(n, Tensor) else wrap(e) for n, e in zip(bins, edges))
-    return Histogramdd(wrap(hist.astype(kind)), shown)
+    return wrap(hist.astype(kind)), *(wrap(e.copy()) for e in edges)
+
+
+_histogramdd = watched(_of_many, "histogramdd")

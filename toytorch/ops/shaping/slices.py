@@ -22,7 +22,7 @@ def _narrow(xp: ArrayModule, a: Array, dim: int, start: Any, length: int) -> Any
         raise RuntimeError("narrow(): length must be non-negative.")
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d]
-    if hasattr(start, "dtype") and (start.ndim or start.dtype.rank != 1):
+    if hasattr(start, "dtype") and (start.ndim or start.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = int(start)
     if not -n <= start <= n:
