@@ -102,3 +102,44 @@ def test_other_numbers(name: str) -> None:
             compiled = tt.compile(call)
             compiled(*(t.clone() for t in first))
             assert alike(plain(compiled(*(t.clone() for t in second))), want)
+
+
+def into(a: Any, b: Any) -> Any:
+    made = tt.empty(3, dtype=tt.bool)
+    tt.isin(a, b, out=made)
+    return made
+
+
+def masked(a: Any, b: Any) -> Any:
+    return a.index_put((a > 1.5,), b)
+
+
+def counted(a: Any, b: Any) -> Any:
+    hist, edges = tt.empty(4), tt.empty(5)
+    tt.histogram(a, 4, out=(hist, edges))
+    return hist, edges, b
+
+
+@pytest.mark.parametrize("make", [tt.compile, None], ids=["compiled", "traced"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, b: tt.isin(a, b),
+        lambda a, b: tt.isin(a, b, invert=True) * 1.0,
+        lambda a, b: tt.isin(2.0, a),
+        into,
+        masked,
+        counted,
+        lambda a, b: tt.histogram(a, 4, range=(0.0, 10.0), density=True),
+        lambda a, b: tt.histogramdd(tt.stack([a, a * 2], 1), [2, 3]).bin_edges,
+        lambda a, b: (
+            tt.histogramdd(tt.stack([a, a * 2], 1), [b.new_tensor([0.0, 4.0, 9.0]), 3]).hist
+        ),
+    ],
+)
+def test_functions_without_a_record(call: Any, make: Any) -> None:
+    first = tt.tensor([1.0, 2.0, 3.0]), tt.tensor([1.0])
+    second = tt.tensor([2.0, 1.0, 7.0]), tt.tensor([7.0])
+    made = make(call) if make else tt.jit.trace(call, first, check_trace=False)
+    for given in (first, second, second, first):
+        assert alike(plain(made(*given)), plain(call(*given)))
