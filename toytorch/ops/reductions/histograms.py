@@ -232,6 +232,8 @@ def _of_many(
 ) -> tuple[Tensor, ...]:
     """`histogramdd` of arguments that have been looked at: counts, then all edges."""
     n, kind = input.shape[-1], input.dtype.numpy
+    # A compiled function hands over arrays in lists that hold other things, too.
+    bins = [wrap(b) if isinstance(b, np.ndarray) else b for b in bins]
     rows = input._array.reshape(-1, n)
     columns = [rows[:, k].copy() for k in np.arange(n)]
     edges = _edges("torch.histogramdd", columns, bins, range, kind)
