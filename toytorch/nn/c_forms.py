@@ -89,9 +89,12 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     """`torch.nn.functional.affine_grid`, which asks for shapes in the product's words only.
 
     >>> import toytorch as torch
-    >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 1, 2), True)
-    tensor([[[[-1.,  0.],
-              [ 1.,  0.]]]])
+    >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), True)
+    tensor([[[[-1., -1.],
+              [ 1., -1.]],
+    <BLANKLINE>
+             [[-1.,  1.],
+              [ 1.,  1.]]]])
     """
     if len(size) not in (4, 5):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")

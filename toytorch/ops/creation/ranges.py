@@ -138,6 +138,7 @@ def range(
 ) -> Tensor:
     """start, start + step, … up to and with end (deprecated in PyTorch; use `arange`).
 
+    >>> import warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     range(1, 3)

@@ -137,7 +137,8 @@ def nanmean(
 ) -> Tensor:
     """The mean with NaN left out.
 
-    >>> nanmean(Tensor([1., float("nan"), 3.]))
+    >>> import toytorch as torch
+    >>> nanmean(torch.tensor([1., torch.nan, 3.]))
     tensor(2.)
     """
     if out is not None:

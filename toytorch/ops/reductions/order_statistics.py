@@ -74,7 +74,7 @@ def nanmedian(
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 
     >>> import toytorch as torch
-    >>> nanmedian(torch.tensor([1., float("nan"), 3., 2.]))
+    >>> nanmedian(torch.tensor([1., torch.nan, 3., 2.]))
     tensor(2.)
     """
     if dim is None:
