@@ -132,9 +132,21 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 _zero, _fill = rearrange.zero, rearrange.fill
 
 
-@takes_words()
-def zero_(self: Tensor) -> Tensor:
+def _by_name() -> Any:
+    def zero_(self: Tensor) -> Any:
+        return Tensor.zero_(self)  # type: ignore[attr-defined]  # ops attach methods
+
+    zero_.__qualname__ = "zero_"  # as refusals name it
+    return takes_words()(zero_)
+
+
+_zero_by_name = _by_name()
+
+
+def zero_(self: Any = None, /, **words: Tensor) -> Any:
     """Every element set to 0."""
+    if words or self is None:  # the other way is taken too often for the price of `takes_words`
+        return _zero_by_name(*(self,) * (self is not None), **words)
     if not write.quick(self):
         return write.inplace(_zero, (self,))
     self._array.fill(0)
