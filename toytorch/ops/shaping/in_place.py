@@ -134,7 +134,7 @@ _zero, _fill = rearrange.zero, rearrange.fill
 
 def _by_name() -> Any:
     def zero_(self: Tensor) -> Any:
-        return Tensor.zero_(self)  # type: ignore[attr-defined]  # ops attach methods
+        return self.zero_()
 
     zero_.__qualname__ = "zero_"  # as refusals name it
     return takes_words()(zero_)
