@@ -210,3 +210,29 @@ def test_kernels_follow_set_num_threads() -> None:
 def test_thread_count_has_to_be_positive() -> None:
     with pytest.raises(ValueError, match="positive"):
         set_thread_count(0)
+
+
+COUNTED = """
+import tracemalloc
+import numpy as np
+from toytorch.kernels import attention
+from toytorch.loops import set_thread_count
+
+set_thread_count(2)
+q = np.ones((1, 1, 2048, 8), np.float32)
+attention.forward(q, q, q, None, False, 1.0)  # compiles, and starts the worker
+tracemalloc.start()
+for _ in range(20):
+    attention.forward(q, q, q, None, False, 1.0)
+print("done")
+"""
+
+
+def test_workers_do_not_wait_for_the_interpreter() -> None:
+    """Under tracemalloc CPython's allocator takes the interpreter's lock, which the thread that
+    waits for the workers holds: their scratch memory comes from elsewhere."""
+    root = Path(__file__).parents[2]
+    ended = subprocess.run(
+        [sys.executable, "-c", COUNTED], cwd=root, capture_output=True, text=True, timeout=120
+    )
+    assert ended.stdout == "done\n", ended.stderr
