@@ -19,6 +19,8 @@ from toytorch.loops.runtime import jit, standard
 ROOT = Path(__file__).parents[2]
 PACKS = sorted(standard.FOLDER.glob("*.zip"))
 STEP = """
+from tests import standard_kernels
+standard_kernels.usual()
 from toytorch.loops.runtime import jit
 texts, plain = [], jit.compiled
 jit.compiled = lambda machine, text: texts.append(text) or plain(machine, text)
