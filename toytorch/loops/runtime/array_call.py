@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache as once
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.native import Call
-from toytorch.loops.runtime.trampoline import DATA
+from toytorch.loops.runtime.thread_pool import PARTS
+from toytorch.loops.runtime.trampoline import DATA, LONG
 
 if TYPE_CHECKING:
     from llvmlite.ir import Value
@@ -48,20 +49,18 @@ class ArrayCall:
         self, kernel: Call, words: Sequence[int], places: Sequence[int], total: int, work: int
     ) -> None:
         assert len(words) <= MOST, "the function below has room for no more"
-        self.kernel, self.words, self.places = kernel, list(words), tuple(places)
-        self.total, self.work = total, work
-        counts = (jit.context().ctypes.data, kernel.address, total, len(words), len(places))
-        table = np.array([*counts, *words, *places], "int64")
+        self.total, self.work, self.places = total, work, tuple(places)
+        # Whether threads share it, and whether other Python threads may run meanwhile.
+        shared = total > 1 and work >= jit.WORK
+        counts = (total, int(shared), int(work >= LONG * jit.WORK), len(words), len(places))
+        table = np.array([jit.context().ctypes.data, kernel.address, *counts, *words, *places])
         self.here = jit.builtin(address(), "kernel", table)
+        threads.note_threads()
 
     def __call__(self, *arrays: Array) -> None:
         """Runs it on arrays, which lie as the words say."""
-        if self.work >= jit.WORK and threads.thread_count() > 1:
-            words = list(self.words)
-            for place, array in zip(self.places, arrays):
-                words[place] += array.ctypes.data
-            self.kernel(self.total, self.work, *words)
-        else:
+        if self.here(*arrays) is False:  # it is for several threads, and there is no pool yet
+            threads.thread_pool()
             self.here(*arrays)
 
 
@@ -72,16 +71,26 @@ def address() -> int:
 
 
 class Function(Builder):
-    """LLVM for `object call_NAME(table, arrays, count)`. By hand: it reads CPython's objects."""
+    """LLVM for `object call_NAME(table, arrays, count)`: None; or False, and nothing is done, where
+    threads are to share it and there is no pool. By hand: it reads CPython's objects."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"call_{name}", "word", ["word", "word*", "word"])
-        b = self.b
+        b, zero = self.b, self.word(0)
         given, objects, _ = self.function.args
         given = self.pointer(self.at(given, DATA))
-        context, kernel, total, words, places = (self.get(given, k) for k in range(5))
+        context, kernel, total, shared, long, words, places = (self.get(given, k) for k in range(7))
+        self.context = self.pointer(context)
+        count, queue = self.of_context("threads"), self.of_context("queue")
+        several = b.icmp_signed(">", count, self.word(1))
+        several = b.and_(several, b.icmp_signed("!=", shared, zero))
+        ready, refuse = self.block("ready"), self.block("refuse")
+        b.cbranch(b.and_(several, b.icmp_signed("==", queue, zero)), refuse, ready)
+        b.position_at_end(refuse)
+        self.answer("False")
+        b.position_at_end(ready)
         table = self.alloca("word", MOST)
-        first = b.gep(given, [self.word(5)])
+        first = b.gep(given, [self.word(7)])
         self.count(words, lambda k: self.put(table, k, self.get(first, k)))
         which = b.gep(first, [words])
 
@@ -90,8 +99,31 @@ class Function(Builder):
             self.put(table, place, b.add(self.get(table, place), start))
 
         self.count(places, put_address)
-        self.call(kernel, "void", table, self.word(0), total)
-        context = self.pointer(context)
-        none = self.get(context, CONTEXT.index("None"))
-        self.call(self.get(context, CONTEXT.index("Py_IncRef")), "void", none)
-        b.ret(none)
+        state, done = self.var(0), self.var(0)
+        with b.if_then(several):
+            long = b.icmp_signed("!=", long, zero)
+            with b.if_then(long):
+                b.store(self.python("PyEval_SaveThread", self.word), state)
+            parts = b.mul(count, self.word(PARTS))
+            step = b.sdiv(b.sub(b.add(total, parts), self.word(1)), parts)
+            job = kernel, b.ptrtoint(table, self.word), total, step
+            b.store(b.zext(self.python("post", self.half, queue, *job), self.word), done)
+            with b.if_then(long):
+                self.python("PyEval_RestoreThread", "void", b.load(state))
+        with b.if_then(b.icmp_signed("==", b.load(done), zero)):
+            self.call(kernel, "void", table, zero, total)
+        self.answer("None")
+
+    def of_context(self, name: str) -> Any:
+        """A word of the CONTEXT."""
+        return self.get(self.context, CONTEXT.index(name))
+
+    def python(self, name: str, result: Any, *args: object) -> Any:
+        """Calls a function of the CONTEXT."""
+        return self.call(self.of_context(name), result, *args)
+
+    def answer(self, name: str) -> None:
+        """Returns None or False."""
+        made = self.of_context(name)
+        self.python("Py_IncRef", "void", made)
+        self.b.ret(made)

@@ -38,7 +38,7 @@ from toytorch.loops.runtime.trampoline import (
 from toytorch.loops.schedule.nest import Nest
 
 SMALLEST = 4096  # elements; below, a call of compiled code costs more than it saves
-WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
+WORK = 1 << 19  # additions on one thread, some 5 µs; more is worth sharing
 TRAFFIC = 2  # additions that reading or writing an element costs
 TRIAL = 64  # small calls before LLVM is loaded for them
 METH_FASTCALL = 0x80

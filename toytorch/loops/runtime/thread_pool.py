@@ -1,7 +1,8 @@
 """A pool of native threads that share the range of a kernel.
 
 Waking a sleeping thread takes 50 to 100 µs, longer than most kernels. So after each job a worker
-polls the work queue for a while before it sleeps. The range is cut into parts, and whoever is free
+polls the work queue for a while before it sleeps: first without a break, then with a call between
+two polls that gives its core to whoever else waits for it, such as a thread of BLAS. The range is cut into parts, and whoever is free
 takes the next: a worker that comes late, or whose core is taken by another program, does less and
 is not waited for beyond its part.
 
@@ -17,6 +18,7 @@ its end.
 from __future__ import annotations
 
 import ctypes
+import sys
 from functools import cache as once
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
     from llvmlite.ir import Module, Value
 
 
-PATIENCE = 1500  # polls of the queue before sleeping: some 50 µs, so that BLAS finds cores free
-PARTS = 4  # of a job for each thread: a thread that comes late takes fewer
+EAGER = 1500  # polls of the queue without a break: some 50 µs
+YIELDING = 6000  # polls after these that leave the core to others: some 2 ms, then a worker sleeps
+PARTS = 8  # of a job for each thread: a thread that comes late takes fewer
 LINE = 8  # words in a line of the cache
 # `next`, `active` and what each worker writes have lines of the cache to themselves.
 QUEUE = {
@@ -40,6 +43,7 @@ QUEUE = {
     "workers": 5,
     "acquire": 6,
     "release": 7,
+    "yield": LINE + 1,
     "next": LINE,
     "active": 2 * LINE,
     "busy": 3 * LINE,
@@ -153,8 +157,9 @@ def write_life(module: Module, name: str, take: Any) -> None:
     """void life(worker)"""
     f = Function(f"life_{name}", "void", ["word*"], module)
     b, (self,), zero, one = f.b, f.function.args, f.word(0), f.word(1)
-    sleep, loop, wanted, work, leave, idle, tired = (
-        f.block(n) for n in ("sleep", "loop", "wanted", "work", "leave", "idle", "tired")
+    sleep, loop, wanted, work, leave, idle, eager, yielding, tired = (
+        f.block(n)
+        for n in ("sleep", "loop", "wanted", "work", "leave", "idle", "eager", "yielding", "tired")
     )
     queue = f.pointer(f.field_of(self, "queue"))
     b.branch(sleep)
@@ -163,7 +168,7 @@ def write_life(module: Module, name: str, take: Any) -> None:
     b.branch(loop)
     b.position_at_end(loop)
     left, last = b.phi(f.word), b.phi(f.word)
-    left.add_incoming(f.word(PATIENCE), sleep)
+    left.add_incoming(f.word(EAGER + YIELDING), sleep)
     last.add_incoming(zero, sleep)
     epoch = f.atomic_get(queue, "epoch")
     odd = b.icmp_signed("!=", b.and_(epoch, one), zero)
@@ -176,15 +181,21 @@ def write_life(module: Module, name: str, take: Any) -> None:
     b.branch(leave)
     b.position_at_end(leave)
     f.atomic("sub", queue, "active", 1)
-    left.add_incoming(f.word(PATIENCE), leave)
+    left.add_incoming(f.word(EAGER + YIELDING), leave)
     last.add_incoming(epoch, leave)
     b.branch(loop)
     b.position_at_end(idle)
-    f.pause()
     less = b.sub(left, one)
-    left.add_incoming(less, idle)
-    last.add_incoming(last, idle)
+    b.cbranch(b.icmp_signed(">", less, f.word(YIELDING)), eager, yielding)
+    b.position_at_end(eager)
+    f.pause()
+    b.branch(loop)
+    b.position_at_end(yielding)
+    f.call(f.field_of(queue, "yield"), "half")
     b.cbranch(b.icmp_signed(">", less, zero), loop, tired)
+    for block in (eager, yielding):
+        left.add_incoming(less, block)
+        last.add_incoming(last, block)
     b.position_at_end(tired)
     f.atomic_put(self, "asleep", one)
     b.branch(sleep)
@@ -195,6 +206,18 @@ def functions() -> tuple[int, int]:
     """The addresses of `post` and `life`."""
     found = jit.addresses("threads", write, ("post", "life"))
     return found["post"], found["life"]
+
+
+def yielding() -> Any:
+    """The system's function that lets another thread have the core."""
+    if sys.platform == "win32":
+        return ctypes.windll.kernel32.SwitchToThread
+    return ctypes.CDLL(None).sched_yield
+
+
+def address_of(function: Any) -> int:
+    """Where a function of C is."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 class ThreadPool:
@@ -220,15 +243,12 @@ class ThreadPool:
             for field, value in values.items():
                 ctypes.c_int64.from_address(place + 8 * fields[field]).value = value
 
-        names = {"acquire": "PyThread_acquire_lock", "release": "PyThread_release_lock"}
-        write(
-            self.queue,
-            {
-                f: ctypes.cast(getattr(python, n), ctypes.c_void_p).value or 0
-                for f, n in names.items()
-            },
-            QUEUE,
-        )
+        needed = {
+            "acquire": python.PyThread_acquire_lock,
+            "release": python.PyThread_release_lock,
+            "yield": yielding(),
+        }
+        write(self.queue, {f: address_of(function) for f, function in needed.items()}, QUEUE)
         following = 0
         for k in range(threads - 1):
             worker = start + 8 * (size + LINE * k)
