@@ -36,7 +36,7 @@ from toytorch.kernels.memory_format import (
     unpack,
 )
 from toytorch.loops import processor
-from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime import jit, thread_pool, threads
 
 ACROSS = 8  # images, from which a tile of the pixels in a corner is made
 # Into so many parts the images are divided where there are too few tiles for threads to share. It is
@@ -289,8 +289,12 @@ class Calls:
             words[:, self.SHARED] = np.where(some, 0, 3)
             totals = np.where(some, words[:, self.N0], -(-words[:, self.N3] // self.rows))
             work = words[:, self.SIZES].prod(1) * words[:, self.C1]
-            for (kernel, at), total, cost in zip(self.kernels, totals.tolist(), work.tolist()):
-                kernel.on(at, total, cost)
+            # A part of some tiles reads all pixels: so each thread gets one, and reads them once.
+            parts = np.where(some, thread_pool.PARTS, 1)
+            for (kernel, at), *job in zip(
+                self.kernels, totals.tolist(), work.tolist(), parts.tolist()
+            ):
+                kernel.on(at, *job)
         else:
             words[:, self.SHARED] = 0
             for (kernel, at), total in zip(self.kernels, words[:, self.N0].tolist()):

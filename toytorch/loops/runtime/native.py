@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime.thread_pool import PARTS
 
 if TYPE_CHECKING:
     from llvmlite.ir import Value
@@ -68,13 +69,14 @@ class Call:
             buffer = ctypes.create_string_buffer(table)
             self.on(ctypes.addressof(buffer), total, work)
 
-    def on(self, table: int, total: int, work: int) -> None:
+    def on(self, table: int, total: int, work: int, parts: int = PARTS) -> None:
         """Runs it with the table at an address. Where there is more `work`, counted in additions,
-        than a thread does in some 20 µs, the threads of the pool share it."""
+        than a thread does in some 5 µs, the threads of the pool share it, each taking a part after
+        the other: so many, if none is late."""
         if (
             work < jit.WORK
             or total < 2
             or threads.thread_count() < 2
-            or not threads.thread_pool().share(self.address, table, total)
+            or not threads.thread_pool().share(self.address, table, total, parts)
         ):
             self.run(table, 0, total)

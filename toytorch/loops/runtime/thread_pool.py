@@ -264,8 +264,8 @@ class ThreadPool:
             following = worker
         write(self.queue, {"workers": following}, QUEUE)
 
-    def share(self, run: int, table: int, total: int) -> bool:
-        """Does run(table, lo, hi) for all parts of range(total); False, and nothing is done, where
-        the pool is at another job."""
-        step = -(-total // (PARTS * self.threads))
+    def share(self, run: int, table: int, total: int, parts: int = PARTS) -> bool:
+        """Does run(table, lo, hi) for all parts of range(total), so many for each thread; False,
+        and nothing is done, where the pool is at another job."""
+        step = -(-total // (parts * self.threads))
         return bool(self.post_job(self.queue, run, table, total, step))

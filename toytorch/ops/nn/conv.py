@@ -16,6 +16,7 @@ from typing import Any
 from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import channels_last
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
@@ -69,6 +70,23 @@ def _convolution(
     if bias is not None:
         y += bias.reshape(-1, *(1,) * n)
     return in_format(y, True) if last else y
+
+
+def _convolution_input(
+    g: Tensor,
+    input_layout: tuple[tuple[int, ...], tuple[int, ...], int],
+    weight: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    groups: int,
+) -> Any:
+    """The gradient of the input, with channels last where the input's are."""
+    shape, strides, _ = input_layout
+    if len(shape) == 4 and strides[1] == 1 != strides[3]:
+        g = g.contiguous(memory_format=channels_last)
+    return _gradient_of_input(g, shape, weight, stride, padding, dilation, transposed, groups)
 
 
 def _gradient_of_input(
@@ -136,7 +154,7 @@ convolution: Op = general(
     _convolution,
     method=False,
     out=False,
-    d_input=_gradient_of_input,
+    d_input=_convolution_input,
     d_weight=_gradient_of_weight,
     d_bias=_gradient_of_bias,
     amp="half",
