@@ -29,8 +29,8 @@ def divided(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     seen: list[int] = []
     plain = ThreadPool.share
 
-    def share(self: ThreadPool, run: int, table: int, total: int) -> bool:
-        done = plain(self, run, table, total)
+    def share(self: ThreadPool, run: int, table: int, total: int, *parts: int) -> bool:
+        done = plain(self, run, table, total, *parts)
         seen.append(total)
         assert done
         return done

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from toytorch.backends import base
 from toytorch.backends.no_elements import lying, with_strides
 from toytorch.facts.device import memory_format
 from toytorch.facts.hints import Array
 from toytorch.kernels.memory_format import with_last
 
 ndarray = np.ndarray
+MANY = 1 << 14  # bytes, from which it is worth asking for a kernel that copies them
 
 
 def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,20 +31,41 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
     (16, 8)
     """
 
-    def in_rows(*args: object, **named: object) -> Any:
+    def with_rows(*args: object, **named: object) -> Any:
         made = kernel(*args, **named)
         if made.__class__ is tuple:
             return tuple(map(row_major, made))
         return row_major(made)
 
-    return in_rows
+    return with_rows
 
 
 def row_major(made: Any) -> Any:
     """An array in row-major order; what is none of NumPy's as it is."""
     if made.__class__ is not ndarray or made.flags.c_contiguous:
         return made
-    return made.copy("C")
+    return in_rows(made)
+
+
+def in_rows(a: Array) -> Any:
+    """A copy of NumPy's array in row-major order."""
+    made = base.attempt(np, "in_rows", a) if a.nbytes >= MANY else None
+    return a.copy("C") if made is None else made
+
+
+def assign(to: Array, source: Any) -> None:
+    """to[...] = source, which may be any part of what it is written to."""
+    if (
+        to.__class__ is not ndarray
+        or to.nbytes < MANY
+        or source.__class__ is not ndarray
+        or source.dtype != to.dtype
+        or source.shape != to.shape
+        or np.may_share_memory(to, source)
+    ):
+        to[...] = source
+    else:
+        base.attempt(np, "assign", to, source)
 
 
 def laid(kernel: Callable[..., Any], lay: Callable[[Any, Array], Any]) -> Callable[..., Any]:
@@ -134,7 +157,7 @@ def in_format(made: Array, last: bool) -> Any:
     if made.__class__ is not ndarray:
         return made
     if not last or made.ndim < 4:
-        return made if made.flags.c_contiguous else made.copy("C")
+        return made if made.flags.c_contiguous else in_rows(made)
     return with_last(made)
 
 
@@ -147,13 +170,13 @@ def ordered(made: Array, first: Array) -> Any:
     if made.flags.c_contiguous and first.flags.c_contiguous:
         return made
     if made.shape != first.shape or 0 in first.strides:
-        return made if made.flags.c_contiguous else made.copy("C")
+        return made if made.flags.c_contiguous else in_rows(made)
     order = sorted(range(made.ndim), key=lambda d: -abs(first.strides[d]))
     moved = made.transpose(order)
     if moved.flags.c_contiguous:
         return made
     back = sorted(range(made.ndim), key=order.__getitem__)
-    return moved.copy("C").transpose(back)
+    return in_rows(moved).transpose(back)
 
 
 def walk(*arrays: Array) -> list[int]:
@@ -314,7 +337,7 @@ def with_layout(made: Array, strides: tuple[int, ...]) -> Any:
     if all(s == t for s, t, n in zip(made.strides, strides, made.shape) if n != 1):
         return np.lib.stride_tricks.as_strided(made, made.shape, strides)
     new = np.ndarray(made.shape, made.dtype, np.empty(made.size, made.dtype), 0, strides)
-    new[...] = made
+    assign(new, made)
     return new
 
 

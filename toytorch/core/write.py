@@ -15,7 +15,7 @@ from numpy import ndarray
 from toytorch.backends import base
 from toytorch.core import inplace as writing
 from toytorch.core.compute import common_dtype, compute, compute_pointwise
-from toytorch.core.memory_order import kept
+from toytorch.core.memory_order import assign, kept
 from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
 from toytorch.core.storage import Storage
@@ -165,7 +165,7 @@ def write(op: Op, target: Tensor, result: Any) -> None:
         changed = target._array != result
         target._array[changed] = result[changed]
     else:
-        target._array[...] = result
+        assign(target._array, result)
 
 
 OUT_TYPES = {  # what PyTorch says where out= has another type than the result

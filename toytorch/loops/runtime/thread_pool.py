@@ -2,9 +2,9 @@
 
 Waking a sleeping thread takes 50 to 100 µs, longer than most kernels. So after each job a worker
 polls the work queue for a while before it sleeps: first without a break, then with a call between
-two polls that gives its core to whoever else waits for it, such as a thread of BLAS. The range is cut into parts, and whoever is free
-takes the next: a worker that comes late, or whose core is taken by another program, does less and
-is not waited for beyond its part.
+two polls that gives its core to whoever else waits for it, such as a thread of BLAS. The range is
+cut into parts, and whoever is free takes the next: a worker that comes late, or whose core is taken
+by another program, does less and is not waited for beyond its part.
 
 Workers run compiled code and nothing else: they never take Python's lock, which would have to be
 handed over between threads at the end of every job. A kernel posts its job itself (`trampoline`).

@@ -11,9 +11,11 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.memory_order import (
+    assign,
     dense_strides,
     has_channels_last,
     in_format,
+    in_rows,
     kept,
     row_major,
     with_layout,
@@ -28,6 +30,8 @@ from toytorch.ops.shaping.view import _expand
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
+
+MANY = 4096  # elements, from which it is worth asking for a kernel
 
 
 def _common(xp: ArrayModule, arrays: Sequence[Array]) -> Any:
@@ -49,11 +53,17 @@ def alike(arrays: Sequence[Array]) -> bool:
     return True
 
 
+def _joined(xp: ArrayModule, arrays: Sequence[Array], d: int) -> Any:
+    """Arrays of one type along a dimension."""
+    made = base.attempt(xp, "joined", arrays, d) if arrays[0].size * len(arrays) >= MANY else None
+    return xp.concatenate(arrays, d) if made is None else made
+
+
 def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     if tensors.__class__ in (list, tuple) and tensors:
         first = tensors[0]
         if first.ndim and -first.ndim <= dim < first.ndim and alike(tensors):
-            return xp.concatenate(tensors, dim)
+            return _joined(xp, tensors, dim)
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(
             "cat(): argument 'tensors' (position 1) must be tuple of Tensors, not "
@@ -82,7 +92,7 @@ def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
                 )
     arrays = _common(xp, list(tensors))
     kept = [a for a in arrays if a.shape != (0,)]
-    return xp.concatenate(kept, d) if kept else arrays[0].copy()
+    return _joined(xp, kept, d) if kept else arrays[0].copy()
 
 
 def _cat_gradient(g: Tensor, tensors_shape: Sequence[tuple[int, ...]], dim: int) -> list[Any]:
@@ -124,9 +134,9 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
             joined = in_format(np.concatenate(tensors, d), True)  # as they would be joined
             return joined.reshape(*shape[:d], len(tensors), *shape[d:])
         if d == 0 and shape:
-            return row_major(xp.concatenate(tensors)).reshape(len(tensors), *shape)
+            return row_major(_joined(xp, tensors, 0)).reshape(len(tensors), *shape)
         wide = (*shape[:d], 1, *shape[d:])
-        return row_major(xp.concatenate([a.reshape(wide) for a in tensors], d))
+        return row_major(_joined(xp, [a.reshape(wide) for a in tensors], d))
     for i, a in enumerate(tensors):
         if a.shape != tensors[0].shape:
             raise RuntimeError(
@@ -161,8 +171,20 @@ def _repeat(xp: ArrayModule, a: Array, repeats: Sequence[int]) -> Any:
             f"Trying to create tensor with negative dimension "
             f"{next(n for n in repeats if n < 0)}: {list(repeats)}"
         )
+    if a.__class__ is np.ndarray and a.ndim and a.size * math.prod(repeats) >= MANY:
+        return _tiled(a, repeats)
     made = xp.tile(a, repeats)
     return made if made.size or a.__class__ is not np.ndarray else np.zeros(made.shape, a.dtype)
+
+
+def _tiled(a: Array, repeats: Sequence[int]) -> Any:
+    """NumPy's `tile` of many elements: copies along dimensions of their own."""
+    shape = (1,) * (len(repeats) - a.ndim) + a.shape
+    made = np.empty([n * r for n, r in zip(shape, repeats)], a.dtype)
+    pairs = [size for pair in zip(repeats, shape) for size in pair]
+    apart = a.reshape([size for n in shape for size in (1, n)])
+    assign(made.reshape(pairs), np.broadcast_to(apart, pairs))
+    return made
 
 
 def _repeat_gradient(g: Tensor, self_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
@@ -187,7 +209,10 @@ repeat = general(
 
 
 def _flip(xp: ArrayModule, a: Array, dims: Sequence[int]) -> Any:
-    return xp.flip(a, wrap_dims(tuple(dims), a.ndim)).copy() if a.ndim and dims else a.copy()
+    if not a.ndim or not dims:
+        return a.copy()
+    made = xp.flip(a, wrap_dims(tuple(dims), a.ndim))
+    return row_major(made) if a.__class__ is np.ndarray and a.size >= MANY else made.copy()
 
 
 flip = general(
@@ -218,7 +243,15 @@ def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
-    return xp.roll(a, shifts, tuple(wrap_dim(d, a.ndim, False) for d in dims))
+    dims = tuple(wrap_dim(d, a.ndim, False) for d in dims)
+    if len(dims) > 1 or a.size < MANY or a.__class__ is not np.ndarray:
+        return xp.roll(a, shifts, dims)
+    made, d = np.empty(a.shape, a.dtype), dims[0]
+    shift, before = shifts[0] % a.shape[d], (slice(None),) * d
+    for to, source in ((slice(shift, None), slice(-shift)), (slice(shift), slice(-shift, None))):
+        if shift:
+            assign(made[(*before, to)], a[(*before, source)])
+    return made if shift else a.copy()
 
 
 def _negated(shifts: Sequence[int] | int) -> Any:
@@ -254,6 +287,10 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
             )
     if xp.any(xp.asarray(repeats) < 0):
         raise RuntimeError("Repeats must be non-negative")
+    if a.__class__ is np.ndarray and isinstance(repeats, int) and a.size * repeats >= MANY:
+        made = np.empty((*a.shape[:d], a.shape[d], repeats, *a.shape[d + 1 :]), a.dtype)
+        assign(made, np.broadcast_to(np.expand_dims(a, d + 1), made.shape))
+        return made.reshape(*a.shape[:d], -1, *a.shape[d + 1 :])
     return xp.repeat(a, repeats, d)
 
 
@@ -345,7 +382,6 @@ diag_embed = general(
 # -- copies and casts -----------------------------------------------------------------------------
 
 
-MANY = 4096  # elements, from which it is worth asking for a kernel
 CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # and the dimensions these are for
 
 
@@ -353,9 +389,13 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
     if memory_format is None and a.__class__ is np.ndarray and a.size < MANY:
         made = a.copy("K")
         return made if made.strides == a.strides else kept(made, a)
+
+    def fresh(a: Array) -> Any:
+        return in_rows(a) if a.__class__ is np.ndarray else xp.array(a, order="C", copy=True)
+
     form = "preserve_format" if memory_format is None else memory_format.name
     if form == "contiguous_format":
-        return xp.array(a, order="C", copy=True)
+        return fresh(a)
     if form in CHANNELS_LAST:
         rank = CHANNELS_LAST[form]
         if a.ndim != rank:
@@ -363,7 +403,7 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
         if not a.size and a.__class__ is np.ndarray:
             order = [0, *range(2, rank), 1]
             return with_layout(a.copy(), dense_strides(a.shape, order, a.itemsize))
-        return xp.moveaxis(xp.array(xp.moveaxis(a, 1, -1), order="C", copy=True), -1, 1)
+        return xp.moveaxis(fresh(xp.moveaxis(a, 1, -1)), -1, 1)
     made = base.attempt(xp, "copy", a)
     if made is not None:
         return made

@@ -1,0 +1,213 @@
+"""Copies between arrays of any strides, in loops that threads share.
+
+NumPy copies on one thread, and an element at a time where a dimension runs backwards. Dimensions
+that lie side by side in both arrays are seen as one; of what is left, the last is the inner loop:
+
+    >>> steps((8, 4, 5), (160, 40, 8), (160, 40, 8))
+    [(160, 8, 8)]
+    >>> steps((8, 4, 5), (160, 40, 8), (160, 40, -8))
+    [(32, 40, 40), (5, 8, -8)]
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array
+from toytorch.kernels.memory_format import WORDS as TURNING
+from toytorch.kernels.memory_format import transposition
+from toytorch.loops.llvm.builder import BLOCK
+from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime.array_call import ArrayCall
+from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
+SHARED = 1 << 17  # bytes, from which several threads copy
+BACKWARDS = 1 << 12  # bytes, from which one thread copies what runs backwards, or is transposed
+RUN = 1 << 12  # elements of one long run that are copied at a time
+PART = 1 << 14  # elements that a thread copies at a time, at least
+WORDS = (
+    *("to", "from", "lines", "parts", "part", "rows", "length", "whole"),
+    *(f"{array} {k}" for array in ("to", "from") for k in range(4)),
+)
+
+
+def assign(to: Array, source: Array) -> None:
+    """to[...] = source, for arrays of one type and shape that share no memory."""
+    call = None
+    if worth(to, source):
+        call = plan(to.itemsize, to.shape, to.strides, source.strides)
+    if call is None:
+        to[...] = source
+    else:
+        call(to, source)
+
+
+def copied(source: Array) -> Any:
+    """A copy in rows; None where NumPy makes it as fast."""
+    if not worth(source, source):
+        return None
+    made = np.empty(source.shape, source.dtype)
+    call = plan(made.itemsize, made.shape, made.strides, source.strides)
+    if call is None:
+        return None
+    call(made, source)
+    return made
+
+
+def joined(arrays: Sequence[Array], d: int) -> Any:
+    """Arrays of one type along a dimension; None where NumPy joins them as fast."""
+    first, size = arrays[0], 0
+    for a in arrays:
+        if a.__class__ is not np.ndarray or not a.flags.c_contiguous:
+            return None
+        size += a.nbytes
+    if size < SHARED or threads.thread_count() < 2 or not known(first.dtype) or not jit.works():
+        return None
+    shape, at = list(first.shape), 0
+    shape[d] = sum(a.shape[d] for a in arrays)
+    made = np.empty(shape, first.dtype)
+    before = (slice(None),) * (d % first.ndim)
+    for a in arrays:
+        end = at + a.shape[d]
+        assign(made[(*before, slice(at, end))], a)
+        at = end
+    return made
+
+
+def worth(to: Array, source: Array) -> bool:
+    """Whether compiled loops are faster than NumPy's."""
+    size = to.nbytes
+    if size < BACKWARDS or to.__class__ is not np.ndarray or source.__class__ is not np.ndarray:
+        return False
+    if size < SHARED or threads.thread_count() < 2:
+        step = source.itemsize
+        backwards = source.strides[-1] == -step
+        across = step in (4, 8) and source.ndim > 1 and step in source.strides[:-1]
+        if not backwards and not (across and source.strides[-1] != step):
+            return False
+    return known(source.dtype) and jit.works()
+
+
+def known(kind: np.dtype[Any]) -> bool:
+    """Whether elements of a type are one, two, four or eight bytes, or two times eight."""
+    return kind.itemsize in (1, 2, 4, 8, 16) and not kind.hasobject
+
+
+def steps(
+    shape: Sequence[int], to: Sequence[int], source: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """(size, step in `to`, step in `source`) of the dimensions, in the order in which the first
+    array lies; those that lie side by side in both are one."""
+    found = sorted(((n, t, s) for n, t, s in zip(shape, to, source) if n > 1), key=lambda d: -d[1])
+    made: list[tuple[int, int, int]] = []
+    for n, t, s in found:
+        if made and made[-1][1:] == (n * t, n * s):
+            n *= made.pop()[0]
+        made.append((n, t, s))
+    return made
+
+
+@functools.lru_cache(1024)
+def plan(
+    item: int, shape: tuple[int, ...], to: tuple[int, ...], source: tuple[int, ...]
+) -> ArrayCall | None:
+    """The call that copies arrays of these strides in bytes; None where there is none."""
+    if item == 16:  # of complex numbers, the parts
+        item, shape, to, source = 8, (*shape, 2), (*to, 8), (*source, 8)
+    dims = steps(shape, to, source)
+    if not dims or dims[-1][1] <= 0:
+        return None
+    size = 1
+    for n, _, _ in dims:
+        size *= n
+    work = size * 2 * jit.TRAFFIC * max(item, 4) // 4
+    turned = transposing(item, dims, work)
+    if turned is not None:
+        return turned
+    if len(dims) > 4:
+        return None
+    (n, t, s), whole = dims[-1], 1 << 62
+    if len(dims) == 1 and n > RUN and t == item:
+        whole, dims = n, [(-(-n // RUN), RUN * t, RUN * s), (RUN, t, s)]
+    dims = [(1, 0, 0)] * (4 - len(dims)) + dims
+    (n0, n1, rows, length), (t0, t1, t2, t3), (s0, s1, s2, s3) = zip(*dims)
+    part = min(rows, max(1, PART // length))
+    parts = -(-rows // part)
+    words = (0, 0, n1, parts, part, rows, length, whole, t0, t1, t2, t3, s0, s1, s2, s3)
+    assert len(words) == len(WORDS)
+    inner = {item: "run", -item: "backwards", 0: "one"}.get(s3, "") if t3 == item else ""
+    return ArrayCall(kernel(item * 8, inner), words, (0, 1), n0 * n1 * parts, work)
+
+
+def transposing(item: int, dims: list[tuple[int, int, int]], work: int) -> ArrayCall | None:
+    """The call for matrices whose columns lie side by side in the source, by blocks of registers."""
+    across = [d for d in dims[:-1] if d[2] == item]
+    rows, step, line = dims[-1]
+    if item not in (4, 8) or len(across) != 1 or step != item or line <= 0 or len(dims) > 4:
+        return None
+    columns, row, _ = across[0]
+    if min(rows, columns) < BLOCK:
+        return None
+    rest = [d for d in dims[:-1] if d is not across[0]]
+    rest = [(1, 0, 0)] * (2 - len(rest)) + rest
+    by_rows = row < line  # along the side whose lines lie closer together
+    words = (0, 0, *rest[0], *rest[1], rows, columns, row, line)
+    assert len(words) == len(TURNING)
+    total = rest[0][0] * rest[1][0] * -(-(rows if by_rows else columns) // BLOCK)
+    return ArrayCall(transposition("f" if item == 4 else "d", by_rows), words, (0, 1), total, work)
+
+
+@functools.cache
+def kernel(bits: int, inner: str) -> Call:
+    """For elements of so many bits, of which a run lies in both as `inner` says."""
+    return Call(f"copy {bits} {inner}", lambda name: Copy(name, bits, inner))
+
+
+class Copy(Native):
+    """LLVM for `assign`. By hand: in programs, what an array's strides are is known only when it is
+    called, and a dimension that runs backwards is not a run."""
+
+    def __init__(self, name: str, bits: int, inner: str) -> None:
+        super().__init__(name, "f", WORDS)
+        b, word = self.b, self.word_of
+        type, size = self.type(self.ir.IntType(bits)), bits // 8
+        to, source = self.array("to", "byte"), self.array("from", "byte")
+        if inner:
+            steps = self.word(size), self.word({"run": size, "backwards": -size, "one": 0}[inner])
+        else:
+            steps = word["to 3"], word["from 3"]
+
+        def at(base: Value, index: Value, step: Any) -> Any:
+            return b.gep(base, [b.mul(index, step)])
+
+        def element(base: Value, index: Value, step: Any) -> Any:
+            return b.bitcast(at(base, index, step), type.as_pointer())
+
+        def part(r: Value) -> None:
+            line, which = b.udiv(r, word["parts"]), b.urem(r, word["parts"])
+            outer, middle = b.udiv(line, word["lines"]), b.urem(line, word["lines"])
+            first = b.mul(which, word["part"])
+            end = self.smaller(b.add(first, word["part"]), word["rows"])
+            there = at(at(to, outer, word["to 0"]), middle, word["to 1"])
+            here = at(at(source, outer, word["from 0"]), middle, word["from 1"])
+
+            def row(m: Value) -> None:
+                left = b.sub(word["whole"], b.mul(m, word["length"]))
+                one, other = at(there, m, word["to 2"]), at(here, m, word["from 2"])
+
+                def move(i: Value) -> None:
+                    value = b.load(element(other, i, steps[1]), align=size)
+                    b.store(value, element(one, i, steps[0]), align=size)
+
+                self.count(self.smaller(left, word["length"]), move)
+
+            self.loop(first, end, 1, row)
+
+        self.loop(self.lo, self.hi, 1, part)
