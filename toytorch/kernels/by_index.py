@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.facts.hints import Array
-from toytorch.loops.runtime import jit
+from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.native import Call, Native
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def select(a: Array, d: int, i: Array) -> Any:
     size = blocks * i.size * inner
     if size < jit.SMALLEST or i.__class__ is not np.ndarray or not movable(a) or not jit.works():
         return None
-    if inner * a.itemsize > 64 and not blocks > 64:
+    if inner * a.itemsize > 64 and not blocks > 64 and threads.thread_count() < 2:
         return None  # long runs, which NumPy copies
     made = np.empty((*a.shape[:d], i.size, *a.shape[d + 1 :]), a.dtype)
     a, i = np.ascontiguousarray(a), np.ascontiguousarray(i, np.int64)
