@@ -262,7 +262,7 @@ LATER = {
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ _C _dynamo _jit_internal _ops _tensor_str _utils _vmap_internals "
+    "__config__ _C _dynamo _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
     "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
     "jit library linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
     "special storage testing trainer types utils vision viz xpu"

@@ -12,14 +12,20 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.autograd.forward_ad import Level
 from toytorch.autograd.graph import AccumulateGrad
 from toytorch.autograd.modes import is_grad_enabled, is_inference_mode_enabled
+from toytorch.autograd.vmap import Batch
 from toytorch.core.barriers import DelayedError, UndefinedGrad
 from toytorch.core.random import Generator
 from toytorch.core.storages import UntypedStorage
 from toytorch.core.subclasses import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
+    asking,
+)
+from toytorch.core.subclasses import (
+    disabled_torch_function_impl as _disabled_torch_function_impl,  # noqa: F401 - classes name it
 )
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
@@ -41,6 +47,7 @@ from toytorch.jit.passes.inline import inline
 from toytorch.jit.passes.peephole import peephole
 from toytorch.jit.passes.unroll import unroll
 from toytorch.jit.tracer import running
+from toytorch.ops.creation.create import get_default_device
 
 has_lapack, has_mkl, has_openmp, has_cuda, has_mps, has_xpu = (
     True,
@@ -134,6 +141,21 @@ def _get_tracing_state() -> Any:
 
 def _log_api_usage_once(event: str) -> None:
     """Tells nobody."""
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a TorchFunctionMode is in force."""
+    return bool(asking.modes)
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether `vmap` runs, or a derivative forward."""
+    return any(isinstance(mode, (Batch, Level)) for mode in state.local.modes)
+
+
+def _get_default_device() -> str:
+    """Where new tensors go."""
+    return str(get_default_device())
 
 
 def _current_graph_task_id() -> int:

@@ -72,6 +72,12 @@ ABSENT: dict[str, tuple[str, str]] = {
         "export to ONNX: torch.jit.save keeps a compiled module with its weights",
         "export ONNXProgram OnnxExporterError",
     ),
+    "torch._subclasses": ("tensors without data: torch.device('meta') has those", "FakeTensor FakeTensorMode"),
+    "torch._subclasses.fake_tensor": (
+        "tensors without data: torch.device('meta') has those",
+        "FakeTensor FakeTensorMode",
+    ),
+    "torch._subclasses.functional_tensor": (GRAPHS, "FunctionalTensor FunctionalTensorMode"),
     "torch.fx": (
         GRAPHS,
         "Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace replace_pattern",
@@ -82,6 +88,7 @@ ABSENT: dict[str, tuple[str, str]] = {
     "torch.fx.proxy": (GRAPHS, "Proxy"),
     "torch.fx._symbolic_trace": (GRAPHS, "Tracer symbolic_trace"),
     "torch.fx.experimental": (GRAPHS, ""),
+    "torch.fx.experimental.proxy_tensor": (GRAPHS, "ProxyTorchDispatchMode make_fx"),
 }
 
 
@@ -105,6 +112,8 @@ ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
     "torch.distributed.rpc": {"is_available": lambda: False},
     "torch.nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
     "torch.onnx": {"is_in_onnx_export": lambda: False},
+    "torch._subclasses.fake_tensor": {"is_fake": lambda x: False},
+    "torch.fx.experimental.proxy_tensor": {"get_proxy_mode": lambda: None},
 }
 
 
