@@ -7,16 +7,19 @@ helpers: `from torch.optim.optimizer import required`. They are found under PyTo
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 import toytorch
 from toytorch.autograd.modes import is_grad_enabled, no_grad, set_grad_enabled
+from toytorch.core.storages import TypedStorage
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device, layout
@@ -25,6 +28,10 @@ from toytorch.facts.hints import Device
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.elementwise.complex_pairs import view_as_real
 from toytorch.ops.sparse.create import sparse_coo_tensor
+
+if TYPE_CHECKING:
+    from toytorch.core.random import Generator
+    from toytorch.optim.optimizer import Optimizer
 
 # -- torch.optim.optimizer -------------------------------------------------------------------------
 
@@ -40,7 +47,7 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
     """A `step` that records its arithmetic where the option `differentiable` asks for that."""
 
     @functools.wraps(func)
-    def step(self: Any, *args: object, **kwargs: object) -> Any:
+    def step(self: Optimizer, *args: object, **kwargs: object) -> Any:
         before = is_grad_enabled()
         try:
             set_grad_enabled(self.defaults["differentiable"])
@@ -51,12 +58,12 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
     return step
 
 
-def _get_value(x: Any) -> Any:
+def _get_value(x: object) -> object:
     """The number in a tensor; numbers are what they are."""
     return x.item() if isinstance(x, Tensor) else x
 
 
-def _stack_if_compiling(x: Any) -> Any:
+def _stack_if_compiling(x: object) -> object:
     """What it is given, outside of PyTorch's compiler."""
     return x
 
@@ -68,7 +75,7 @@ def _default_to_fused_or_foreach(
     if differentiable:
         return False, False
     here = all(
-        p is None or (type(p) is Tensor or p.__class__.__name__ == "Parameter") and p.is_cuda
+        p is None or ((type(p) is Tensor or p.__class__.__name__ == "Parameter") and p.is_cuda)
         for p in params
     )
     fused = use_fused and all(p is None or p.is_floating_point() for p in params) and here
@@ -98,6 +105,22 @@ def _get_torch_home() -> str:
     return str(Path(os.getenv("TORCH_HOME", str(Path(cache) / "torch"))).expanduser())
 
 
+def tqdm(*args: object, **kwargs: object) -> Any:
+    """A progress bar of the package tqdm; what it goes over, without a bar, where that is missing."""
+    try:
+        found = importlib.import_module("tqdm.auto").tqdm
+    except ImportError:
+        return args[0] if args else contextlib.nullcontext(_NoBar())
+    return found(*args, **kwargs)
+
+
+class _NoBar:
+    """What is told of progress where nothing shows it."""
+
+    def update(self, n: float = 1) -> None:
+        """Tells nobody."""
+
+
 # -- torch.utils.checkpoint ------------------------------------------------------------------------
 
 
@@ -123,7 +146,7 @@ def set_device_states(
 
 
 def _no_grad(name: str) -> Callable[..., Tensor]:
-    def fill(tensor: Tensor, *args: float, generator: Any = None) -> Tensor:
+    def fill(tensor: Tensor, *args: float, generator: Generator | None = None) -> Tensor:
         options = {} if generator is None else {"generator": generator}
         with no_grad():
             filled: Tensor = getattr(tensor, name)(*args, **options)
@@ -164,7 +187,9 @@ class _SparseKind(type):
 def sparse_kind(name: str, kind: dtype) -> type:
     """`torch.sparse.FloatTensor` and its like: a constructor, and a class to ask about."""
     made = _SparseKind(f"{name}Tensor", (), {"kind": kind, "__module__": "torch.sparse"})
-    made.__doc__ = f"Sparse tensors of {kind}, as they once were made: of indices, values and sizes."
+    made.__doc__ = (
+        f"Sparse tensors of {kind}, as they once were made: of indices, values and sizes."
+    )
     return made
 
 
@@ -182,9 +207,7 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def _get_device_index(
-    device_: Any, optional: bool = False, allow_cpu: bool = False
-) -> int:
+def _get_device_index(device_: Device, optional: bool = False, allow_cpu: bool = False) -> int:
     """The number of a GPU; with `optional` that of the current one for what has no number."""
     if isinstance(device_, int):
         return device_
@@ -205,7 +228,7 @@ def _get_device_index(
     return int(cuda.current_device())
 
 
-def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Tensor:
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Tensor:
     """A parameter over a tensor's memory, as files of models ask for it."""
     from toytorch.nn.parameter import Parameter  # `nn` is loaded when first asked for
 
@@ -215,7 +238,12 @@ def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -
 
 
 def _rebuild_tensor_v2(
-    storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any
+    storage: TypedStorage,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: object,
 ) -> Tensor:
     """A tensor over a part of a storage, as files of models ask for it."""
     made = tensor([], dtype=storage.dtype).set_(storage, storage_offset, size, stride)
@@ -241,7 +269,9 @@ FURTHER: dict[str, dict[str, Any]] = {
         "_get_torch_home": _get_torch_home,
         "HASH_REGEX": re.compile(r"-([a-f0-9]*)\."),
         "urlparse": urlparse,
+        "tqdm": tqdm,
     },
+    "torch.utils.model_zoo": {"tqdm": tqdm},
     "torch.serialization": {
         "DEFAULT_PROTOCOL": 2,
         "FILE_LIKE": str | os.PathLike[str] | Any,
