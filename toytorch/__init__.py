@@ -253,6 +253,7 @@ LATER = {
         "ops.sparse.compressed_create",
     ),
     "is_storage": "compat._checks",
+    **dict.fromkeys(("Event", "Stream"), "compat._streams"),
     "_assert_async": "compat._checks",
     "_masked_softmax": "compat._native_attention",
     "_native_multi_head_attention": "compat._native_attention",

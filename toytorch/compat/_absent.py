@@ -6,6 +6,7 @@ library runs as far as it does not need the part. The modules below are found un
 
 from __future__ import annotations
 
+import functools
 import importlib
 from types import ModuleType
 from typing import Any, NoReturn
@@ -147,8 +148,10 @@ ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
 
 
 def attribute(module: str, name: str) -> Any:
-    """A name of the table, as a class; raises AttributeError for others."""
+    """A name of the table, as a class or a module; raises AttributeError for others."""
     needs, names = ABSENT[module]
+    if f"{module}.{name}" in ABSENT:
+        return module_of(f"{module}.{name}")
     if name not in names.split():
         raise AttributeError(
             f"module '{module}' has no attribute '{name}': toytorch has no {needs}"
@@ -165,19 +168,6 @@ def base_of(name: str) -> type:
     return found
 
 
-def below(name: str) -> Any:
-    """The `__getattr__` of a module of the table, by which those below it are found."""
-
-    def find(attribute: str) -> Any:
-        if f"{name}.{attribute}" not in ABSENT:
-            raise AttributeError(
-                f"module '{name}' has no attribute '{attribute}': toytorch has no {ABSENT[name][0]}"
-            )
-        return module_of(f"{name}.{attribute}")
-
-    return find
-
-
 def module_of(name: str) -> ModuleType:
     """The module of a name of the table, made at the first call."""
     if name not in MADE:
@@ -185,6 +175,6 @@ def module_of(name: str) -> ModuleType:
         made.__path__ = []  # further modules of the table may stand below it
         for each in ABSENT[name][1].split():
             setattr(made, each, attribute(name, each))
-        vars(made).update(ANSWERS.get(name, {}), __getattr__=below(name))
+        vars(made).update(ANSWERS.get(name, {}), __getattr__=functools.partial(attribute, name))
         MADE[name] = made
     return MADE[name]

@@ -274,7 +274,6 @@ FURTHER: dict[str, dict[str, Any]] = {
     "torch.utils.model_zoo": {"tqdm": tqdm},
     "torch.serialization": {
         "DEFAULT_PROTOCOL": 2,
-        "FILE_LIKE": str | os.PathLike[str] | Any,
         "MAP_LOCATION": Callable[[Any, str], Any] | device | str | dict[str, str] | None,
     },
     "torch.utils.checkpoint": {

@@ -12,7 +12,7 @@ from toytorch.facts import state
 # What programs may name. Memory is on the first two, shapes alone on "meta"; the others are refused
 # where something should be put there (`backends.base.of_kind`).
 KINDS = (
-    "cpu", "cuda", "ipu", "xpu", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla",
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla",
     "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
 )  # fmt: skip
 
