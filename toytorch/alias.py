@@ -185,9 +185,13 @@ def classes_in(owner: Any, module: str) -> Iterator[type]:
             yield from classes_in(value, module)
 
 
+FURTHER = "toytorch.compat._further"
+
+
 def further_names(module: str) -> dict[str, Any]:
     """What PyTorch's module of that name has beside the names of ours."""
-    return importlib.import_module("toytorch.compat._further").FURTHER.get(module, {})
+    found: dict[str, Any] = sys.modules[FURTHER].__dict__["FURTHER"].get(module, {})
+    return found
 
 
 ALIAS = Alias()
@@ -195,6 +199,7 @@ ALIAS = Alias()
 
 def take_names() -> None:
     """Calls the package, its modules and its classes torch, as far as they are there by now."""
+    importlib.import_module(FURTHER)  # before modules are taken in, itself one of them
     NAMES.add(TAKEN)
     version.__version__ = version.compatible
     for module in (torch_version, toytorch):

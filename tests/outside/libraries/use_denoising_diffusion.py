@@ -1,7 +1,9 @@
 """denoising-diffusion-pytorch."""
 
 import torch
-import torchvision_operators  # noqa: F401 - before torchvision
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 from denoising_diffusion_pytorch import GaussianDiffusion, Unet
 
 torch.manual_seed(0)

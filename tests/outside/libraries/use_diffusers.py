@@ -1,7 +1,9 @@
 """A small U-Net, schedulers and an autoencoder of diffusers."""
 
 import torch
-import torchvision_operators  # noqa: F401 - before torchvision
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 from diffusers import AutoencoderKL, DDIMScheduler, DDPMScheduler, UNet2DConditionModel, UNet2DModel
 
 torch.manual_seed(0)

@@ -1,8 +1,10 @@
 """Segmentation models."""
 
-import segmentation_models_pytorch as smp
 import torch
-import torchvision_operators  # noqa: F401 - before torchvision
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
+import segmentation_models_pytorch as smp
 
 torch.manual_seed(0)
 for M in (smp.Unet, smp.FPN, smp.DeepLabV3Plus):

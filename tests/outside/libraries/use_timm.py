@@ -1,8 +1,10 @@
 """Models of timm with random weights."""
 
-import timm
 import torch
-import torchvision_operators  # noqa: F401 - before torchvision
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
+import timm
 
 for name in (
     "resnet18",

@@ -1,8 +1,10 @@
 """Networks, transforms and operators of torchvision."""
 
 import torch
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 import torchvision
-import torchvision_operators  # noqa: F401 - before torchvision
 from torchvision import transforms as T
 from torchvision.ops import box_iou, generalized_box_iou, sigmoid_focal_loss
 from torchvision.transforms import v2

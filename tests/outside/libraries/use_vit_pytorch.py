@@ -1,7 +1,9 @@
 """vit-pytorch, vector-quantize-pytorch, ema-pytorch, denoising-diffusion-pytorch."""
 
 import torch
-import torchvision_operators  # noqa: F401 - before torchvision
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 from ema_pytorch import EMA
 from vector_quantize_pytorch import FSQ, LFQ, ResidualVQ, VectorQuantize
 from vit_pytorch import SimpleViT, ViT
