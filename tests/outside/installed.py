@@ -48,7 +48,9 @@ def run(program: Path, ours: bool, libraries: Path) -> tuple[str, float]:
         command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     if done.returncode:
-        return "\n".join(done.stderr.strip().splitlines()[-4:]), time.perf_counter() - begin
+        name = "toytorch" if ours else "PyTorch"  # a line that the other has not: both may fail
+        end = [f"{name} fails:", *done.stderr.strip().splitlines()[-4:]]
+        return "\n".join(end), time.perf_counter() - begin
     return done.stdout, time.perf_counter() - begin
 
 
