@@ -253,6 +253,7 @@ LATER = {
         "ops.sparse.compressed_create",
     ),
     "is_storage": "compat._checks",
+    **dict.fromkeys(("Event", "Stream"), "compat._streams"),
     "_assert_async": "compat._checks",
     "_masked_softmax": "compat._native_attention",
     "_native_multi_head_attention": "compat._native_attention",
@@ -262,7 +263,7 @@ LATER = {
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ _C _dynamo _jit_internal _ops _tensor_str _utils _vmap_internals "
+    "__config__ _C _dynamo _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
     "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
     "jit library linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
     "special storage testing trainer types utils vision viz xpu"

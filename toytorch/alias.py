@@ -23,7 +23,7 @@ from typing import Any
 import toytorch
 from toytorch import LACKING, torch_version, version
 from toytorch.compat._absent import ABSENT, module_of
-from toytorch.core.public_modules import pytorch_module
+from toytorch.core.public_modules import PLACES, module_of_moved, pytorch_module
 from toytorch.facts.package import NAMES, is_ours
 from toytorch.torch_version import TorchVersion
 from toytorch.version import compatible
@@ -49,7 +49,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if package != TAKEN:
             return None
         parent = fullname.rpartition(".")[0]
-        if fullname in ABSENT and not is_there(fullname):
+        if (fullname in ABSENT or fullname in PLACES) and not is_there(fullname):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         if rest and sys.modules.get(parent) is not sys.modules.get(own_name(parent)):
             return None  # below a module that somebody else put there
@@ -74,6 +74,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         if spec.name in ABSENT and not is_there(spec.name):
             return module_of(spec.name)
+        if spec.name in PLACES and not is_there(spec.name):
+            return module_of_moved(spec.name)
         own = own_name(spec.name)
         try:
             return importlib.import_module(own)
@@ -88,8 +90,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         With the package, everything that has been imported so far gets its other name. Python would
         else import it again, and put the module `gradcheck` over the function of that name.
         """
-        if module.__name__ in ABSENT and not hasattr(module, "__file__"):
-            return
+        if not hasattr(module, "__file__"):
+            return  # made of names that stand elsewhere, or nowhere
         if module is toytorch:
             take_names()
         module.__spec__ = spec_of(module)
@@ -140,6 +142,8 @@ def take_in(module: ModuleType) -> None:
     """Calls a module torch, and lets it be found under that name."""
     sys.modules[taken_name(module.__name__)] = module
     module.__name__ = taken_name(module.__name__)
+    for name, value in further_names(module.__name__).items():
+        vars(module).setdefault(name, value)
     module.__package__ = taken_name(module.__package__ or "")
     module.__spec__ = spec_of(module)
 
@@ -152,14 +156,12 @@ def rename(kinds: Iterable[type]) -> None:
 
 
 def home(cls: type) -> str:
-    """The module that PyTorch keeps a class in, if toytorch has it; else the one where it is."""
-    own = cls.__module__
-    theirs = pytorch_module(own, cls.__qualname__)
-    return theirs if theirs == taken_name(own) or is_there(theirs) else taken_name(own)
+    """The module that PyTorch keeps a class in."""
+    return pytorch_module(cls.__module__, cls.__qualname__)
 
 
 def is_there(name: str) -> bool:
-    """Whether toytorch has a module of PyTorch's; it may be imported later."""
+    """Whether toytorch has a file for a module of PyTorch's; it may be imported later."""
     place = Path(__file__).parent.joinpath(*name.split(".")[1:])
     return place.with_suffix(".py").exists() or (place / "__init__.py").exists()
 
@@ -183,11 +185,21 @@ def classes_in(owner: Any, module: str) -> Iterator[type]:
             yield from classes_in(value, module)
 
 
+FURTHER = "toytorch.compat._further"
+
+
+def further_names(module: str) -> dict[str, Any]:
+    """What PyTorch's module of that name has beside the names of ours."""
+    found: dict[str, Any] = sys.modules[FURTHER].__dict__["FURTHER"].get(module, {})
+    return found
+
+
 ALIAS = Alias()
 
 
 def take_names() -> None:
     """Calls the package, its modules and its classes torch, as far as they are there by now."""
+    importlib.import_module(FURTHER)  # before modules are taken in, itself one of them
     NAMES.add(TAKEN)
     version.__version__ = version.compatible
     for module in (torch_version, toytorch):

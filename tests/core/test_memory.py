@@ -325,3 +325,35 @@ def test_deepcopy_and_hash() -> None:
     assert len({x, y, x}) == 2
     want, got = (attempt(copy.deepcopy, m.ones(3, requires_grad=True) * 2)[1] for m in (torch, tt))
     assert type(got) is type(want)
+
+
+HELD = """
+torch.from_numpy(np.zeros(0, np.float32)).resize_(3)
+torch.from_numpy(np.zeros(4, np.float32)).resize_(3)
+torch.from_numpy(np.zeros(4, np.float32)[1:]).resize_(9)
+torch.as_tensor(np.zeros(4, np.float32)).resize_(8)
+torch.asarray(np.zeros(4, np.float32)).resize_(8)
+torch.from_dlpack(np.zeros(4, np.float32)).resize_(8)
+torch.frombuffer(bytearray(8), dtype=torch.float32).resize_(5)
+torch.tensor(np.zeros(4, np.float32)).resize_(8).shape
+torch.cat([x, x], out=torch.from_numpy(np.zeros(0, np.float32)))
+torch.add(x, x, out=torch.from_numpy(np.zeros(0, np.float32)))
+torch.add(x, x, out=torch.from_numpy(np.zeros(8, np.float32))[:0])
+torch.from_numpy(np.zeros(4, np.float32)).untyped_storage().resizable()
+torch.from_numpy(np.zeros(4, np.float32)).untyped_storage().resize_(0)
+torch.zeros(4).untyped_storage().resizable()
+(x, x.numpy(), x.resize_(9))
+(x, x.numpy(), x.untyped_storage().resizable())
+(x, x.numpy(), x.clone().resize_(5).shape)
+"""
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+@pytest.mark.parametrize("text", HELD.strip().splitlines())
+def test_memory_of_others_does_not_grow(text: str) -> None:
+    def ask(m: Any) -> str:
+        return repr(eval(text, {"torch": m, "np": np, "x": m.arange(4.0)}))
+
+    (want, refused), (got, failed) = attempt(ask, torch), attempt(ask, tt)
+    assert (type(failed), str(failed)) == (type(refused), str(refused))
+    assert got is None or got.replace("toytorch", "torch") == want

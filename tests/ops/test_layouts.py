@@ -165,3 +165,37 @@ def test_joined_images(last: int) -> None:
     batch = SUBJECT.root.utils.data.default_collate(SUBJECT.carry(turned))
     assert batch.is_contiguous()
     batch.view(-1)
+
+
+CONVERSIONS = """
+x.t().float(memory_format=torch.contiguous_format)
+x.t().double(memory_format=torch.contiguous_format)
+x.t().cfloat(memory_format=torch.contiguous_format)
+x.t().double(memory_format=torch.preserve_format)
+x.t().to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+x.t().to(torch.float32, copy=True)
+x.t().to(torch.float64, memory_format=torch.contiguous_format)
+i.to(memory_format=torch.channels_last)
+i.to(torch.float64, memory_format=torch.channels_last)
+i.to(memory_format=torch.channels_last).to(torch.float64, memory_format=torch.contiguous_format)
+i.to(memory_format=torch.channels_last).to(torch.float64)
+"""
+
+
+@pytest.mark.parametrize("text", CONVERSIONS.strip().splitlines())
+def test_conversions_to_a_format(text: str) -> None:
+    def ask(m: Any) -> tuple[Any, ...]:
+        made = eval(text, {"torch": m, "x": m.zeros(2, 3), "i": m.zeros(2, 3, 4, 5)})
+        return tuple(made.shape), made.stride(), made.is_contiguous()
+
+    assert ask(SUBJECT.root) == ask(torch)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0, 3), (0,)])
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive"])
+def test_places_of_no_elements(name: str, shape: tuple[int, ...]) -> None:
+    def ask(m: Any) -> list[tuple[Any, ...]]:
+        made = getattr(m, name)(m.zeros(shape), return_inverse=True, return_counts=True)
+        return [(tuple(t.shape), t.stride()) for t in made]
+
+    assert ask(SUBJECT.root) == ask(torch)

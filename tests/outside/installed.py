@@ -5,7 +5,8 @@
 The libraries of `requirements.txt` are installed into a folder of their own, without what they
 depend on, so that none brings a PyTorch; that needs the package index. What a program prints is
 compared line by line, numbers to three digits in a thousand. The table has the times of both, with
-the imports; torchvision, and timm which needs it, load PyTorch's own compiled files and are not here.
+the imports. Of torchvision, which timm needs too, the part in Python runs; operators that it has
+compiled for PyTorch (`nms`, `roi_align`) are names (`libraries/torchvision_operators.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def run(program: Path, ours: bool, libraries: Path) -> tuple[str, float]:
         command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     if done.returncode:
-        return "\n".join(done.stderr.strip().splitlines()[-4:]), time.perf_counter() - begin
+        name = "toytorch" if ours else "PyTorch"  # a line that the other has not: both may fail
+        end = [f"{name} fails:", *done.stderr.strip().splitlines()[-4:]]
+        return "\n".join(end), time.perf_counter() - begin
     return done.stdout, time.perf_counter() - begin
 
 

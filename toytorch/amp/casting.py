@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from toytorch.autograd.function import FunctionCtx
 
 
-DEFAULTS = {"cpu": bfloat16, "cuda": float16}
+DEFAULTS = {
+    "cpu": bfloat16, "cuda": float16, "mps": float16, "xpu": float16, "hpu": bfloat16,
+    "mtia": float16, "maia": bfloat16, "xla": bfloat16, "ipu": float16,
+}  # fmt: skip
 SUPPORTED = {"cpu": (bfloat16, float16), "cuda": (bfloat16, float16)}
 
 

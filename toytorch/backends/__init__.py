@@ -1,6 +1,8 @@
 """Devices: one module each, behind the protocol of `base`; and the switches of `torch.backends`."""
 
+import importlib
 import os
+from types import ModuleType
 
 from toytorch.backends import (
     base,
@@ -25,3 +27,10 @@ if os.environ.get("TOYTORCH_CUDA"):
     from toytorch.backends.simulator.backend import from_environment  # few programs need it
 
     from_environment(os.environ["TOYTORCH_CUDA"])
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Finds what is imported when first named."""
+    if name != "cpu":
+        raise AttributeError(f"module 'torch.backends' has no attribute '{name}'")
+    return importlib.import_module("toytorch.backends.cpu")

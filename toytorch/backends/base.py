@@ -349,9 +349,22 @@ def _refuse(backend: Backend) -> None:
     )
 
 
+def _refuse_kind(kind: str) -> None:
+    """Refuses a kind of device that programs may name, and toytorch has not."""
+    if kind == "xpu":
+        raise AssertionError("Torch not compiled with XPU enabled")  # the class that PyTorch raises
+    name = kind.upper() if len(kind) < 4 else kind.capitalize()
+    raise NotImplementedError(
+        f"Could not run 'aten::empty.memory_format' with arguments from the '{name}' backend. "
+        "toytorch has memory on the CPU and on CUDA devices."
+    )
+
+
 def of_kind(kind: str) -> Backend:
     """The backend registered for devices of type `kind`, available or not."""
     if kind not in _by_kind:
+        if kind not in SELDOM:
+            _refuse_kind(kind)
         importlib.import_module(SELDOM[kind])  # which registers it
     return _by_kind[kind]
 

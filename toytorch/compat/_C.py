@@ -6,20 +6,28 @@ that is not here raises AttributeError: there is nothing behind it.
 
 from __future__ import annotations
 
+import enum
 import types as _python
 import warnings
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.amp.casting import is_autocast_enabled, set_autocast_enabled
+from toytorch.autograd.forward_ad import Level
 from toytorch.autograd.graph import AccumulateGrad
 from toytorch.autograd.modes import is_grad_enabled, is_inference_mode_enabled
+from toytorch.autograd.vmap import Batch
 from toytorch.core.barriers import DelayedError, UndefinedGrad
 from toytorch.core.random import Generator
 from toytorch.core.storages import UntypedStorage
 from toytorch.core.subclasses import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
+    asking,
+)
+from toytorch.core.subclasses import (
+    disabled_torch_function_impl as _disabled_torch_function_impl,  # noqa: F401 - classes name it
 )
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
@@ -41,6 +49,7 @@ from toytorch.jit.passes.inline import inline
 from toytorch.jit.passes.peephole import peephole
 from toytorch.jit.passes.unroll import unroll
 from toytorch.jit.tracer import running
+from toytorch.ops.creation.create import get_default_device
 
 has_lapack, has_mkl, has_openmp, has_cuda, has_mps, has_xpu = (
     True,
@@ -134,6 +143,63 @@ def _get_tracing_state() -> Any:
 
 def _log_api_usage_once(event: str) -> None:
     """Tells nobody."""
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a TorchFunctionMode is in force."""
+    return bool(asking.modes)
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether `vmap` runs, or a derivative forward."""
+    return any(isinstance(mode, (Batch, Level)) for mode in state.local.modes)
+
+
+class DispatchKey(enum.IntEnum):
+    """What PyTorch chooses a kernel by, as far as libraries name it; the numbers mean nothing."""
+
+    Autograd, AutocastCPU, AutocastMPS, AutocastXPU, AutocastHPU, AutocastCUDA = range(6)
+    CPU, CUDA, Meta = range(6, 9)
+
+
+class DispatchKeySet:
+    """Several keys."""
+
+    def __init__(self, key: DispatchKey | frozenset[DispatchKey]) -> None:
+        self.keys = key if isinstance(key, frozenset) else frozenset((key,))
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self.keys | other.keys)
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether a key is one of them."""
+        return key in self.keys
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(k.name for k in sorted(self.keys))})"
+
+
+class _ExcludeDispatchKeyGuard:
+    """A context without what some keys stand for: casting, that is, as nothing else has a key here."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self._kinds = [
+            k.name.removeprefix("Autocast").lower() for k in keys.keys if "Autocast" in k.name
+        ]
+
+    def __enter__(self) -> None:
+        self._before = {kind: is_autocast_enabled(kind) for kind in self._kinds}
+        for kind in self._kinds:
+            set_autocast_enabled(kind, False)
+
+    def __exit__(self, *error: object) -> None:
+        for kind, enabled in self._before.items():
+            set_autocast_enabled(kind, enabled)
+
+
+def _get_default_device() -> str:
+    """Where new tensors go."""
+    return str(get_default_device())
 
 
 def _current_graph_task_id() -> int:

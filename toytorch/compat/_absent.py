@@ -6,10 +6,14 @@ library runs as far as it does not need the part. The modules below are found un
 
 from __future__ import annotations
 
+import functools
+import importlib
 from types import ModuleType
 from typing import Any, NoReturn
 
 PROCESSES = "process groups: torch.distributed.is_available() says so"
+QUANTIZED = "quantization: torch.autocast computes in half precision"
+ONNX = "export to ONNX: torch.jit.save keeps a compiled module with its weights"
 GRAPHS = "rewriting of Python programs: torch.jit.trace and torch.jit.script make graphs"
 
 # module of PyTorch: what it needs, and the names that libraries ask of it
@@ -69,19 +73,38 @@ ABSENT: dict[str, tuple[str, str]] = {
         "BlockMask flex_attention create_block_mask create_mask AuxRequest",
     ),
     "torch.onnx": (
-        "export to ONNX: torch.jit.save keeps a compiled module with its weights",
-        "export ONNXProgram OnnxExporterError",
+        ONNX,
+        "export ONNXProgram OnnxExporterError OperatorExportTypes TensorProtoDataType TrainingMode",
     ),
+    "torch.onnx.operators": (ONNX, "shape_as_tensor reshape_from_tensor_shape"),
+    "torch.onnx.symbolic_helper": (ONNX, "quantized_args"),
+    **{f"torch.onnx.symbolic_opset{n}": (ONNX, "") for n in (9, 11, 12)},
+    "torch.ao": (QUANTIZED, ""),
+    "torch.ao.quantization": (QUANTIZED, "DeQuantStub QuantStub FakeQuantize prepare convert"),
+    "torch._custom_ops": (
+        "operators of one's own by their older names: torch.library.custom_op makes them",
+        "custom_op impl impl_abstract impl_backward impl_save_for_backward",
+    ),
+    "torch._subclasses": (
+        "tensors without data: torch.device('meta') has those",
+        "FakeTensor FakeTensorMode",
+    ),
+    "torch._subclasses.fake_tensor": (
+        "tensors without data: torch.device('meta') has those",
+        "FakeTensor FakeTensorMode",
+    ),
+    "torch._subclasses.functional_tensor": (GRAPHS, "FunctionalTensor FunctionalTensorMode"),
     "torch.fx": (
         GRAPHS,
         "Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace replace_pattern",
     ),
     "torch.fx.node": (GRAPHS, "Node Argument Target map_arg"),
     "torch.fx.graph": (GRAPHS, "Graph CodeGen"),
-    "torch.fx.graph_module": (GRAPHS, "GraphModule"),
-    "torch.fx.proxy": (GRAPHS, "Proxy"),
+    "torch.fx.graph_module": (GRAPHS, "GraphModule _CodeOnlyModule _copy_attr"),
+    "torch.fx.proxy": (GRAPHS, "Proxy GraphAppendingTracer"),
     "torch.fx._symbolic_trace": (GRAPHS, "Tracer symbolic_trace"),
     "torch.fx.experimental": (GRAPHS, ""),
+    "torch.fx.experimental.proxy_tensor": (GRAPHS, "ProxyTorchDispatchMode make_fx"),
 }
 
 
@@ -99,23 +122,50 @@ def wrap(function: Any) -> Any:
     return function
 
 
+def parse_args(*kinds: str) -> Any:
+    """Decorates a translation to ONNX, which nobody calls."""
+    return lambda function: function
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    """Tells an exporter that is not there how to translate an operator."""
+
+
 MADE: dict[str, ModuleType] = {}
 ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
     "torch.fx": {"wrap": wrap},
     "torch.distributed.rpc": {"is_available": lambda: False},
     "torch.nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
-    "torch.onnx": {"is_in_onnx_export": lambda: False},
+    "torch.onnx": {
+        "is_in_onnx_export": lambda: False,
+        "register_custom_op_symbolic": register_custom_op_symbolic,
+    },
+    "torch.onnx.symbolic_helper": {"parse_args": parse_args},
+    "torch.fx.graph_module": {"_USER_PRESERVED_ATTRIBUTES_KEY": "_user_preserved_attributes"},
+    "torch._subclasses.fake_tensor": {"is_fake": lambda x: False},
+    "torch.fx.experimental.proxy_tensor": {"get_proxy_mode": lambda: None},
 }
 
 
 def attribute(module: str, name: str) -> Any:
-    """A name of the table, as a class; raises AttributeError for others."""
+    """A name of the table, as a class or a module; raises AttributeError for others."""
     needs, names = ABSENT[module]
+    if f"{module}.{name}" in ABSENT:
+        return module_of(f"{module}.{name}")
     if name not in names.split():
         raise AttributeError(
             f"module '{module}' has no attribute '{name}': toytorch has no {needs}"
         )
-    return Absent(name, (), {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."})
+    body = {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."}
+    return Absent(name, (base_of(name),), body)
+
+
+def base_of(name: str) -> type:
+    """What libraries take such a class to be one of, where they ask."""
+    if name not in ("GraphModule", "_CodeOnlyModule"):
+        return object
+    found: type = importlib.import_module("toytorch.nn").Module
+    return found
 
 
 def module_of(name: str) -> ModuleType:
@@ -125,6 +175,6 @@ def module_of(name: str) -> ModuleType:
         made.__path__ = []  # further modules of the table may stand below it
         for each in ABSENT[name][1].split():
             setattr(made, each, attribute(name, each))
-        vars(made).update(ANSWERS.get(name, {}))
+        vars(made).update(ANSWERS.get(name, {}), __getattr__=functools.partial(attribute, name))
         MADE[name] = made
     return MADE[name]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 MOVED = """
@@ -125,3 +126,19 @@ def finder(module: str) -> Callable[[str], Any]:
         return getattr(importlib.import_module(place), name)
 
     return find
+
+
+PLACES = frozenset(PYTORCH_MODULES.values()) - {"torch._C._autograd"}  # an attribute there
+
+
+def module_of_moved(theirs: str) -> ModuleType:
+    """A module that PyTorch has and toytorch has not, of names that stand in other files here.
+
+    >>> module_of_moved("torch.optim.adagrad").Adagrad.__name__
+    'Adagrad'
+    """
+    made = ModuleType(theirs, f"What PyTorch keeps in {theirs}.")
+    made.__path__ = []  # further modules may be found below it
+    names = [n.rpartition(".")[2] for n in OUR_MODULES if n.rpartition(".")[0] == theirs]
+    vars(made).update(__getattr__=finder(theirs), __dir__=lambda: names, __all__=names)
+    return made

@@ -17,8 +17,9 @@ class Storage:
     later write is noticed. Most tensors never need one; it is made at the first view or write.
     """
 
-    __slots__ = ("array", "face", "guarded_views", "memory", "version")
+    __slots__ = ("array", "face", "fixed", "guarded_views", "memory", "version")
     guarded_views: Any  # weak references to views that must not be written to, where there are some
+    fixed: bool  # True where others hold the memory, so that it cannot grow; seldom there
     face: Any  # a weak reference to its UntypedStorage; seldom there
 
     def __init__(self, array: Array, memory: Array | None = None) -> None:
@@ -41,6 +42,11 @@ class Storage:
             made = flat.copy()
             memo[key] = made
         return Storage(made, made)
+
+    def refuse_resizing(self) -> None:
+        """Refuses what would need other memory, where others look at this: arrays, buffers."""
+        if getattr(self, "fixed", False):
+            raise RuntimeError("Trying to resize storage that is not resizable")
 
     def memory_at(self) -> tuple[int, int]:
         """Where the memory begins, and its bytes."""

@@ -92,7 +92,7 @@ class Face:
 
     def resizable(self) -> bool:
         """Whether `resize_` may be called."""
-        return True
+        return not getattr(self._storage, "fixed", False)
 
     def _over(self, flat: Array) -> Any:
         """One of this kind over a flat array."""
@@ -313,6 +313,7 @@ class UntypedStorage(Face):
 
     def resize_(self, size: int) -> UntypedStorage:
         """Another size; what was there stays as far as it fits. Tensors keep the memory they have."""
+        self._storage.refuse_resizing()
         if self.device.type == "meta":
             self._take(self._bytes.__class__.new((size,), np.uint8))
             return self

@@ -587,7 +587,7 @@ class Tensor:
             )
         if self.dtype.extended:
             raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
-        self._memory()
+        self._memory().fixed = True
         if self._array.__class__ in base.queued:  # pinned: a copy to it may be under way
             return base.of_array(self._array).to_numpy(self._array)
         return self._array.view()

@@ -263,6 +263,7 @@ def take(target: Tensor, array: Any) -> None:
     if np.may_share_memory(array, flat):
         array = array.copy()
     if start + array.size > flat.size:
+        storage.refuse_resizing()
         grown = np.empty(start + array.size, kind)
         grown[: flat.size] = flat
         move(storage, grown, but=target)

@@ -9,7 +9,12 @@ from typing import Any
 
 from toytorch.facts import state
 
-KINDS = ("cpu", "cuda", "meta")
+# What programs may name. Memory is on the first two, shapes alone on "meta"; the others are refused
+# where something should be put there (`backends.base.of_kind`).
+KINDS = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla",
+    "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
 
 
 class device:
@@ -17,9 +22,9 @@ class device:
 
     >>> device("cuda:1"), device("cpu").type, device("cuda", 0) == device("cuda:0")
     (device(type='cuda', index=1), 'cpu', True)
-    >>> device("gpu")
+    >>> device("cuda:01")
     Traceback (most recent call last):
-    RuntimeError: Expected one of cpu, cuda, meta device type at start of device string: gpu
+    RuntimeError: Invalid device string: 'cuda:01'
     """
 
     __slots__ = ("index", "type")

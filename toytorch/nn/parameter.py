@@ -35,9 +35,6 @@ class Parameter(Tensor):
         made.requires_grad_(requires_grad)
         return made
 
-    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
-        """Nothing is left to do after __new__."""
-
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
@@ -60,9 +57,6 @@ class Buffer(Tensor):
         made = like_class(cls, Tensor() if data is None else data)
         made.persistent = persistent
         return made
-
-    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
-        """Nothing is left to do after __new__."""
 
 
 # -- tensors whose shape is not known yet ---------------------------------------------------------

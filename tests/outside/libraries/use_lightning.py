@@ -1,7 +1,10 @@
 """A LightningModule is trained and validated by the Trainer."""
 
-import lightning as L
 import torch
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
+import lightning as L
 from torch.utils.data import DataLoader, TensorDataset
 
 

@@ -1,6 +1,9 @@
 """Metrics of torchmetrics, alone and in a collection."""
 
 import torch
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 import torchmetrics
 from torchmetrics.classification import (
     BinaryAUROC,

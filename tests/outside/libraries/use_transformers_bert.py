@@ -1,6 +1,9 @@
 """BERT of transformers with random weights: loss and gradients of a classifier."""
 
 import torch
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 from transformers import BertConfig, BertForSequenceClassification
 
 torch.manual_seed(0)

@@ -1,6 +1,9 @@
 """GPT-2 of transformers with random weights: gradients, greedy, beam search, sampling."""
 
 import torch
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 from transformers import GPT2Config, GPT2LMHeadModel
 
 torch.manual_seed(0)

@@ -1,6 +1,9 @@
 """Llama of transformers with random weights: gradients, generation with a cache."""
 
 import torch
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 from transformers import LlamaConfig, LlamaForCausalLM
 
 torch.manual_seed(0)

@@ -1,6 +1,9 @@
 """T5 of transformers with random weights: gradients, generation, beam search."""
 
 import torch
+import torchvision_operators  # noqa: F401 - before torchvision is imported
+
+# isort: split
 from transformers import T5Config, T5ForConditionalGeneration
 
 torch.manual_seed(0)

@@ -101,12 +101,12 @@ def to(
         wanted = as_dtype(dtype)
         if result.dtype is not wanted:
             result = rearrange.cast.function(result, dtype=wanted)
-    if (
-        memory_format is not None
-        and memory_format.name != "preserve_format"
-        and memory_format.name != suggested_format(result._array)
-    ):
-        return rearrange.clone.function(result, memory_format=memory_format)
+    if memory_format is not None and memory_format.name != "preserve_format":
+        if result is self and not copy and memory_format.name == suggested_format(self._array):
+            return self  # whatever its strides
+        if result is self or not is_contiguous(result, memory_format=memory_format):
+            return rearrange.clone.function(result, memory_format=memory_format)
+        return result
     if copy and result is self:
         result = self.clone()
     return result

@@ -18,6 +18,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import bfloat16
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.ops.creation.from_data import held_elsewhere
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -144,7 +145,8 @@ def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None
     if kind not in NAMES:
         raise RuntimeError(f"Unsupported device_type: {int(kind)}:{number}")
     xp = np if NAMES[kind] == "cpu" else base.of_device(device_class("cuda", number)).xp
-    made = wrap(taken(xp, ext_tensor))
+    array = taken(xp, ext_tensor)
+    made = held_elsewhere(wrap(array), array)
     target = made.device if device is None else device_class(device)
     if target.type != made.device.type:
         if copy is False:

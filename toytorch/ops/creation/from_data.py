@@ -287,19 +287,15 @@ def from_numpy(ndarray: Array) -> Tensor:
     >>> from_numpy(a).add_(1), a
     (tensor([1., 1.], dtype=torch.float64), array([1., 1.]))
     """
-    if not isinstance(ndarray, np.ndarray):
+    plain = ndarray.__class__ is np.ndarray
+    if not plain and not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     kind = types.FROM_NUMPY.get(ndarray.dtype) or types.from_numpy_dtype(ndarray.dtype)
-    if ndarray.__class__ is np.ndarray and ndarray.base is None and ndarray.flags.carray:
-        return wrap(ndarray.view(), kind)  # all of its memory, in rows, aligned, writable
-    if (
-        ndarray.__class__ is np.ndarray
-        and ndarray.flags.carray  # in rows, aligned, writable
-        and min(ndarray.strides, default=0) >= 0
-    ):
-        made = wrap(ndarray.view(), kind)
-        made._storage = Storage(ndarray, ndarray.reshape(-1))
-        return made
+    if plain and ndarray.flags.carray:  # in rows, aligned, writable
+        if ndarray.base is None:  # all of its memory
+            return held_elsewhere(wrap(ndarray.view(), kind), ndarray)
+        if min(ndarray.strides, default=0) >= 0:
+            return held_elsewhere(wrap(ndarray.view(), kind), ndarray, ndarray.reshape(-1))
     if builtins.any(s < 0 for s in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors "
@@ -321,8 +317,14 @@ def from_numpy(ndarray: Array) -> Tensor:
             stacklevel=2,
         )
     array = ndarray.view(np.ndarray)
-    made = wrap(array, kind)
-    made._storage = Storage(array, extent(array))
+    return held_elsewhere(wrap(array, kind), array, extent(array))
+
+
+def held_elsewhere(made: Tensor, array: Array, memory: Array | None = None) -> Tensor:
+    """A tensor over memory that somebody else holds, which therefore cannot grow."""
+    kind = Storage if made._storage is None else made._storage.__class__
+    made._storage = storage = kind(array, memory)
+    storage.fixed = True
     return made
 
 

@@ -136,6 +136,7 @@ def reaching(
     least = 0 if 0 in shape else start + 1 + sum((n - 1) * s for n, s in zip(shape, steps))
     if least <= flat.size:
         return flat
+    storage.refuse_resizing()
     try:
         grown = base.of_array(flat).xp.empty(least, flat.dtype)
     except ValueError:

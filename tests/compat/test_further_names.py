@@ -1,0 +1,200 @@
+"""Names that libraries import from PyTorch's files: they are there, and do what PyTorch's do."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from tests.oracle import SELFTEST, attempt, torch, tt
+
+if SELFTEST:
+    pytest.skip("compares toytorch with PyTorch", allow_module_level=True)
+
+from toytorch.alias import is_there
+from toytorch.compat import _further
+from toytorch.compat._absent import ABSENT, ANSWERS, attribute, module_of
+from toytorch.core.public_modules import PLACES, module_of_moved
+
+FURTHER = [(module, name) for module, names in _further.FURTHER.items() for name in names]
+NAMES = [(module, name) for module, (_, names) in ABSENT.items() for name in names.split()]
+
+
+@pytest.mark.parametrize(("module", "name"), FURTHER)
+def test_pytorch_has_it_too(module: str, name: str) -> None:
+    assert hasattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_names_alone_are_pytorchs(module: str, name: str) -> None:
+    if module.startswith("torch.distributed"):
+        pytest.skip("PyTorch can be built without it, and then lacks parts of it")
+    assert hasattr(importlib.import_module(module), name)
+    assert attribute(module, name).__module__ == module
+
+
+def test_modules_of_the_table_are_pytorchs() -> None:
+    for module in {*ABSENT, *ANSWERS}:
+        if not module.startswith("torch.distributed"):
+            importlib.import_module(module)
+
+
+def test_modules_of_moved_names() -> None:
+    """`from torch.optim.adamw import AdamW` finds what stands in another file here."""
+    for place in sorted(p for p in PLACES if not is_there(p)):
+        theirs, ours = importlib.import_module(place), module_of_moved(place)
+        assert all(hasattr(theirs, n) and hasattr(ours, n) for n in ours.__all__), place
+
+
+def test_classes_to_inherit_from() -> None:
+    """A library's class below `fx.GraphModule` is a module's; making one says what is missing."""
+    kind = attribute("torch.fx", "GraphModule")
+    assert issubclass(kind, tt.nn.Module)
+    with pytest.raises(NotImplementedError, match=r"torch\.jit\.trace"):
+        type("Own", (kind,), {})()
+    assert module_of("torch.fx").node is module_of("torch.fx.node")
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = module_of("torch.fx").nothing
+
+
+def test_required() -> None:
+    found = importlib.import_module("torch.optim.optimizer").required
+    assert repr(_further.FURTHER["torch.optim.optimizer"]["required"]) == repr(found)
+
+
+@pytest.mark.parametrize("differentiable", [True, False])
+def test_steps_record_if_asked_to(differentiable: bool) -> None:
+    def run(m: Any, wrap: Any) -> bool:
+        class Own:
+            def __init__(self) -> None:
+                self.defaults = {"differentiable": differentiable}
+
+            @wrap
+            def step(self) -> bool:
+                return bool(m.is_grad_enabled())
+
+        with m.no_grad():
+            return bool(Own().step())
+
+    theirs = importlib.import_module("torch.optim.optimizer")._use_grad_for_differentiable
+    assert run(tt, _further._use_grad_for_differentiable) == run(torch, theirs) == differentiable
+
+
+def test_views_as_pairs() -> None:
+    def run(m: Any, view: Any) -> list[tuple[int, ...]]:
+        params, grads = [m.ones(2, dtype=m.complex64), m.ones(3)], [m.ones(2) * 1j, m.ones(3)]
+        view(params, grads)
+        return [tuple(t.shape) for t in (*params, *grads)]
+
+    theirs = importlib.import_module("torch.optim.optimizer")._view_as_real
+    assert run(tt, _further._view_as_real) == run(torch, theirs)
+
+
+SPARSE = """
+FloatTensor(torch.tensor([[0, 1], [1, 0]]), torch.ones(2), (2, 2))
+FloatTensor(torch.tensor([[0, 1], [1, 0]]), torch.ones(2))
+DoubleTensor(2, 3)
+LongTensor(torch.Size([2, 3]))
+FloatTensor()
+"""
+
+
+@pytest.mark.parametrize("text", SPARSE.strip().splitlines())
+@pytest.mark.filterwarnings("ignore")
+def test_older_sparse_constructors(text: str) -> None:
+    kinds = _further.FURTHER["torch.sparse"]
+    got = eval(text, {"torch": tt, **kinds})
+    want = eval(text, {"torch": torch, **vars(torch.sparse)})
+    assert repr(got).replace("toytorch", "torch") == repr(want)
+    for name, kind in kinds.items():
+        assert isinstance(got, kind) == isinstance(want, getattr(torch.sparse, name)), name
+    assert not isinstance(got.to_dense(), kinds["FloatTensor"])
+
+
+@pytest.mark.parametrize("value", [1, "cuda:1", "cpu", "cuda"])
+@pytest.mark.parametrize("allow_cpu", [True, False])
+def test_numbers_of_devices(value: Any, allow_cpu: bool) -> None:
+    want, refused = attempt(torch._utils._get_device_index, value, allow_cpu=allow_cpu)
+    got, failed = attempt(_further._get_device_index, value, allow_cpu=allow_cpu)
+    assert (got, str(failed)) == (want, str(refused))
+
+
+def plus_or_minus(x):  # no hints: one would name one package's tensors
+    return x + 1 if bool(x.sum() > 0) else x - 1
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripted_where_a_trace_runs() -> None:
+    """The branch that the example does not take is in the graph all the same."""
+
+    def run(m: Any, wrap: Any) -> list[Any]:
+        pick = wrap(plus_or_minus)
+        traced = m.jit.trace(lambda x: pick(x) * 2, (m.ones(2),))
+        return [traced(v * m.ones(2)).tolist() for v in (1, -1)] + [pick(m.ones(2)).tolist()]
+
+    assert run(tt, _further.script_if_tracing) == run(torch, torch.jit.script_if_tracing)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage")
+def test_parts_of_files() -> None:
+    def run(m: Any, tensor: Any, parameter: Any) -> list[Any]:
+        made = tensor(m.arange(6.0).storage(), 1, (2, 2), (2, 1), True, {})
+        p = parameter(m.ones(2), False, {})
+        return [made.tolist(), made.requires_grad, type(p).__name__, p.requires_grad]
+
+    theirs = torch._utils
+    assert run(tt, _further._rebuild_tensor_v2, _further._rebuild_parameter) == run(
+        torch, theirs._rebuild_tensor_v2, theirs._rebuild_parameter
+    )
+
+
+STREAMS = """
+torch.Stream()
+torch.Stream('cpu').query()
+torch.Stream() == torch.Stream()
+torch.Stream().record_event()
+torch.Stream().wait_event(torch.Event())
+torch.Stream().device, torch.Stream().stream_id, torch.Stream().device_index
+torch.Event()
+torch.Event().query()
+torch.Event().record()
+torch.Event().elapsed_time(torch.Event())
+torch.Stream('foo')
+torch.device('mps'), torch.device('xpu:1'), torch.device('hpu').type
+torch.device('gpu')
+torch.ones(2, device='xpu')
+torch.get_autocast_dtype('mps'), torch.get_autocast_dtype('hpu')
+torch.amp.is_autocast_available('xpu')
+torch.amp.custom_fwd(device_type='mps') is not None
+torch.backends.cpu.get_cpu_capability() in ('DEFAULT', 'AVX2', 'AVX512')
+torch._C._is_torch_function_mode_enabled()
+torch._C._are_functorch_transforms_active()
+torch.vmap(lambda x: x * torch._C._are_functorch_transforms_active())(torch.ones(2))
+torch._C._get_default_device()
+torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+torch._C._disabled_torch_function_impl(torch.sin, (), (torch.zeros(1),), {})
+"""
+
+
+@pytest.mark.parametrize("text", STREAMS.strip().splitlines())
+def test_same_answers(text: str) -> None:
+    def ask(T: Any) -> str:
+        return repr(eval(text, {"torch": T}))
+
+    (want, refused), (got, failed) = attempt(ask, torch), attempt(ask, tt)
+    assert (type(failed), str(failed).replace("toytorch", "torch")) == (type(refused), str(refused))
+    if "DispatchKeySet" not in text and refused is None:
+        assert str(got).replace("toytorch", "torch") == want
+
+
+def test_no_casting_within_a_guard() -> None:
+    def run(m: Any) -> list[str]:
+        key = m._C.DispatchKeySet(m._C.DispatchKey.AutocastCPU)
+        a = m.ones(2, 2)
+        with m.autocast("cpu"):
+            with m._C._ExcludeDispatchKeyGuard(key):
+                inside = str((a @ a).dtype)
+            return [inside, str((a @ a).dtype), str(m.is_autocast_enabled("cpu"))]
+
+    assert run(tt) == run(torch)

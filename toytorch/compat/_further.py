@@ -1,0 +1,303 @@
+"""Further names of modules that toytorch has, which copies of PyTorch's own code import.
+
+Optimizers, metrics and data sets that started as a copy of a file of PyTorch's still import its
+helpers: `from torch.optim.optimizer import required`. They are found under PyTorch's name only
+(`toytorch.alias`), and do here what they do there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
+
+import toytorch
+from toytorch.autograd.modes import is_grad_enabled, no_grad, set_grad_enabled
+from toytorch.core.storages import TypedStorage
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.facts.device import device, layout
+from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Device
+from toytorch.ops.creation.from_data import tensor
+from toytorch.ops.elementwise.complex_pairs import view_as_real
+from toytorch.ops.sparse.create import sparse_coo_tensor
+
+if TYPE_CHECKING:
+    from toytorch.core.random import Generator
+    from toytorch.optim.optimizer import Optimizer
+
+# -- torch.optim.optimizer -------------------------------------------------------------------------
+
+
+class _RequiredParameter:
+    """The default of an option that has to be given."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A `step` that records its arithmetic where the option `differentiable` asks for that."""
+
+    @functools.wraps(func)
+    def step(self: Optimizer, *args: object, **kwargs: object) -> Any:
+        before = is_grad_enabled()
+        try:
+            set_grad_enabled(self.defaults["differentiable"])
+            return func(self, *args, **kwargs)
+        finally:
+            set_grad_enabled(before)
+
+    return step
+
+
+def _get_value(x: object) -> object:
+    """The number in a tensor; numbers are what they are."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _stack_if_compiling(x: object) -> object:
+    """What it is given, outside of PyTorch's compiler."""
+    return x
+
+
+def _default_to_fused_or_foreach(
+    params: Sequence[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether (one kernel for all, lists at a time) is the default: on GPUs only."""
+    if differentiable:
+        return False, False
+    here = all(
+        p is None or ((type(p) is Tensor or p.__class__.__name__ == "Parameter") and p.is_cuda)
+        for p in params
+    )
+    fused = use_fused and all(p is None or p.is_floating_point() for p in params) and here
+    return fused, not fused and here
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The kinds of devices on which a step can be captured as a graph."""
+    return ["cuda", "xpu", "hpu", "privateuseone", *(["xla"] if supports_xla else [])]
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
+    """Makes pairs of real numbers of complex ones, in the lists themselves."""
+    for i, p in enumerate(params):
+        if p.is_complex():
+            params[i] = view_as_real(p)
+            for each in state_and_grads:
+                each[i] = view_as_real(each[i])
+
+
+# -- torch.hub -------------------------------------------------------------------------------------
+
+
+def _get_torch_home() -> str:
+    """The folder below which programs keep what they fetch: $TORCH_HOME, or in the user's cache."""
+    cache = os.getenv("XDG_CACHE_HOME", str(Path("~") / ".cache"))
+    return str(Path(os.getenv("TORCH_HOME", str(Path(cache) / "torch"))).expanduser())
+
+
+def tqdm(*args: object, **kwargs: object) -> Any:
+    """A progress bar of the package tqdm; what it goes over, without a bar, where that is missing."""
+    try:
+        found = importlib.import_module("tqdm.auto").tqdm
+    except ImportError:
+        return args[0] if args else contextlib.nullcontext(_NoBar())
+    return found(*args, **kwargs)
+
+
+class _NoBar:
+    """What is told of progress where nothing shows it."""
+
+    def update(self, n: float = 1) -> None:
+        """Tells nobody."""
+
+
+# -- torch.utils.checkpoint ------------------------------------------------------------------------
+
+
+def get_device_states(*args: object) -> tuple[list[int], list[Tensor]]:
+    """(numbers of the GPUs that arguments lie on, the states of their generators)."""
+    from toytorch import cuda  # loaded when first asked for
+
+    found = sorted({t.get_device() for t in args if isinstance(t, Tensor) and t.is_cuda})
+    return found, [cuda.get_rng_state(number) for number in found]
+
+
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
+) -> None:
+    """Gives generators of GPUs back the states that `get_device_states` told."""
+    from toytorch import cuda  # loaded when first asked for
+
+    for number, state in zip(devices, states):
+        cuda.set_rng_state(state, number)
+
+
+# -- torch.nn.init ---------------------------------------------------------------------------------
+
+
+def _no_grad(name: str) -> Callable[..., Tensor]:
+    def fill(tensor: Tensor, *args: float, generator: Generator | None = None) -> Tensor:
+        options = {} if generator is None else {"generator": generator}
+        with no_grad():
+            filled: Tensor = getattr(tensor, name)(*args, **options)
+        return filled
+
+    fill.__name__ = fill.__qualname__ = f"_no_grad_{name}"
+    fill.__doc__ = f"`Tensor.{name}` without a record for gradients."
+    return fill
+
+
+# -- torch, torch.sparse, torch.jit, torch._utils --------------------------------------------------
+
+
+def _shape_as_tensor(self: Tensor) -> Tensor:
+    """The sizes, as a tensor of int64."""
+    return tensor(list(self.shape), dtype=types.int64)
+
+
+class _SparseKind(type):
+    """The class of the older constructors of sparse tensors."""
+
+    kind: dtype
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, Tensor) and value.is_sparse and value.dtype is cls.kind
+
+    def __call__(cls, *args: Any, device: Device = None) -> Any:
+        options: dict[str, Any] = {"dtype": cls.kind, "device": device}
+        if args and isinstance(args[0], Tensor):
+            return sparse_coo_tensor(*args, **options)
+        if len(args) == 1 and isinstance(args[0], (tuple, list)):  # torch.Size is a tuple
+            args = tuple(args[0])
+        size = args or (0,)
+        empty = tensor([], dtype=types.int64).reshape(len(size), 0)
+        return sparse_coo_tensor(empty, tensor([], dtype=cls.kind), size, **options)
+
+
+def sparse_kind(name: str, kind: dtype) -> type:
+    """`torch.sparse.FloatTensor` and its like: a constructor, and a class to ask about."""
+    made = _SparseKind(f"{name}Tensor", (), {"kind": kind, "__module__": "torch.sparse"})
+    made.__doc__ = (
+        f"Sparse tensors of {kind}, as they once were made: of indices, values and sizes."
+    )
+    return made
+
+
+def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is compiled from its source where a trace runs, so that its branches stay."""
+    from toytorch import jit  # loaded when first asked for
+
+    @functools.wraps(fn)
+    def wrapper(*args: object, **kwargs: object) -> Any:
+        if not jit.is_tracing():
+            return fn(*args, **kwargs)
+        return jit.script(vars(wrapper)["__original_fn"])(*args, **kwargs)
+
+    vars(wrapper).update(__original_fn=fn, __script_if_tracing_wrapper=True)
+    return wrapper
+
+
+def _get_device_index(device_: Device, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a GPU; with `optional` that of the current one for what has no number."""
+    if isinstance(device_, int):
+        return device_
+    where = device(device_) if isinstance(device_, str) else device_
+    if isinstance(where, device):
+        if where.type == "cpu" and not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {where}")
+        if where.index is not None:
+            return where.index
+        if where.type == "cpu":
+            return -1
+    if not optional:
+        raise ValueError(
+            f"Expected a torch.device with a specified index or an integer, but got:{device_}"
+        )
+    from toytorch import cuda  # loaded when first asked for
+
+    return int(cuda.current_device())
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Tensor:
+    """A parameter over a tensor's memory, as files of models ask for it."""
+    from toytorch.nn.parameter import Parameter  # `nn` is loaded when first asked for
+
+    made = Parameter(data, requires_grad)
+    made._backward_hooks = backward_hooks
+    return made
+
+
+def _rebuild_tensor_v2(
+    storage: TypedStorage,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: object,
+) -> Tensor:
+    """A tensor over a part of a storage, as files of models ask for it."""
+    made = tensor([], dtype=storage.dtype).set_(storage, storage_offset, size, stride)
+    made.requires_grad_(requires_grad)
+    made._backward_hooks = backward_hooks
+    return made
+
+
+ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+
+# module of PyTorch: names that it has beside those of toytorch's module
+FURTHER: dict[str, dict[str, Any]] = {
+    "torch": {"_shape_as_tensor": _shape_as_tensor, "torch": toytorch},
+    "torch.optim.optimizer": {
+        "required": _RequiredParameter(),
+        "_RequiredParameter": _RequiredParameter,
+        "ParamsT": ParamsT,
+        **{f.__name__: f for f in (
+            _use_grad_for_differentiable, _get_value, _stack_if_compiling,
+            _default_to_fused_or_foreach, _get_capturable_supported_devices, _view_as_real)},
+    },
+    "torch.hub": {
+        "_get_torch_home": _get_torch_home,
+        "HASH_REGEX": re.compile(r"-([a-f0-9]*)\."),
+        "urlparse": urlparse,
+        "tqdm": tqdm,
+    },
+    "torch.utils.model_zoo": {"tqdm": tqdm},
+    "torch.serialization": {
+        "DEFAULT_PROTOCOL": 2,
+        "MAP_LOCATION": Callable[[Any, str], Any] | device | str | dict[str, str] | None,
+    },
+    "torch.utils.checkpoint": {
+        "get_device_states": get_device_states, "set_device_states": set_device_states,
+    },
+    "torch.nn.init": {
+        f.__name__: f
+        for f in map(_no_grad, ("uniform_", "normal_", "fill_", "zero_"))
+    },
+    "torch.nn.modules.module": {"_EXTRA_STATE_KEY_SUFFIX": "_extra_state"},
+    "torch.utils.data._utils.collate": {"np_str_obj_array_pattern": re.compile(r"[SaUO]")},
+    "torch.utils.data.dataloader": {"_collate_fn_t": Callable[[list[Any]], Any]},
+    "torch.sparse": {
+        f"{name}Tensor": sparse_kind(name, kind)
+        for name, kind in {
+            "Float": types.float32, "Double": types.float64, "Half": types.float16,
+            "BFloat16": types.bfloat16, "Long": types.int64, "Int": types.int32,
+            "Short": types.int16, "Char": types.int8, "Byte": types.uint8,
+        }.items()
+    },
+    "torch.jit": {"script_if_tracing": script_if_tracing, "_script_if_tracing": script_if_tracing},
+    "torch._utils": {
+        f.__name__: f for f in (_get_device_index, _rebuild_parameter, _rebuild_tensor_v2)
+    },
+    "torch.types": {"_dtype": dtype, "_layout": layout},
+    "torch.cuda": {"_initialized": False},
+}  # fmt: skip
