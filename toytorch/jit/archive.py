@@ -3,7 +3,7 @@
     archive/format               "toytorch.jit 1"
     archive/module.json          the tree of modules, the methods, what the tensors look like
     archive/graphs/forward.txt   the graph of a method, as it is printed
-    archive/data/0, 1, …         the elements of parameters, buffers and constants
+    archive/data/0, 1, …         the elements of parameters, buffers, attributes and constants
 
 A zip file of plain records, as `toytorch.save` writes. Loading looks operations up by name and
 builds modules that have nothing but their tensors, children and compiled methods: nothing in a file
@@ -79,7 +79,7 @@ def packed(m: Any, extra: dict[str, Any]) -> dict[str, Any]:
         about["tree"] = tree_of(m, methods, values)
     about["tensors"] = tensors.described
     records["module.json"] = json.dumps(about, indent=1).encode()
-    for i, array in enumerate(tensors.bytes()):
+    for i, array in tensors.bytes():
         records[f"data/{i}"] = array
     for name, content in extra.items():
         records[f"extra/{name}"] = content.encode() if isinstance(content, str) else content
