@@ -18,7 +18,7 @@ from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.cleanup import clean
-from toytorch.jit.script.errors import NotSupportedError
+from toytorch.jit.script.errors import CompileError, FrontendError, NotSupportedError
 from toytorch.jit.script.modules import Modules, is_library
 from toytorch.jit.script.reading import Program, read_function
 from toytorch.jit.script.values import ModuleValue
@@ -177,8 +177,26 @@ class Compiler(Modules):
             inner = Compiler(program or read_function(key), self.session, name, owner)
             inner.given = given
             return inner.compile()
+        except (CompileError, FrontendError) as error:
+            self.tell_caller(error, name, owner, at)
+            raise
         finally:
             self.session.compiling.remove(key)
+
+    def tell_caller(self, error: Exception, name: str, owner: Any, at: ast.AST) -> None:
+        """Adds to an error from which function the one with the mistake was called."""
+        if owner is not None and not isinstance(owner, ModuleValue) or self.owner_hidden():
+            return  # methods of classes are compiled with their class
+        source = self.program.source(at)
+        shown = f"\n{source.pointing()}\n" if source is not None else ""
+        called, caller = qualified(owner, name), qualified(self.owner, self.name)
+        error.args = (
+            f"{error}'{called}' is being compiled since it was called from '{caller}'{shown}",
+        )
+
+    def owner_hidden(self) -> bool:
+        """Whether this is a method of an object, whose calls PyTorch does not tell."""
+        return self.owner is not None and not isinstance(self.owner, ModuleValue)
 
     def compile_method(
         self, owner: Any, name: str, function: Any, at: Any, given: Sequence[types.Type] = ()
@@ -202,6 +220,11 @@ class Compiler(Modules):
             )
             self.session.methods[key] = known
         return known
+
+
+def qualified(owner: Any, name: str) -> str:
+    """The name of a function, of a method with that of its class."""
+    return f"{type(owner.module).__name__}.{name}" if isinstance(owner, ModuleValue) else name
 
 
 def mutable(default: Any) -> bool:
