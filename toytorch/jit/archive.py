@@ -77,6 +77,8 @@ def packed(m: Any, extra: dict[str, Any]) -> dict[str, Any]:
     if is_module:
         about["class"] = type(m).__name__ if "_original" in m.__dict__ else "Scripted"
         about["tree"] = tree_of(m, methods, values)
+        if "__getstate__" in methods and "__setstate__" in methods:
+            about["state"] = values.packed(methods["__getstate__"]())
     about["tensors"] = tensors.described
     records["module.json"] = json.dumps(about, indent=1).encode()
     for i, array in tensors.bytes():
@@ -177,9 +179,12 @@ def unpacked(reader: Reader, place: Any, extra: dict[str, Any] | None) -> Any:
 def whole(about: Any, methods: dict[str, ScriptFunction], values: Values) -> Any:
     """The function or the module that the methods make."""
     if about["kind"] == "module":
-        return module_from(about["tree"], about["class"], methods, values)
+        made = module_from(about["tree"], about["class"], methods, values)
+        if "state" in about:
+            methods["__setstate__"](values.of(about["state"]))
+        return made
     if about["kind"] != "function":
         raise ValueError(f"an archive holds a module or a function, not {about['kind']!r}")
-    (made,) = methods.values()
-    check_attributes(made.graph, None)
-    return made
+    (function,) = methods.values()
+    check_attributes(function.graph, None)
+    return function

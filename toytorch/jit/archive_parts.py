@@ -89,9 +89,7 @@ class Tensors:
         if tensor.device.type != "cpu" or tensor.numel() == 0:
             return {}
         flat = tensor._memory().flat()
-        first = self.memories.setdefault(
-            (flat.ctypes.data, flat.nbytes, tensor.dtype.name), number
-        )
+        first = self.memories.setdefault((flat.ctypes.data, flat.nbytes, tensor.dtype.name), number)
         if first == number and flat.size == tensor.numel() and tensor.is_contiguous():
             return {}
         return {

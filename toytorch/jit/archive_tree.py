@@ -26,7 +26,7 @@ CLASSES = {
 
 
 OWN = ("_original", "_methods", "_defined", "_inside")  # attributes of a compiled module itself
-NOT_SAVED = {*vars(Module()), *OWN, "_jit_attributes"}
+NOT_SAVED = {*vars(Module()), *OWN, "_jit_attributes", "_constants"}
 PLAIN = (bool, int, float, complex, str, list, tuple, dict, Tensor, dtype, device, type(None))
 
 

@@ -34,7 +34,7 @@ PLAIN: dict[Any, Type] = {
     Any: types.ANY,
     list: types.List(types.TENSOR),
 }
-SPELLED = {"NoneType": "None", "Scalar": "number", "Dtype": "torch.dtype", "Device": "torch.device"}
+SPELLED = {"Scalar": "number", "Dtype": "torch.dtype", "Device": "torch.device"}
 TYPING = {
     name: getattr(typing, name)
     for name in ("List", "Tuple", "Dict", "Optional", "Union", "Any", "Final")
@@ -150,6 +150,8 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
             return Broadcasting(int(sized[1]))[int]
         if sized := re.fullmatch(r"BroadcastingList([1-6])", node.id):
             return Broadcasting(int(sized[1]))
+        if node.id.startswith("BroadcastingList"):
+            raise Unreadable(f"subscript of Broadcasted list must be a positive integer: {node.id}")
         try:
             return names(node.id)
         except KeyError:
@@ -173,8 +175,10 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
 def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any:
     """List[int] and its like, as a Type."""
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    if isinstance(inner, ast.Tuple) and parts and bracketed(inner):
+        raise Unreadable("Tuple literal in Tuple type annotation must not have any elements!")
     if any(isinstance(p, ast.Tuple) and p.elts for p in parts):
-        raise Unreadable("Tuple literal in Tuple type annotation must not have any elements")
+        raise Unreadable("Tuple literal in Tuple type annotation must not have any elements!")
     given = [resolve(p, names) for p in parts]
     outer = typing.get_origin(outer) or outer  # List is list under another name
     if outer is list:
@@ -200,6 +204,11 @@ def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any
     raise Unreadable(f"Unknown type name '{getattr(outer, '__name__', outer)}'")
 
 
+def bracketed(node: ast.Tuple) -> bool:
+    """Whether a tuple has round brackets of its own."""
+    return (node.lineno, node.col_offset) != (node.elts[0].lineno, node.elts[0].col_offset)
+
+
 def either(kinds: list[Any]) -> Type:
     """One type or None."""
     found = [type_of(k) for k in kinds]
@@ -220,7 +229,7 @@ def spelled(kind: Type) -> str:
     """A type as Python spells it.
 
     >>> spelled(types.Optional(types.List(types.INT))), spelled(types.NONE)
-    ('Optional[List[int]]', 'None')
+    ('Optional[List[int]]', 'NoneType')
     """
     if isinstance(kind, types.Tensor):
         return "Tensor"

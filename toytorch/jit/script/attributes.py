@@ -193,6 +193,13 @@ class Attributes(Subscripts):
                 at,
             )
         declared, final = declared_type(module, name)
+        if (
+            name not in module.__dict__
+            and name in dir(type(module))
+            and not (final or callable(value) or is_ours(type(module).__module__))
+            and name not in getattr(module, "__constants__", ())
+        ):
+            raise self.fail(f"Module '{type(module).__name__}' has no attribute '{name}' ", at)
         if is_ours(type(module).__module__) and isinstance(value, (str, tuple)):
             return Known(value)  # how a module of the framework was made does not change
         if (

@@ -81,6 +81,10 @@ class Calls(Pythons, Attributes):
         if function is markers.annotate or getattr(function, "word", "") == "annotate":
             self.need(node, 2, "annotate")
             kind = self.annotation(node.args[0])
+            if isinstance(node.args[1], ast.ListComp) and not isinstance(kind, types.List):
+                raise self.fail(
+                    f"Expected an annotation of type List but got {spelled(kind)}", node.args[1]
+                )
             value = self.value(node.args[1], kind)
             if isinstance(value.type, types.Tensor) and kind in NUMBER_FROM:
                 return self.call_builtin(NUMBER_FROM[kind], [value], node)
@@ -470,6 +474,7 @@ class Calls(Pythons, Attributes):
             return self.uninitialized(self.block, result, at)
         inputs = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
+        self.check_outside(function, inputs, named, at, owner is not None)
         attributes: dict[str, Any] = {"name": function.__name__}
         if named:
             attributes["_names"] = tuple(named)
@@ -478,6 +483,49 @@ class Calls(Pythons, Attributes):
         outputs = [] if result == types.NONE else [result]
         made = self.emit(kind, full, outputs, at, attributes, function if owner is None else None)
         return made.output if outputs else Known(None)
+
+    def check_outside(
+        self,
+        function: Callable[..., Any],
+        inputs: Sequence[Value],
+        named: dict[str, Value],
+        at: ast.AST,
+        method: bool,
+    ) -> None:
+        """Refuses arguments that a function left to Python has no place for, or no use for."""
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            return
+        kinds = [p.kind for p in signature.parameters.values()]
+        if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.VAR_KEYWORD in kinds:
+            return
+        if method and not kinds:
+            raise self.fail("Non-static method does not have a self argument", at)
+        own: list[Any] = [None] * method
+        wanted = [p for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        why = ""
+        if len(own) + len(inputs) > len(wanted):
+            why = (
+                f"Expected at most {len(wanted)} arguments but found {len(own) + len(inputs)} "
+                "positional arguments."
+            )
+        else:
+            rest = [p for p in wanted[len(own) + len(inputs) :] if p.default is p.empty]
+            why = next(
+                (f"Argument {p.name} not provided." for p in rest if p.name not in named), ""
+            )
+        for p, value in zip(wanted[len(own) :], inputs):
+            hint = p.annotation
+            kind = types.TENSOR if hint is Tensor or hint == "Tensor" else None
+            if kind is not None and isinstance(value.type, (types.Tuple, types.List, types.Dict)):
+                why = (
+                    f"Expected a value of type 'Tensor' for argument '{p.name}' but instead found "
+                    f"type '{spelled(value.type)}'."
+                )
+                break
+        if why:
+            raise self.fail(f"\n{function.__name__}{signature}:\n{why}\n", at)
 
     def declared_result(self, function: Callable[..., Any]) -> types.Type:
         """The type that a Python function's annotation promises; a tensor without one."""
@@ -519,6 +567,12 @@ class Calls(Pythons, Attributes):
         positional = [p for p in compiled.params if not p.keyword_only]
         where = getattr(at, "func", at)
         if len(args) > len(positional):
+            required = [p for p in compiled.params if p.keyword_only and p.default is REQUIRED]
+            for p in required:
+                if p.name not in kwargs:
+                    raise self.fail(
+                        f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n", where
+                    )
             raise self.fail(
                 f"\n{compiled.declaration()}:\nExpected at most {len(positional)} "
                 f"arguments but found {len(args)} positional arguments.\n",

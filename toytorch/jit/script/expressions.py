@@ -396,8 +396,6 @@ class Expressions(Loops):
             if value.node is not None and value.node.kind == "prim::TupleConstruct":
                 return list(value.node.inputs)
             return self.emit("prim::TupleUnpack", [value], value.type.elements, at).outputs
-        if isinstance(value.type, types.Tensor) and count is not None:
-            value = self.as_value(self.call_record("unbind", [value, self.constant(0, at)], at), at)
         if isinstance(value.type, types.List) and count is not None:
             return self.emit("prim::ListUnpack", [value], [value.type.element] * count, at).outputs
         raise self.fail(f"{spelled(value.type)} cannot be used as a tuple", at)

@@ -22,6 +22,7 @@ from toytorch.jit.script.compiler import (
     compile_methods,
     compile_program,
 )
+from toytorch.jit.script.constants import check_constants, fix_constants
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.given import Refused, given
 from toytorch.jit.script.markers import MODIFIER, Attribute
@@ -167,6 +168,8 @@ def refuse_lazy(module: Module) -> None:
 
 def script_module(module: Module, names: list[str] | None = None) -> RecursiveScriptModule:
     """A module whose `forward` and exported methods are compiled, with all they call."""
+    for child in module.modules():
+        check_constants(child)
     take_attributes(module)
     if names is None:
         names = [
@@ -242,6 +245,7 @@ class Scripted(RecursiveScriptModule):
         )
         for name in ("_forward_hooks", "_forward_pre_hooks"):
             self.__dict__[name] = getattr(original, name)
+        fix_constants(self, original)
 
     def _get_name(self) -> str:
         return "RecursiveScriptModule"

@@ -46,6 +46,7 @@ NAMES = {
 
 
 EMPTY = ("prim::ListConstruct", "prim::DictConstruct")
+WORDS_OF = {ast.Mult: "mul", ast.Div: "truediv", ast.BitAnd: "and", ast.BitOr: "or"}  # of __add__
 
 
 class Statements(Branches):
@@ -132,6 +133,8 @@ class Statements(Branches):
 
     def augmented(self, s: ast.AugAssign, before: Value) -> Value:
         """The value after `before += …`: tensors and lists are written to."""
+        if isinstance(before.type, types.Class):
+            return self.augmented_object(s, before)
         right = self.value(s.value)
         if isinstance(before.type, types.Tensor):
             from toytorch.jit.script.operators import TENSOR_BINARY  # a circle otherwise
@@ -143,6 +146,20 @@ class Statements(Branches):
             self.call_builtin("extend", [before, right], s)
             return before
         return self.as_value(self.binary(s.op, before, right, s), s)
+
+    def augmented_object(self, s: ast.AugAssign, before: Value) -> Value:
+        """`before += …` of an object: its class has __iadd__, or __add__."""
+        word = WORDS_OF.get(type(s.op), type(s.op).__name__.lower())
+        kind = getattr(before.type, "python", None)
+        found = next((n for n in (f"__i{word}__", f"__{word}__") if hasattr(kind, n)), None)
+        if found is None:
+            raise self.fail(
+                f"Cannot emit inplace op on {before.type} since it does not define an "
+                f"__i{word}__ or __{word}__ method",
+                s.value,
+            )
+        method = self.attribute(before, found, s)
+        return self.as_value(self.call_item(method, [self.value(s.value)], {}, s), s)
 
     def assign(self, name: str, item: object, at: ast.AST) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
