@@ -117,5 +117,5 @@ def test_a_memory_that_is_too_small_is_refused() -> None:
     tt.jit.save(tt.jit.script(module), file)
     data = file.getvalue()
     assert b'"offset": 15' in data
-    with pytest.raises(RuntimeError, match="beyond its memory|damaged"):
+    with pytest.raises(RuntimeError, match="beyond its memory"):
         tt.jit.load(io.BytesIO(data.replace(b'"offset": 15', b'"offset": 95')))

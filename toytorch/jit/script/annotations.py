@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import re
 import sys
 import types as python_types
@@ -11,13 +12,15 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.package import is_ours
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.futures import Future
 from toytorch.jit import types
-from toytorch.jit.script.classes import known_class
+from toytorch.jit.script.classes import known_class, register
 from toytorch.jit.types import Type
 
 PLAIN: dict[Any, Type] = {
@@ -31,6 +34,7 @@ PLAIN: dict[Any, Type] = {
     type(None): types.NONE,
     dtype: types.DTYPE,
     device: types.DEVICE,
+    Generator: types.GENERATOR,
     Any: types.ANY,
     list: types.List(types.TENSOR),
 }
@@ -112,7 +116,11 @@ def type_of_class(kind: Any) -> Type:
             raise Unreadable("Tensors are not supported as default NamedTuple fields")
         elements = tuple(type_of(hints.get(f, Tensor)) for f in kind._fields)
         return types.Tuple(elements, tuple(kind._fields), kind)
+    if issubclass(kind, enum.Enum):
+        return types.Enum(kind.__name__, kind)
     found = known_class(kind)
+    if found is None and kind.__mro__[1:] == (object,) and "__init__" in vars(kind):
+        found = register(kind) if not is_ours(kind.__module__) else None
     if found is None:
         raise Unreadable(f"Unknown type name '{kind.__name__}'")
     return found

@@ -79,6 +79,9 @@ class Attributes(Subscripts):
                 types.STR if name == "type" else types.Optional(types.INT),
                 at,
             )
+        if isinstance(kind, types.Enum) and name in ("name", "value"):
+            made = types.STR if name == "name" else kind.element
+            return self.one(f"prim::Enum{name.title()}", [item], made, at)
         if isinstance(kind, Object):
             return self.object_attribute(item, kind, name, at)
         if (name in FAMILIES or name == "format") and kind not in (

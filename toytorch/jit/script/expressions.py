@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,7 +64,7 @@ class Expressions(Loops):
             raise self.fail(f"builtin cannot be used as a value: method '{item.name}'", at)
         if isinstance(item, Known):
             constant = item.object
-            if isinstance(constant, CONSTANTS):
+            if isinstance(constant, (*CONSTANTS, enum.Enum)):
                 return self.constant(constant, at)
             if isinstance(constant, tuple) and all(
                 isinstance(c, (*CONSTANTS, tuple)) for c in constant

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, Builtin, any_variable, fits, resolve
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.classes import Object
 from toytorch.jit.script.expressions import Expressions
 from toytorch.jit.script.results import result_of
 from toytorch.jit.script.values import Known
@@ -49,6 +51,7 @@ BINARY = {
 }
 COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+OPERATORS = {f for f in vars(operator).values() if callable(f)}  # which bear their methods' names
 NUMBERS = (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.NUMBER)
 ALIASES = {
     "input": "self",
@@ -113,6 +116,9 @@ class Operators(Expressions):
     ) -> Any:
         """Calls the overload of a builtin that takes these arguments."""
         given = [self.as_value(a, at) for a in args]
+        kind = given[0].type if given else None
+        if isinstance(kind, Object) and has_method(kind.python, magic(name)):
+            return self.call_item(self.attribute(given[0], magic(name), at), given[1:], {}, at)
         named = {k: self.as_value(v, at) for k, v in (kwargs or {}).items()}
         found = self.overload(name, given, named)
         if found is None:
@@ -317,6 +323,22 @@ class Operators(Expressions):
                 f"{expected('Tensor', first, value.type)}\n\nThe original call is",
                 at,
             )
+
+
+def magic(name: str) -> str:
+    """The method of a class that gives a builtin its meaning for objects.
+
+    >>> magic("div"), magic("len"), magic("Int"), magic("__contains__")
+    ('__truediv__', '__len__', '__int__', '__contains__')
+    """
+    function = next((b.function for b in FAMILIES.get(name, ())), None)
+    word = getattr(function, "__name__", "") if name.islower() and function in OPERATORS else name
+    return f"__{word.strip('_').lower()}__"
+
+
+def has_method(kind: type, name: str) -> bool:
+    """Whether a class, or one below object that it derives from, has a method."""
+    return any(name in vars(base) for base in kind.__mro__[:-1])
 
 
 def accepts(wanted: str, have: Type) -> bool:

@@ -49,6 +49,11 @@ EMPTY = ("prim::ListConstruct", "prim::DictConstruct")
 WORDS_OF = {ast.Mult: "mul", ast.Div: "truediv", ast.BitAnd: "and", ast.BitOr: "or"}  # of __add__
 
 
+def is_open(value: Value) -> bool:
+    """Whether it is a list of a tensor's elements, whose type only an annotation tells."""
+    return value.type == types.ANY and value.node is not None and value.node.kind == "aten::tolist"
+
+
 class Statements(Branches):
     """Emits statements."""
 
@@ -104,7 +109,7 @@ class Statements(Branches):
         """A value under the type that was written beside its name."""
         value = self.as_value(item, at)
         empty = value.node is not None and not value.node.inputs and value.node.kind in EMPTY
-        if empty and type(kind) is type(value.type):
+        if (empty and type(kind) is type(value.type)) or is_open(value):
             value.type = kind  # [] and {} are whatever is wanted
         if not fits(kind, value.type, {}):
             raise self.fail(
@@ -228,6 +233,8 @@ class Statements(Branches):
         value = self.constant(None, s) if s.value is None else self.value(s.value, hint)
         if self.declared:
             assert self.returns is not None
+            if is_open(value):
+                value.type = self.returns
             if not fits(self.returns, value.type, {}):
                 raise self.fail(
                     "Return value was annotated as having type "
@@ -340,7 +347,12 @@ class Statements(Branches):
 
         def names(name: str) -> Any:
             item = self.scope.find(name)
-            return item.object if isinstance(item, Known) else self.program.names(name)
+            if isinstance(item, Known):
+                return item.object
+            own = getattr(self.owner, "python", None)  # of a class that is not global
+            if own is not None and own.__name__ == name:
+                return own
+            return self.program.names(name)
 
         try:
             return read(node, names)
