@@ -27,6 +27,7 @@ from toytorch.facts.node import Detached
 from toytorch.facts.size import Size, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
+from toytorch.ops.creation.examples import of_each
 from toytorch.ops.define import creating, define, public, relaying, takes_words
 from toytorch.ops.shaping import rearrange, view
 
@@ -335,6 +336,17 @@ def _new(name: str) -> Any:
         pin_memory: bool = False,
         **more: Any,
     ) -> Tensor:
+        if self._batches is not None:
+            shape = size[0] if size and hasattr(size[0], "__len__") else more.pop("size", size)
+            rest = size[1:] if size and shape is size[0] else ()
+            made = of_each(
+                self,
+                lambda whole, n: method(
+                    whole, (n, *shape), *rest, dtype=dtype, requires_grad=requires_grad, **more
+                ),
+            )
+            if made is not None:
+                return made
         return factory(
             *size,
             dtype=dtype or self.dtype,

@@ -89,6 +89,7 @@ hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     formula="0 if self >= -lambd and self <= lambd else self",
     inplace=False,
+    in_halves=True,
     checks=_float("hardshrink_cpu"),
     d_self="g if self < -lambd or self > lambd else 0",
     doc="x, and 0 near 0.",

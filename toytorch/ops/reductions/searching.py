@@ -88,7 +88,7 @@ def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     values = values if dim is None else xp.moveaxis(values, 0, d)
     counts = xp.diff(xp.append(starts, xp.asarray([n])))
     inverse = xp.repeat(xp.arange(len(starts)), counts)
-    inverse = inverse.reshape(a.shape) if dim is None and a.size else inverse
+    inverse = inverse.reshape(a.shape) if dim is None else inverse
     if not values.size and a.__class__ is np.ndarray and (dim is None or not a.shape[d]):
         values = np.zeros(values.shape, a.dtype)
     return values, inverse, counts
@@ -307,6 +307,12 @@ def searchsorted(
 
             warned.once(NOT_CONTIGUOUS.format(what))
     if sorter is not None:
+        if sorter.shape != sorted_sequence.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got "
+                f"boundary tensor {list(sorted_sequence.shape)}and got sorter tensor "
+                f"{list(sorter.shape)}"
+            )
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     values = input
     if isinstance(sorted_sequence, Tensor) and not isinstance(input, Tensor):
