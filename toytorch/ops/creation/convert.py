@@ -337,7 +337,7 @@ def _new(name: str) -> Any:
         **more: Any,
     ) -> Tensor:
         if self._batches is not None:
-            shape = size[0] if size and hasattr(size[0], "__len__") else more.pop("size", size)
+            shape: Any = size[0] if size and hasattr(size[0], "__len__") else more.pop("size", size)
             rest = size[1:] if size and shape is size[0] else ()
             made = of_each(
                 self,

@@ -371,7 +371,7 @@ def _like(name: str, fill: str) -> Any:
                 array = kept(array, source)
             return wrap(settled(array, fill) if fill == "empty" else array, input.dtype)
         if input._batches is not None:
-            words = {"dtype": dtype, "layout": layout, "device": device}
+            words: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": device}
             words |= {"requires_grad": requires_grad, "memory_format": memory_format}
             made = of_each(input, lambda whole, size: function(whole, **words))
             if made is not None:
@@ -448,7 +448,7 @@ def full_like(
     tensor([7., 7.])
     """
     if input._batches is not None:
-        words = {"dtype": dtype, "layout": layout, "device": device}
+        words: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": device}
         words |= {"requires_grad": requires_grad, "memory_format": memory_format}
         made = of_each(input, lambda whole, size: full_like(whole, fill_value, **words))
         if made is not None:
