@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import attempt, torch, tt
+from tests.oracle import attempt, names, torch, tt
 
 INF, NAN = float("inf"), float("nan")
 
@@ -73,3 +73,32 @@ SAME: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", SAME)
 def test_same(name: str) -> None:
     assert told(SAME[name], tt) == told(SAME[name], torch)
+
+
+ROUNDED = names("elu selu celu gelu silu mish softplus hardswish hardsigmoid sigmoid tanh")
+
+
+KINDS = [
+    (n, k) for n in ROUNDED for k in ("float16", "bfloat16") if (n, k) != ("sigmoid", "float16")
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_gradients_of_half_types_are_rounded_once(name: str, kind: str) -> None:
+    found = []
+    for m in (tt, torch):
+        x = (m.arange(24.0).view(2, 3, 4) / 5 - 1.7).to(getattr(m, kind)).requires_grad_()
+        made = getattr(m.nn.functional, name)(x)
+        made.backward((m.arange(24.0).view(2, 3, 4) * 0.37).cos().to(x.dtype))
+        found.append(x.grad.float().tolist())
+    assert found[0] == found[1]
+
+
+def test_the_rounded_gradient_is_differentiable() -> None:
+    found = []
+    for m in (tt, torch):
+        x = m.tensor([0.5, -1.0, 2.0], dtype=m.bfloat16, requires_grad=True)
+        (slope,) = m.autograd.grad(m.nn.functional.silu(x).sum(), x, create_graph=True)
+        slope.sum().backward()
+        found.append(x.grad.float())
+    assert found[0].tolist() == pytest.approx(found[1].tolist(), rel=2e-2, abs=1e-2)
