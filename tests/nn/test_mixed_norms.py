@@ -30,7 +30,8 @@ def test_mixed(layer: str, shape: tuple[int, ...], kind: str) -> None:
     ours, theirs = (run(m, layer, shape, kind) for m in (tt, torch))
     assert ours[:4] == theirs[:4]
     close = 1e-3 if kind == "float16" else 8e-3
+    sums = close * 2 if layer == "layer" else 1e-5  # PyTorch's depend on its number of threads
     assert ours[4] == pytest.approx(theirs[4], rel=close)
     assert ours[5] == pytest.approx(theirs[5], rel=close, abs=close / 4)
-    assert ours[6] == pytest.approx(theirs[6], rel=2e-3 if layer == "layer" else 1e-5, abs=1e-3)
-    assert ours[7] == pytest.approx(theirs[7], rel=1e-5, abs=1e-5)
+    assert ours[6] == pytest.approx(theirs[6], rel=sums, abs=sums)
+    assert ours[7] == pytest.approx(theirs[7], rel=sums, abs=sums)
