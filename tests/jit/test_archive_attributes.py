@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.oracle import torch, tt
+from toytorch.jit.archive_parts import lying
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -110,12 +112,13 @@ def test_a_state_of_ones_own() -> None:
     assert found[0] == found[1]
 
 
-def test_a_memory_that_is_too_small_is_refused() -> None:
-    file = io.BytesIO()
-    module = tt.nn.Module.__new__(modules(tt)[0])
-    module.__init__()
-    tt.jit.save(tt.jit.script(module), file)
-    data = file.getvalue()
-    assert b'"offset": 15' in data
-    with pytest.raises(RuntimeError, match="beyond its memory"):
-        tt.jit.load(io.BytesIO(data.replace(b'"offset": 15', b'"offset": 95')))
+@pytest.mark.parametrize(
+    ("shape", "offset", "strides"), [((2, 2), 1, [2, 1]), ((2,), 0, [4]), ((2,), 0, [1, 1])]
+)
+def test_a_memory_that_is_too_small_is_refused(
+    shape: tuple[int, ...], offset: int, strides: list[int]
+) -> None:
+    flat = np.zeros(4, np.float32)
+    assert lying(flat, (2, 2), {"offset": 0, "strides": [1, 2]}).strides == (4, 8)
+    with pytest.raises(ValueError, match="beyond its memory"):
+        lying(flat, shape, {"offset": offset, "strides": strides})

@@ -27,7 +27,6 @@ from toytorch.facts.node import Detached
 from toytorch.facts.size import Size, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
-from toytorch.ops.creation.examples import of_each
 from toytorch.ops.define import creating, define, public, relaying, takes_words
 from toytorch.ops.shaping import rearrange, view
 
@@ -339,7 +338,7 @@ def _new(name: str) -> Any:
         if self._batches is not None:
             shape: Any = size[0] if size and hasattr(size[0], "__len__") else more.pop("size", size)
             rest = size[1:] if size and shape is size[0] else ()
-            made = of_each(
+            made = memory.of_each(
                 self,
                 lambda whole, n: method(
                     whole, (n, *shape), *rest, dtype=dtype, requires_grad=requires_grad, **more

@@ -21,8 +21,7 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.device import layout_name, sparse_coo, strided
 from toytorch.facts.hints import ArrayModule, Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.size import Size, copy_order
-from toytorch.ops.creation.examples import of_each
-from toytorch.ops.creation.memory import settled
+from toytorch.ops.creation.memory import of_each, settled
 from toytorch.ops.define import creating, public
 
 
