@@ -10,6 +10,7 @@ from toytorch.autograd import engine as engines
 from toytorch.autograd.graph import GradientEdge
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
+from toytorch.facts.composed import composed
 from toytorch.facts.hints import DType
 from toytorch.facts.size import Size
 from toytorch.ops.creation.create import ones_like, zeros_like
@@ -136,6 +137,7 @@ def backward(
     )
 
 
+@composed(returns="Tensor?[]")
 def grad(
     outputs: Any,
     inputs: Any,

@@ -104,6 +104,7 @@ class Level:
             results = list(result) if op.many else [result]
             for r, t in zip(results, self.push(op, args, results)):
                 if t is not None and r.dtype.rank > 1:
+                    t = t if t.dtype is r.dtype else t.to(r.dtype)
                     # A result with memory of its own may be written to: so may its tangent.
                     self.put(r, t if op.kind == "view" or not self.shares(t, args) else t.clone())
             self.mark_saved(results)

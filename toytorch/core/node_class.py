@@ -6,7 +6,9 @@ arrays.
 
 from __future__ import annotations
 
+import functools
 import linecache
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +17,14 @@ from toytorch.core.formulas import Derivative
 from toytorch.core.inplace import AsStridedBackward0
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
+from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.facts.hints import DType
 from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, unpacked
 
 if TYPE_CHECKING:
     from toytorch.core.op import Op
+
+HALVES = (float16, bfloat16)
 
 WORDS = ("where", "logical_not")  # of conditions in formulas
 
@@ -149,7 +154,12 @@ def make_node_class(op: Op) -> type[Node]:
         "asarray": np.asarray,
         "wrap": wrap,
     }
-    namespace.update({f"d_{name}": d for name, d in op.derivatives.items()})
+    namespace.update(
+        {
+            f"d_{n}": rounded_once(d, op.rounds_once) if op.rounds_once else d
+            for n, d in op.derivatives.items()
+        }
+    )
 
     def saved_items(node: Node) -> list[tuple[str, Any]]:
         if op.keeps and node.saved is None:
@@ -218,6 +228,20 @@ def make_node_class(op: Op) -> type[Node]:
             "__module__": "toytorch.ops",
         },
     )
+
+
+def rounded_once(derivative: Callable[..., Any], names: str) -> Callable[..., Any]:
+    """A derivative that computes with half types in float32, and rounds its result."""
+
+    @functools.wraps(derivative, updated=())
+    def once(g: Tensor, *args: object) -> Any:
+        if g.dtype not in HALVES or g.dtype.name not in names.split():
+            return derivative(g, *args)
+        wide = [a.to(float32) if isinstance(a, Tensor) and a.dtype in HALVES else a for a in args]
+        made = derivative(g.to(float32), *wide)
+        return made if made is None else made.to(g.dtype)
+
+    return once
 
 
 def arrays_source(op: Op) -> str:

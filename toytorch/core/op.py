@@ -85,6 +85,9 @@ class Op:
                 operand and the first, or as the kernel leaves them; reductions give rows
     in_halves   whether numbers of half types are computed with as they are, with a rounding after
                 each step, and not in float32
+    rounds_once the half types, "float16 bfloat16" or one of them, whose derivatives are computed in
+                float32, as PyTorch's are where they are one kernel; others are rounded after each
+                of their operations
     spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
                 complex infinity both parts become NaN
     words       {name: argument}: further names by which callers may give an argument
@@ -136,6 +139,7 @@ class Op:
         node: str = "",
         upcast: bool = True,
         in_halves: bool = False,
+        rounds_once: str = "",
         reflected: str = "",
         results: tuple[bool, ...] = (True,),
         checks: Any = None,
@@ -184,7 +188,7 @@ class Op:
         self.has_inplace, self.has_method, self.has_function = inplace, method, function
         self.has_out = out and kind not in ("view", "composite")
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
-        self.in_halves = in_halves
+        self.in_halves, self.rounds_once = in_halves, rounds_once
         self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"

@@ -13,8 +13,11 @@ from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, new
 from toytorch.facts import state
+from toytorch.facts.dtype import bfloat16, float16
 from toytorch.facts.hints import Scalar
 from toytorch.facts.node import Node, Output, pack, remember, sequence, underived_class
+
+HALVES = (float16, bfloat16)
 
 
 def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
@@ -88,6 +91,8 @@ def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:
     pointwise = op.kind == "pointwise"
     if not isinstance(operand, Tensor):
         return not pointwise or getattr(operand, "dtype", result.dtype) is result.dtype
+    if op.rounds_once and operand.dtype in HALVES and operand.dtype.name in op.rounds_once.split():
+        return False  # in float32, which is the tensors' business, too
     return operand._array.__class__ is ndarray and (not pointwise or operand.dtype is result.dtype)
 
 

@@ -82,8 +82,12 @@ class Face:
         return -1 if self.device.index is None else self.device.index
 
     def is_shared(self) -> bool:
-        """Whether other processes see it: storages on a GPU are."""
-        return self.is_cuda
+        """Whether other processes see it: storages on a GPU are, and those of shared memory."""
+        owner: Any = self._storage.array
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        owner = owner.obj if isinstance(owner, memoryview) else owner
+        return type(owner).__name__ == "mmap" or self.is_cuda
 
     def is_pinned(self, device: Device = "cuda") -> bool:
         """Whether it is in pinned memory."""

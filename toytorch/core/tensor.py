@@ -575,7 +575,7 @@ class Tensor:
             )
         if force:
             return base.of_array(self._array).to_numpy(self._array)
-        if self._requires_grad:
+        if self._requires_grad and state.local.grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use "
                 "tensor.detach().numpy() instead."

@@ -3,7 +3,7 @@
     archive/format               "toytorch.jit 1"
     archive/module.json          the tree of modules, the methods, what the tensors look like
     archive/graphs/forward.txt   the graph of a method, as it is printed
-    archive/data/0, 1, …         the elements of parameters, buffers and constants
+    archive/data/0, 1, …         the elements of parameters, buffers, attributes and constants
 
 A zip file of plain records, as `toytorch.save` writes. Loading looks operations up by name and
 builds modules that have nothing but their tensors, children and compiled methods: nothing in a file
@@ -77,9 +77,11 @@ def packed(m: Any, extra: dict[str, Any]) -> dict[str, Any]:
     if is_module:
         about["class"] = type(m).__name__ if "_original" in m.__dict__ else "Scripted"
         about["tree"] = tree_of(m, methods, values)
+        if "__getstate__" in methods and "__setstate__" in methods:
+            about["state"] = values.packed(methods["__getstate__"]())
     about["tensors"] = tensors.described
     records["module.json"] = json.dumps(about, indent=1).encode()
-    for i, array in enumerate(tensors.bytes()):
+    for i, array in tensors.bytes():
         records[f"data/{i}"] = array
     for name, content in extra.items():
         records[f"extra/{name}"] = content.encode() if isinstance(content, str) else content
@@ -177,9 +179,12 @@ def unpacked(reader: Reader, place: Any, extra: dict[str, Any] | None) -> Any:
 def whole(about: Any, methods: dict[str, ScriptFunction], values: Values) -> Any:
     """The function or the module that the methods make."""
     if about["kind"] == "module":
-        return module_from(about["tree"], about["class"], methods, values)
+        made = module_from(about["tree"], about["class"], methods, values)
+        if "state" in about:
+            methods["__setstate__"](values.of(about["state"]))
+        return made
     if about["kind"] != "function":
         raise ValueError(f"an archive holds a module or a function, not {about['kind']!r}")
-    (made,) = methods.values()
-    check_attributes(made.graph, None)
-    return made
+    (function,) = methods.values()
+    check_attributes(function.graph, None)
+    return function

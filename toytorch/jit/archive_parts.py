@@ -47,12 +47,17 @@ DEPTH = 100  # of modules and values inside each other
 
 
 class Tensors:
-    """The tensors of an archive, each once."""
+    """The tensors of an archive, each once.
+
+    A tensor whose memory is its own is stored row by row under its number. Any other says where in
+    a memory it lies, which is stored under the number of the first tensor there.
+    """
 
     def __init__(self) -> None:
         self.held: list[Any] = []
         self.numbers: dict[int, int] = {}
         self.described: list[dict[str, Any]] = []
+        self.memories: dict[tuple[int, int, str], int] = {}
 
     def number(self, tensor: Any) -> int:
         """Which tensor this is; a new one is added."""
@@ -61,7 +66,8 @@ class Tensors:
             if not isinstance(array, np.ndarray):
                 raise RuntimeError("only dense tensors can be saved in an archive of the compiler")
             kind = array.dtype.name if isinstance(tensor, np.ndarray) else tensor.dtype.name
-            self.numbers[id(tensor)] = len(self.held)
+            number = self.numbers[id(tensor)] = len(self.held)
+            lies = {} if isinstance(tensor, np.ndarray) else self.lies(tensor, number)
             self.held.append(tensor)
             self.described.append(
                 {
@@ -73,38 +79,79 @@ class Tensors:
                     if isinstance(tensor, Parameter)
                     else "tensor",
                     "requires_grad": bool(getattr(tensor, "requires_grad", False)),
+                    **lies,
                 }
             )
         return self.numbers[id(tensor)]
 
-    def bytes(self) -> Iterator[Any]:
-        """The elements of each, row by row, little end first."""
-        for tensor in self.held:
-            array = tensor if isinstance(tensor, np.ndarray) else tensor.detach().to("cpu")._array
-            flat = np.ascontiguousarray(array).reshape(-1)
-            yield (flat if sys.byteorder == "little" else flat.byteswap()).view(np.uint8)
+    def lies(self, tensor: Tensor, number: int) -> dict[str, Any]:
+        """Where a tensor lies, unless it has a memory to itself and lies there row by row."""
+        if tensor.device.type != "cpu" or tensor.numel() == 0:
+            return {}
+        flat = tensor._memory().flat()
+        first = self.memories.setdefault((flat.ctypes.data, flat.nbytes, tensor.dtype.name), number)
+        if first == number and flat.size == tensor.numel() and tensor.is_contiguous():
+            return {}
+        return {
+            "memory": first,
+            "offset": tensor.storage_offset(),
+            "strides": list(tensor.stride()),
+        }
+
+    def bytes(self) -> Iterator[tuple[int, Any]]:
+        """The memories by number, little end first."""
+        for number, (tensor, about) in enumerate(zip(self.held, self.described)):
+            if about.get("memory", number) != number:
+                continue
+            if "memory" in about:
+                flat = tensor.detach()._memory().flat()
+            else:
+                own = isinstance(tensor, np.ndarray)
+                array = tensor if own else tensor.detach().to("cpu")._array
+                flat = np.ascontiguousarray(array).reshape(-1)
+            yield number, (flat if sys.byteorder == "little" else flat.byteswap()).view(np.uint8)
 
     @classmethod
     def of(cls, described: Any, reader: Any, place: Any) -> Tensors:
         """The tensors of a file."""
         made = cls()
+        memories: dict[int, Any] = {}
         for i, about in enumerate(described):
             shape = tuple(about["shape"])
             if not all(n.__class__ is int and n >= 0 for n in shape):
                 raise ValueError(f"tensor {i} has the shape {shape}")
             kind = DTYPES[about["dtype"]]
-            record = f"data/{i}"
-            if reader.length(record) != math.prod(shape) * kind.itemsize:
-                raise ValueError(
-                    f"tensor {i} of shape {list(shape)} and type {kind} has "
-                    f"{reader.length(record)} bytes"
-                )
-            flat = reader.read(record).view(kind.numpy)
-            array = (flat if sys.byteorder == "little" else flat.byteswap()).reshape(shape)
+            number = index(about.get("memory", i))
+            if number not in memories:
+                record = f"data/{number}"
+                if "memory" not in about and (
+                    reader.length(record) != math.prod(shape) * kind.itemsize
+                ):
+                    raise ValueError(
+                        f"tensor {i} of shape {list(shape)} and type {kind} has "
+                        f"{reader.length(record)} bytes"
+                    )
+                flat = reader.read(record).view(kind.numpy)
+                memories[number] = flat if sys.byteorder == "little" else flat.byteswap()
+            array = (
+                lying(memories[number].view(kind.numpy), shape, about)
+                if "memory" in about
+                else memories[number].reshape(shape)
+            )
             made.held.append(
                 array if about["kind"] == "array" else revived(array, kind, about, place)
             )
         return made
+
+
+def lying(flat: Any, shape: tuple[int, ...], about: dict[str, Any]) -> Any:
+    """A view of a memory that does not reach beyond it."""
+    offset, strides = index(about["offset"]), [index(s) for s in about["strides"]]
+    last = offset + sum((n - 1) * s for n, s in zip(shape, strides))
+    if len(strides) != len(shape) or 0 in shape or last >= flat.size:
+        raise ValueError(f"a tensor of shape {list(shape)} reaches beyond its memory")
+    size = flat.itemsize
+    return np.lib.stride_tricks.as_strided(flat[offset:], shape, [s * size for s in strides])
 
 
 def revived(array: Any, kind: Any, about: dict[str, Any], place: Any) -> Any:

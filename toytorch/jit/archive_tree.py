@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import device
+from toytorch.facts.dtype import dtype
 from toytorch.jit.archive_parts import DEPTH, Values
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph, Value
@@ -23,11 +26,13 @@ CLASSES = {
 
 
 OWN = ("_original", "_methods", "_defined", "_inside")  # attributes of a compiled module itself
+NOT_SAVED = {*vars(Module()), *OWN, "_jit_attributes", "_constants"}
+PLAIN = (bool, int, float, complex, str, list, tuple, dict, Tensor, dtype, device, type(None))
 
 
 def tree_of(module: Any, methods: dict[str, ScriptFunction], values: Values) -> dict[str, Any]:
     """The modules below a module with their tensors, and the attributes that its graphs read."""
-    tree = branch(module, values)
+    tree = branch(module, values, not isinstance(module, TracedModule))
     for function in methods.values():
         for path in attribute_paths(function.graph):
             place: dict[str, Any] = tree
@@ -40,8 +45,8 @@ def tree_of(module: Any, methods: dict[str, ScriptFunction], values: Values) -> 
     return tree
 
 
-def branch(module: Module, values: Values, depth: int = 0) -> dict[str, Any]:
-    """One module and those below it."""
+def branch(module: Module, values: Values, whole: bool, depth: int = 0) -> dict[str, Any]:
+    """One module and those below it; `whole` with the attributes that are no tensors of its own."""
     if depth > DEPTH:
         raise RuntimeError("modules stand too deep in each other")
     passing: set[str] = getattr(module, "_non_persistent_buffers_set", set())
@@ -50,12 +55,24 @@ def branch(module: Module, values: Values, depth: int = 0) -> dict[str, Any]:
         "training": module.training,
         "parameters": {k: values.packed(v) for k, v in module._parameters.items()},
         "buffers": {k: [values.packed(v), k not in passing] for k, v in module._buffers.items()},
-        "attributes": {},
+        "attributes": dict(plain_attributes(module, values)) if whole else {},
         "children": {
-            k: None if m is None else branch(m, values, depth + 1)
+            k: None if m is None else branch(m, values, whole, depth + 1)
             for k, m in module._modules.items()
         },
     }
+
+
+def plain_attributes(module: Module, values: Values) -> Iterator[tuple[str, Any]]:
+    """The attributes that are numbers, text, tensors without a name, or made of these."""
+    original = module.__dict__.get("_original")
+    for name, value in {**vars(original or module), **vars(module)}.items():
+        if name in NOT_SAVED or hasattr(Module, name) or not isinstance(value, PLAIN):
+            continue
+        try:
+            yield name, values.packed(value)
+        except RuntimeError:  # a list of something else, which stays behind as in PyTorch
+            continue
 
 
 def module_from(

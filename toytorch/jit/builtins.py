@@ -156,6 +156,13 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
     return wanted.contains(have)
 
 
+def slice_of_list(values: list[Any], start: int | None, end: int | None, step: int | None) -> Any:
+    """values[start:end:step]."""
+    if step == 0:
+        raise RuntimeError("List slice should have non-zero step")
+    return values[start:end:step]
+
+
 def any_variable(pattern: Type) -> bool:
     """Whether a type has a part that a call fills in."""
     if isinstance(pattern, Variable):
@@ -371,7 +378,7 @@ builtin("__getitem__.str(str s, int index) -> str", operator.getitem)
 builtin("__getitem__.Dict(Dict(t, u) self, t key) -> u", operator.getitem, pure=False)
 builtin(
     "slice.t(t[] l, int? start, int? end, int? step) -> t[]",
-    lambda x, a, b, c: x[a:b:c],
+    slice_of_list,
     pure=False,
 )
 builtin("slice.str(str s, int? start, int? end, int? step) -> str", lambda x, a, b, c: x[a:b:c])

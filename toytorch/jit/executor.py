@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.jit import interpreter
@@ -96,6 +97,8 @@ class Executor:
                 raise Untraceable(f"it was called with more than {MOST} kinds of inputs")
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
+            if any(isinstance(v, Generator) for v in inputs):
+                raise Untraceable("an argument draws random numbers")
             xp = module_of(inputs)
             joint = specialise(graph, list(inputs), state.local.grad)
             if Aliases(joint.graph).writes_outside:

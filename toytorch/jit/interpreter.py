@@ -200,6 +200,8 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::fork": lambda node, value: (finished(value),),
     "prim::slice": lambda node, *parts: (slice(*parts),),
     "prim::CreateObject": lambda node: (object.__new__(node.attributes["_class"]),),
+    "prim::EnumName": lambda node, member: (member.name,),
+    "prim::EnumValue": lambda node, member: (member.value,),
     "prim::CallMethod": _call_method,
     "prim::CallFunction": _call_function,
 }

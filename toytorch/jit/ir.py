@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from dataclasses import replace as replace_field
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ IMPURE = (
     "prim::CallFunction",
     "prim::CreateObject",
 )
+CONTEXT = 2  # lines that an error shows above and below its own
 UNPRINTABLE = re.compile(r"[^\w.]")  # in the name of a value
 
 
@@ -50,6 +51,8 @@ class Source:
     end: int = 0  # the column behind it; 0: the end of the line
     function: str = ""  # in which it stands
     caller: Source | None = None  # where that function was called, once it is inlined
+    lines: Sequence[str] = field(default=(), compare=False, repr=False)  # of the whole program
+    place: int = field(default=0, compare=False, repr=False)  # of this line among them
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -60,13 +63,18 @@ class Source:
         return replace_field(self, caller=call if before is None else before.called_from(call))
 
     def pointing(self, function: bool = False) -> str:
-        """The line with a mark under the place, as in PyTorch's errors."""
+        """The line with a mark under the place and three lines around, as in PyTorch's errors."""
         line = self.text.rstrip()
+        indent = " " * (len(self.text) - len(self.lines[self.place])) if self.lines else ""
+        before = self.lines[max(0, self.place - CONTEXT) : self.place]
+        after = self.lines[self.place + 1 : self.place + 1 + CONTEXT]
         inside = f", in {self.function}" if function and self.function else ""
         marks = "~" * max(1, (self.end or len(line)) - self.column)
         return (
-            f'  File "{self.file}", line {self.line}{inside}\n{line}\n'
+            f'  File "{self.file}", line {self.line}{inside}\n'
+            f"{''.join(f'{indent}{t}' + chr(10) for t in before)}{line}\n"
             f"{' ' * self.column}{marks} <--- HERE"
+            f"{''.join(f'{chr(10)}{indent}{t}' for t in after)}"
         )
 
 

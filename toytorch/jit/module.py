@@ -182,8 +182,8 @@ class ScriptModule(Module, metaclass=Scripting):
             self.__dict__.setdefault("_jit_attributes", {})[name] = value
             value = value.value
         whole = self.__dict__.get("_methods") and "_original" not in self.__dict__
-        if whole and name in getattr(type(self), "__constants__", ()):
-            raise RuntimeError(f"Can't assign to constant '{name}' of a ScriptModule")
+        if name in self.__dict__.get("_constants", ()):
+            raise RuntimeError(f"Can't set constant '{name}' which has value:{getattr(self, name)}")
         if whole and isinstance(value, Module) and not isinstance(value, ScriptModule):
             raise RuntimeError(
                 f"Cannot re-assign modules in a ScriptModule with non-scripted module, tried to "

@@ -10,9 +10,11 @@ requires a gradient. A graph that was traced or specialised knows all of it, a s
 from __future__ import annotations
 
 import builtins
+import enum
 from dataclasses import dataclass, field
 from typing import Any
 
+from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor as TensorClass
 from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
@@ -71,6 +73,7 @@ INT, FLOAT, BOOL, COMPLEX = Simple("int"), Simple("float"), Simple("bool"), Simp
 STR, NONE, NUMBER, DTYPE = Simple("str"), Simple("NoneType"), Simple("Scalar"), Simple("Dtype")
 DEVICE, ANY, RANGE, SLICE = Simple("Device"), Simple("Any"), Simple("range"), Simple("Slice")
 LAYOUT = Simple("Layout")
+GENERATOR = Simple("Generator")
 NEVER = Simple("Never")  # of what is never looked at: a result before it is known
 
 
@@ -205,6 +208,18 @@ class Class(Type):
         return f"__torch__.{self.name}"
 
 
+@dataclass(frozen=True)
+class Enum(Class):
+    """A member of an enumeration."""
+
+    python: Any = field(default=None, compare=False)
+
+    @property
+    def element(self) -> Type:
+        """The type of the members' values."""
+        return of(next(iter(self.python)).value)
+
+
 def join(a: Type, b: Type) -> Type | None:
     """The narrowest type that holds both, or None: what a variable has after an if.
 
@@ -248,9 +263,12 @@ def of(value: Any) -> Type:
         (dtype, DTYPE),
         (device, DEVICE),
         (layout, LAYOUT),
+        (Generator, GENERATOR),
     ):
         if isinstance(value, kind):
             return found
+    if isinstance(value, enum.Enum):
+        return Enum(type(value).__name__, type(value))
     if value is None:
         return NONE
     if isinstance(value, FutureClass):

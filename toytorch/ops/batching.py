@@ -234,6 +234,8 @@ def indexed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) 
 def spread_sum(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
     """The gradient of a sum, over the shape that each example had."""
     g, shape, dim, keepdim = args
+    if not shape:  # a sum of one element
+        return full(g)
     dims = (
         list(range(len(shape)))
         if dim is None or dim in ((), [])

@@ -81,7 +81,7 @@ def f(x):
 ---
 Expected a value of type 'Tensor' for argument 'other' but instead found type 'str'
 def f(x):
-    return «torch.add(x, "a")»
+    return «torch.add»(x, "a")
 ---
 Expected a value of type 'int' for argument 'b' but instead found type 'str'
 def f(n: int):
@@ -93,19 +93,19 @@ def f(n: Optional[int]):
 ---
 Expected at most 2 arguments but found 3 positional arguments
 def f(x):
-    return «torch.mul(x, x, x)»
+    return «torch.mul»(x, x, x)
 ---
 Unknown keyword argument 'dims'
 def f(x):
-    return «torch.neg(x, dims=1)»
+    return «torch.neg»(x, dims=1)
 ---
 Argument other not provided
 def f(x):
-    return «torch.mul(x)»
+    return «torch.mul»(x)
 ---
 got an unexpected keyword argument
 def f(x):
-    return «torch.nn.functional.relu(x, wrong=True)»
+    return «torch.nn.functional.relu»(x, wrong=True)
 ---
 function 'f' is called recursively. Recursive calls are not supported
 def f(x):
@@ -204,7 +204,7 @@ def f(n: int):
 ---
 'int' object is not callable
 def f(n: int):
-    return «n(1)»
+    return «n»(1)
 ---
 'int' object is not subscriptable
 def f(n: int):
@@ -216,7 +216,7 @@ def f(xs: List[int]):
 ---
 Arguments for call are not valid
 def f(xs: List[int]):
-    «xs.append("a")»
+    «xs.append»("a")
     return xs
 ---
 Arguments for call are not valid
@@ -251,7 +251,7 @@ def f(n: int):
 ---
 range() arguments must be of type int, but found float
 def f(x: float):
-    for i in «range(x)»:
+    for i in «range»(x):
         pass
     return x
 ---
@@ -261,11 +261,11 @@ def f(x):
 ---
 Arguments for call are not valid
 def f(n: int):
-    return «len(n)»
+    return «len»(n)
 ---
 Arguments for call are not valid
 def f(n: int):
-    return «abs(n, 2)»
+    return «abs»(n, 2)
 ---
 Unknown type name 'Missing'
 def f(x: «Missing»):
@@ -363,7 +363,7 @@ def f(x):
 ---
 With item expressions
 def f(x):
-    with «torch.autograd.profiler.profile()»:
+    with «torch.autograd.profiler.profile»():
         return x
 ---
 object of type 'dict' cannot be used as a value

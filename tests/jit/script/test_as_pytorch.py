@@ -210,7 +210,7 @@ def space(root: Any, source: str, name: str) -> dict[str, Any]:
     made: dict[str, Any] = {"torch": root, "np": np, "T": root.tensor, **vars(typing)}
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(text, file, "exec"), made)
+        exec(compile(text, file, "exec", dont_inherit=True), made)
     made["printed"] = printed.getvalue().splitlines()
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import re
 import sys
 import types as python_types
@@ -11,13 +12,15 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.package import is_ours
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.futures import Future
 from toytorch.jit import types
-from toytorch.jit.script.classes import known_class
+from toytorch.jit.script.classes import known_class, register
 from toytorch.jit.types import Type
 
 PLAIN: dict[Any, Type] = {
@@ -31,10 +34,11 @@ PLAIN: dict[Any, Type] = {
     type(None): types.NONE,
     dtype: types.DTYPE,
     device: types.DEVICE,
+    Generator: types.GENERATOR,
     Any: types.ANY,
     list: types.List(types.TENSOR),
 }
-SPELLED = {"NoneType": "None", "Scalar": "number", "Dtype": "torch.dtype", "Device": "torch.device"}
+SPELLED = {"Scalar": "number", "Dtype": "torch.dtype", "Device": "torch.device"}
 TYPING = {
     name: getattr(typing, name)
     for name in ("List", "Tuple", "Dict", "Optional", "Union", "Any", "Final")
@@ -112,7 +116,11 @@ def type_of_class(kind: Any) -> Type:
             raise Unreadable("Tensors are not supported as default NamedTuple fields")
         elements = tuple(type_of(hints.get(f, Tensor)) for f in kind._fields)
         return types.Tuple(elements, tuple(kind._fields), kind)
+    if issubclass(kind, enum.Enum):
+        return types.Enum(kind.__name__, kind)
     found = known_class(kind)
+    if found is None and kind.__mro__[1:] == (object,) and "__init__" in vars(kind):
+        found = register(kind) if not is_ours(kind.__module__) else None
     if found is None:
         raise Unreadable(f"Unknown type name '{kind.__name__}'")
     return found
@@ -150,6 +158,8 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
             return Broadcasting(int(sized[1]))[int]
         if sized := re.fullmatch(r"BroadcastingList([1-6])", node.id):
             return Broadcasting(int(sized[1]))
+        if node.id.startswith("BroadcastingList"):
+            raise Unreadable(f"subscript of Broadcasted list must be a positive integer: {node.id}")
         try:
             return names(node.id)
         except KeyError:
@@ -173,8 +183,10 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
 def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any:
     """List[int] and its like, as a Type."""
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    if isinstance(inner, ast.Tuple) and parts and bracketed(inner):
+        raise Unreadable("Tuple literal in Tuple type annotation must not have any elements!")
     if any(isinstance(p, ast.Tuple) and p.elts for p in parts):
-        raise Unreadable("Tuple literal in Tuple type annotation must not have any elements")
+        raise Unreadable("Tuple literal in Tuple type annotation must not have any elements!")
     given = [resolve(p, names) for p in parts]
     outer = typing.get_origin(outer) or outer  # List is list under another name
     if outer is list:
@@ -200,6 +212,11 @@ def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any
     raise Unreadable(f"Unknown type name '{getattr(outer, '__name__', outer)}'")
 
 
+def bracketed(node: ast.Tuple) -> bool:
+    """Whether a tuple has round brackets of its own."""
+    return (node.lineno, node.col_offset) != (node.elts[0].lineno, node.elts[0].col_offset)
+
+
 def either(kinds: list[Any]) -> Type:
     """One type or None."""
     found = [type_of(k) for k in kinds]
@@ -220,7 +237,7 @@ def spelled(kind: Type) -> str:
     """A type as Python spells it.
 
     >>> spelled(types.Optional(types.List(types.INT))), spelled(types.NONE)
-    ('Optional[List[int]]', 'None')
+    ('Optional[List[int]]', 'NoneType')
     """
     if isinstance(kind, types.Tensor):
         return "Tensor"

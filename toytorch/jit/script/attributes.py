@@ -79,6 +79,9 @@ class Attributes(Subscripts):
                 types.STR if name == "type" else types.Optional(types.INT),
                 at,
             )
+        if isinstance(kind, types.Enum) and name in ("name", "value"):
+            made = types.STR if name == "name" else kind.element
+            return self.one(f"prim::Enum{name.title()}", [item], made, at)
         if isinstance(kind, Object):
             return self.object_attribute(item, kind, name, at)
         if (name in FAMILIES or name == "format") and kind not in (
@@ -193,6 +196,13 @@ class Attributes(Subscripts):
                 at,
             )
         declared, final = declared_type(module, name)
+        if (
+            name not in module.__dict__
+            and name in dir(type(module))
+            and not (final or callable(value) or is_ours(type(module).__module__))
+            and name not in getattr(module, "__constants__", ())
+        ):
+            raise self.fail(f"Module '{type(module).__name__}' has no attribute '{name}' ", at)
         if is_ours(type(module).__module__) and isinstance(value, (str, tuple)):
             return Known(value)  # how a module of the framework was made does not change
         if (

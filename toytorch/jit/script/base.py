@@ -75,6 +75,7 @@ class Base:
         self.returns: Type | None = None  # declared, or of the returns so far
         self.declared = False
         self.results: list[Value] = []  # what stands for the result on its way, typed in the end
+        self.inferred: set[Value] = set()  # parameters that are tensors for want of an annotation
         self.no_grad = 0
         self.end: ast.Return | None = None  # the return behind the last statement
 

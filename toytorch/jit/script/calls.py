@@ -11,7 +11,8 @@ from typing import Any
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
-from toytorch.facts.dtype import dtype
+from toytorch.facts.dtype import bool as bool_
+from toytorch.facts.dtype import dtype, int64
 from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.size import Size
@@ -24,8 +25,9 @@ from toytorch.jit.script import markers
 from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.attributes import Attributes
 from toytorch.jit.script.base import Compiled
-from toytorch.jit.script.classes import register
+from toytorch.jit.script.classes import Object, register
 from toytorch.jit.script.errors import FrontendError, NotSupportedError
+from toytorch.jit.script.operators import has_method
 from toytorch.jit.script.pythons import Pythons
 from toytorch.jit.script.reading import commented_result, names_of
 from toytorch.jit.script.values import (
@@ -49,6 +51,7 @@ PUBLIC_NAMES: dict[int, str] = {
 }
 
 
+LEAVES = {types.INT: int64, types.BOOL: bool_}
 NUMBER_FROM = {types.INT: "Int", types.FLOAT: "Float", types.COMPLEX: "Complex"}
 
 
@@ -81,6 +84,10 @@ class Calls(Pythons, Attributes):
         if function is markers.annotate or getattr(function, "word", "") == "annotate":
             self.need(node, 2, "annotate")
             kind = self.annotation(node.args[0])
+            if isinstance(node.args[1], ast.ListComp) and not isinstance(kind, types.List):
+                raise self.fail(
+                    f"Expected an annotation of type List but got {spelled(kind)}", node.args[1]
+                )
             value = self.value(node.args[1], kind)
             if isinstance(value.type, types.Tensor) and kind in NUMBER_FROM:
                 return self.call_builtin(NUMBER_FROM[kind], [value], node)
@@ -153,6 +160,8 @@ class Calls(Pythons, Attributes):
             return self.call_module(item, args, kwargs, at)
         if isinstance(item, Known):
             return self.call_function(item.object, args, kwargs, at)
+        if isinstance(item, Value) and callable_object(item):
+            return self.call_item(self.attribute(item, "__call__", at), args, kwargs, at)
         if isinstance(item, Value):
             raise self.fail(
                 f"cannot call a value: '{spelled(item.type)}' object is not callable", at
@@ -244,7 +253,7 @@ class Calls(Pythons, Attributes):
                 )
             return self.call_outside(function, modifier, args, kwargs, at)
         if function is warnings.warn:
-            return self.call_outside(function, "ignore", args[:1], {}, at)
+            return self.call_outside(self.warner(at), "ignore", args[:1], {}, at)
         if isinstance(function, type):
             return self.call_class(function, args, kwargs, at)
         if hasattr(function, "graph") and hasattr(function, "executor"):  # traced
@@ -338,6 +347,12 @@ class Calls(Pythons, Attributes):
             )
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
+        if name in ("tensor", "as_tensor") and given and not named.get("dtype"):
+            leaf = given[0].type
+            while isinstance(leaf, types.List) and leaf.element != types.TENSOR:
+                leaf = leaf.element
+            if leaf in LEAVES and leaf is not given[0].type:  # even if the list is empty
+                named["dtype"] = self.constant(LEAVES[leaf], at)
         if module == "math":
             name = f"math{name}" if f"math{name}" in FAMILIES else name  # not the tensors' own
             if name not in FAMILIES:
@@ -388,7 +403,12 @@ class Calls(Pythons, Attributes):
                     f"missing: {', '.join(missing) or 'none'}",
                     at,
                 )
-            parts = [self.as_value(given.get(f, Known(defaults.get(f))), at) for f in kind._fields]
+            parts = [
+                self.as_value(given[f], at)
+                if f in given
+                else self.default_of(defaults[f], wanted, at)
+                for f, wanted in zip(kind._fields, made.elements)
+            ]
             for field, part, wanted in zip(kind._fields, parts, made.elements):
                 if not fits(wanted, part.type, {}):
                     known = field in getattr(kind, "__annotations__", ())
@@ -411,6 +431,14 @@ class Calls(Pythons, Attributes):
         if kind.__module__ in ("builtins", "typing") or is_ours(kind.__module__):
             raise self.fail(f"{kind.__name__} cannot be made in compiled code", at)
         return self.call_constructor(kind, args, kwargs, at)
+
+    def default_of(self, value: Any, kind: types.Type, at: ast.AST) -> Value:
+        """The default of a named tuple's field, of the type that the field has."""
+        if not isinstance(value, (list, dict)):
+            return self.as_value(Known(value), at)
+        made = self.constant(value, at)
+        made.type = kind.element if isinstance(kind, types.Optional) else kind
+        return made
 
     def call_legacy(
         self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
@@ -470,6 +498,7 @@ class Calls(Pythons, Attributes):
             return self.uninitialized(self.block, result, at)
         inputs = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
+        self.check_outside(function, inputs, named, at, owner is not None)
         attributes: dict[str, Any] = {"name": function.__name__}
         if named:
             attributes["_names"] = tuple(named)
@@ -479,10 +508,62 @@ class Calls(Pythons, Attributes):
         made = self.emit(kind, full, outputs, at, attributes, function if owner is None else None)
         return made.output if outputs else Known(None)
 
+    def warner(self, at: ast.AST) -> Callable[[str], None]:
+        """`warnings.warn` at a place of the program."""
+        source = self.program.source(at)
+        assert source is not None
+        file, line = source.file, source.line
+
+        def warn(message: str) -> None:
+            warnings.warn_explicit(str(message), UserWarning, file, line)
+
+        return warn
+
+    def check_outside(
+        self,
+        function: Callable[..., Any],
+        inputs: Sequence[Value],
+        named: dict[str, Value],
+        at: ast.AST,
+        method: bool,
+    ) -> None:
+        """Refuses arguments that a function left to Python has no place for, or no use for."""
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            return
+        kinds = [p.kind for p in signature.parameters.values()]
+        if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.VAR_KEYWORD in kinds:
+            return
+        if method and not kinds:
+            raise self.fail("Non-static method does not have a self argument", at)
+        own: list[Any] = [None] * method
+        wanted = [p for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        why = ""
+        if len(own) + len(inputs) > len(wanted):
+            why = (
+                f"Expected at most {len(wanted)} arguments but found {len(own) + len(inputs)} "
+                "positional arguments."
+            )
+        else:
+            rest = [p for p in wanted[len(own) + len(inputs) :] if p.default is p.empty]
+            why = next(
+                (f"Argument {p.name} not provided." for p in rest if p.name not in named), ""
+            )
+        for p, value in zip(wanted[len(own) :], inputs):
+            hint = p.annotation
+            kind = types.TENSOR if hint is Tensor or hint == "Tensor" else None
+            if kind is not None and isinstance(value.type, (types.Tuple, types.List, types.Dict)):
+                why = (
+                    f"Expected a value of type 'Tensor' for argument '{p.name}' but instead found "
+                    f"type '{spelled(value.type)}'."
+                )
+                break
+        if why:
+            raise self.fail(f"\n{function.__name__}{signature}:\n{why}\n", at)
+
     def declared_result(self, function: Callable[..., Any]) -> types.Type:
         """The type that a Python function's annotation promises; a tensor without one."""
-        if function is warnings.warn:
-            return types.NONE
         hint = getattr(function, "__annotations__", {}).get("return")
         if hint is None and "return" not in getattr(function, "__annotations__", {}):
             hint = commented_result(function) or Tensor
@@ -519,6 +600,12 @@ class Calls(Pythons, Attributes):
         positional = [p for p in compiled.params if not p.keyword_only]
         where = getattr(at, "func", at)
         if len(args) > len(positional):
+            required = [p for p in compiled.params if p.keyword_only and p.default is REQUIRED]
+            for p in required:
+                if p.name not in kwargs:
+                    raise self.fail(
+                        f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n", where
+                    )
             raise self.fail(
                 f"\n{compiled.declaration()}:\nExpected at most {len(positional)} "
                 f"arguments but found {len(args)} positional arguments.\n",
@@ -590,6 +677,11 @@ class Calls(Pythons, Attributes):
     ) -> Any:
         """A module."""
         raise NotImplementedError
+
+
+def callable_object(value: Value) -> bool:
+    """Whether the class of an object has a method for calls."""
+    return isinstance(value.type, Object) and has_method(value.type.python, "__call__")
 
 
 EMPTY = (

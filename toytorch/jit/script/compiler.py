@@ -18,7 +18,7 @@ from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.cleanup import clean
-from toytorch.jit.script.errors import NotSupportedError
+from toytorch.jit.script.errors import CompileError, FrontendError, NotSupportedError
 from toytorch.jit.script.modules import Modules, is_library
 from toytorch.jit.script.reading import Program, read_function
 from toytorch.jit.script.values import ModuleValue
@@ -106,14 +106,31 @@ class Compiler(Modules):
             hint = a.annotation or (comment[i] if i < len(comment) else None)
             if hint is None and a.type_comment is not None:
                 hint = parse_python(a.type_comment, mode="eval").body
-            kind = types.TENSOR if hint is None else self.annotation(hint)
+            kind = self.state_type() if hint is None else self.annotation(hint)
             if kind == types.ANY and self.from_library():
                 kind = self.given[i] if i < len(self.given) else types.TENSOR
             default = self.program.defaults.get(a.arg, REQUIRED)
             self.check_default(a, default, kind)
             made.append(Parameter(a.arg, kind, default, hint is None, a in args.kwonlyargs))
-            self.scope.set(a.arg, self.graph.add_input(kind, a.arg))
+            value = self.graph.add_input(kind, a.arg)
+            self.scope.set(a.arg, value)
+            if hint is None:
+                self.inferred.add(value)
         return made
+
+    def state_type(self) -> types.Type:
+        """The type of a parameter without an annotation: what `__getstate__` gives, or a tensor."""
+        if self.name != "__setstate__" or not isinstance(self.owner, ModuleValue):
+            return types.TENSOR
+        getter = self.session.methods.get((id(self.owner.module), "__getstate__"))
+        if getter is None:
+            raise self.fail(
+                "`__setstate__` defined but not `__getstate__`. You must have both defined on a "
+                "ScriptModule to customize serialization.\nDid you forget to use "
+                "`@torch.jit.export`?",
+                self.program.tree,
+            )
+        return getter.returns
 
     def check_default(self, at: ast.arg, default: Any, kind: types.Type) -> None:
         """Refuses a default of another type, and one that a call could change."""
@@ -177,8 +194,26 @@ class Compiler(Modules):
             inner = Compiler(program or read_function(key), self.session, name, owner)
             inner.given = given
             return inner.compile()
+        except (CompileError, FrontendError) as error:
+            self.tell_caller(error, name, owner, at)
+            raise
         finally:
             self.session.compiling.remove(key)
+
+    def tell_caller(self, error: Exception, name: str, owner: Any, at: ast.AST) -> None:
+        """Adds to an error from which function the one with the mistake was called."""
+        if (owner is not None and not isinstance(owner, ModuleValue)) or self.owner_hidden():
+            return  # methods of classes are compiled with their class
+        source = self.program.source(at)
+        shown = f"\n{source.pointing()}\n" if source is not None else ""
+        called, caller = qualified(owner, name), qualified(self.owner, self.name)
+        error.args = (
+            f"{error}'{called}' is being compiled since it was called from '{caller}'{shown}",
+        )
+
+    def owner_hidden(self) -> bool:
+        """Whether this is a method of an object, whose calls PyTorch does not tell."""
+        return self.owner is not None and not isinstance(self.owner, ModuleValue)
 
     def compile_method(
         self, owner: Any, name: str, function: Any, at: Any, given: Sequence[types.Type] = ()
@@ -202,6 +237,11 @@ class Compiler(Modules):
             )
             self.session.methods[key] = known
         return known
+
+
+def qualified(owner: Any, name: str) -> str:
+    """The name of a function, of a method with that of its class."""
+    return f"{type(owner.module).__name__}.{name}" if isinstance(owner, ModuleValue) else name
 
 
 def mutable(default: Any) -> bool:
@@ -238,7 +278,7 @@ def compile_methods(
     """The graphs of methods of a module; `programs` are methods given as text."""
     session = session or Session()
     made = {}
-    for name in names:
+    for name in sorted(names, key=lambda n: n == "__setstate__"):  # after __getstate__
         own = module.__dict__.get(name)  # put in the place of the class's
         function = getattr(own, "__func__", None) or getattr(type(module), name)
         program = (programs or {}).get(name) or read_function(function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,7 +64,7 @@ class Expressions(Loops):
             raise self.fail(f"builtin cannot be used as a value: method '{item.name}'", at)
         if isinstance(item, Known):
             constant = item.object
-            if isinstance(constant, CONSTANTS):
+            if isinstance(constant, (*CONSTANTS, enum.Enum)):
                 return self.constant(constant, at)
             if isinstance(constant, tuple) and all(
                 isinstance(c, (*CONSTANTS, tuple)) for c in constant
@@ -396,8 +397,6 @@ class Expressions(Loops):
             if value.node is not None and value.node.kind == "prim::TupleConstruct":
                 return list(value.node.inputs)
             return self.emit("prim::TupleUnpack", [value], value.type.elements, at).outputs
-        if isinstance(value.type, types.Tensor) and count is not None:
-            value = self.as_value(self.call_record("unbind", [value, self.constant(0, at)], at), at)
         if isinstance(value.type, types.List) and count is not None:
             return self.emit("prim::ListUnpack", [value], [value.type.element] * count, at).outputs
         raise self.fail(f"{spelled(value.type)} cannot be used as a tuple", at)

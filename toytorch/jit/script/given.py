@@ -43,6 +43,8 @@ def given(value: object, kind: types.Type) -> Any:
         raise Refused
     if isinstance(kind, types.Tuple):
         return of_tuple(value, kind)
+    if isinstance(kind, types.Enum) and not isinstance(value, kind.python):
+        raise Refused
     if isinstance(kind, (types.Class, types.Future)) or kind == types.ANY:
         return value
     if kind in NUMBERS:

@@ -38,7 +38,13 @@ class Loops(Statements):
     def on_For(self, s: ast.For) -> str:
         if s.orelse:
             raise self.unsupported("else branches of for loops", s.orelse[0])
+        if self.program.closed and isinstance(s.iter, ast.Tuple) and self.is_bare(s.iter):
+            raise self.fail("List of iterables is not supported currently", s)
         return self.for_loop(s.target, self.expression(s.iter), s.body, s)
+
+    def is_bare(self, node: ast.Tuple) -> bool:
+        """Whether a tuple is written without brackets around it."""
+        return (node.lineno, node.col_offset) == (node.elts[0].lineno, node.elts[0].col_offset)
 
     def for_loop(self, target: ast.expr, item: object, statements: Sequence[Any], at: Any) -> str:
         """A loop over anything that can be looped over."""

@@ -15,7 +15,7 @@ from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.calls import Calls
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.values import Items, Known, ModuleMethod, ModuleValue
-from toytorch.nn import ModuleDict
+from toytorch.nn import ModuleDict, Sequential
 
 PAIR = types.Tuple((types.TENSOR, types.TENSOR))
 RESULTS: dict[str, types.Type] = {  # of modules that Python runs, where it is not one tensor
@@ -26,6 +26,7 @@ RESULTS: dict[str, types.Type] = {  # of modules that Python runs, where it is n
     "MultiheadAttention": types.Tuple((types.TENSOR, types.Optional(types.TENSOR))),
     "AdaptiveLogSoftmaxWithLoss": PAIR,
 }
+CONTAINERS = (Sequential,)  # whose mistakes are those of the modules inside
 CONTAINER = (
     *("values", "items", "keys", "children", "named_children", "modules", "named_modules"),
     *("parameters", "named_parameters", "buffers", "named_buffers"),
@@ -134,7 +135,7 @@ class Modules(Calls):
             compiled = self.compile_method(owner, method.name, method.function, at, kinds)
             inputs = self.inputs_of(compiled, given, kwargs, at)
         except (CompileError, FrontendError, OSError):
-            if method.name != "forward":
+            if method.name != "forward" or type(owner.module) in CONTAINERS:
                 raise
             return self.call_outside_module(owner, given, kwargs, at)
         return self.one(

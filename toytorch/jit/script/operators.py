@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.op import Op, registry
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
-from toytorch.jit.builtins import FAMILIES, Builtin, fits, resolve
+from toytorch.jit.builtins import FAMILIES, Builtin, any_variable, fits, resolve
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.classes import Object
 from toytorch.jit.script.expressions import Expressions
 from toytorch.jit.script.results import result_of
 from toytorch.jit.script.values import Known
@@ -49,6 +51,7 @@ BINARY = {
 }
 COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+OPERATORS = {f for f in vars(operator).values() if callable(f)}  # which bear their methods' names
 NUMBERS = (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.NUMBER)
 ALIASES = {
     "input": "self",
@@ -113,6 +116,9 @@ class Operators(Expressions):
     ) -> Any:
         """Calls the overload of a builtin that takes these arguments."""
         given = [self.as_value(a, at) for a in args]
+        kind = given[0].type if given else None
+        if isinstance(kind, Object) and has_method(kind.python, magic(name)):
+            return self.call_item(self.attribute(given[0], magic(name), at), given[1:], {}, at)
         named = {k: self.as_value(v, at) for k, v in (kwargs or {}).items()}
         found = self.overload(name, given, named)
         if found is None:
@@ -202,6 +208,10 @@ class Operators(Expressions):
                 rest = []
             elif not a.keyword_only:
                 bound[a.name] = self.as_value(rest.pop(0), at)
+        for a in op.schema.args if rest else ():
+            value = bound.get(a.name)
+            if value is not None and not accepts(a.type, value.type):
+                raise self.signature_error(op, expected(a.type, a.name, value.type), at)
         if rest:
             raise self.signature_error(
                 op,
@@ -230,9 +240,19 @@ class Operators(Expressions):
                 raise self.signature_error(op, f"Argument {a.name} not provided.", at)
             value = bound.get(a.name)
             if value is not None and not accepts(a.type, value.type):
-                raise self.signature_error(op, expected(a.type, a.name, value.type), at)
+                why = expected(a.type, a.name, value.type)
+                raise self.signature_error(op, why + self.inference(value, a.name), at)
             inputs.append(self.constant(a.default, at) if value is None else value)
         return inputs
+
+    def inference(self, value: Value, name: str) -> str:
+        """The sentence about an argument that is a parameter without an annotation."""
+        if value not in self.inferred:
+            return ""
+        return (
+            f"\nInferred the value for argument '{name}' to be of type 'Tensor' because it was not "
+            "annotated with an explicit type."
+        )
 
     def signature_error(self, op: Op, why: str, at: ast.AST) -> Exception:
         """An error about the arguments of a record."""
@@ -305,6 +325,22 @@ class Operators(Expressions):
             )
 
 
+def magic(name: str) -> str:
+    """The method of a class that gives a builtin its meaning for objects.
+
+    >>> magic("div"), magic("len"), magic("Int"), magic("__contains__")
+    ('__truediv__', '__len__', '__int__', '__contains__')
+    """
+    function = next((b.function for b in FAMILIES.get(name, ())), None)
+    word = getattr(function, "__name__", "") if name.islower() and function in OPERATORS else name
+    return f"__{word.strip('_').lower()}__"
+
+
+def has_method(kind: type, name: str) -> bool:
+    """Whether a class, or one below object that it derives from, has a method."""
+    return any(name in vars(base) for base in kind.__mro__[:-1])
+
+
 def accepts(wanted: str, have: Type) -> bool:
     """Whether a record's argument, written as in its signature, takes a value of a type."""
     if have == types.NONE:
@@ -318,7 +354,8 @@ def accepts(wanted: str, have: Type) -> bool:
     if wanted == "Operand" or wanted == "Scalar":
         return tensor or have in NUMBERS
     if wanted == "Tensor[]":
-        return isinstance(have, (types.List, types.Tuple))
+        parts = [have.element] if isinstance(have, types.List) else getattr(have, "elements", None)
+        return parts is not None and not any(p in (*NUMBERS, types.STR) for p in parts)
     if wanted in ("int", "float"):
         return (
             tensor
@@ -339,7 +376,10 @@ def accepts(wanted: str, have: Type) -> bool:
 
 def expected(wanted: str, name: str, have: Type) -> str:
     """The sentence about an argument of the wrong type."""
-    word = {"Operand": "Tensor", "Scalar": "number", "int[]": "List[int]"}.get(wanted, wanted)
+    plain = wanted.removesuffix("?").removesuffix("[]")
+    word = {"Operand": "Tensor", "Scalar": "number"}.get(plain, plain)
+    word = f"List[{word}]" if "[]" in wanted else word
+    word = f"Optional[{word}]" if wanted.endswith("?") else word
     return (
         f"Expected a value of type '{word}' for argument '{name}' but instead found type "
         f"'{spelled(have)}'."
@@ -360,6 +400,14 @@ def mismatch(candidate: Any, given: Sequence[Value]) -> str:
         bound: dict[str, Type] = {}
         for (name, wanted), value in zip(params, given):
             if not fits(wanted, value.type, bound):
+                if any_variable(wanted) and type(wanted) is type(value.type) and bound:
+                    ((letter, before),) = list(bound.items())[:1]
+                    found = getattr(value.type, "element", value.type)
+                    return (
+                        f"Could not match type {spelled(value.type)} to {spelled(wanted)} in "
+                        f"argument '{name}': Type variable '{letter}' previously matched to type "
+                        f"{spelled(before)} is matched to type {spelled(found)}."
+                    )
                 return (
                     f"Expected a value of type '{spelled(wanted)}' for argument '{name}' but "
                     f"instead found type '{spelled(value.type)}'."

@@ -10,6 +10,7 @@ from toytorch.jit.ir import Value
 from toytorch.jit.module import InModule, ScriptMethod, ScriptModule
 from toytorch.jit.script.base import Compiled, Session
 from toytorch.jit.script.compiler import Compiler, compile_methods
+from toytorch.jit.script.constants import check_constants, fix_constants
 from toytorch.jit.script.public import CompiledFunction, take_attributes
 from toytorch.jit.script.reading import Program
 from toytorch.jit.script.texts import text_programs
@@ -21,6 +22,8 @@ def compile_marked(module: ScriptModule) -> None:
     """Compiles the methods of a new module that are marked, exported, or were given as text."""
     kind = type(module)
     names = [n for n in dir(kind) if marked(inspect.getattr_static(kind, n))]
+    for child in module.modules():
+        check_constants(child)
     take_attributes(module)
     session = Session()
     for name, c in compile_methods(module, names, session).items():
@@ -31,6 +34,7 @@ def compile_marked(module: ScriptModule) -> None:
     for key, c in session.methods.items():
         if key[0] == id(module) and len(key) == 2 and key[1] not in module._methods:
             install(module, key[1], c)
+    fix_constants(module, module)
 
 
 def marked(member: object) -> bool:

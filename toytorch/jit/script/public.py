@@ -22,10 +22,12 @@ from toytorch.jit.script.compiler import (
     compile_methods,
     compile_program,
 )
+from toytorch.jit.script.constants import check_constants, fix_constants
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.given import Refused, given
 from toytorch.jit.script.markers import MODIFIER, Attribute
 from toytorch.jit.script.modules import RESULTS, is_library
+from toytorch.jit.script.results import result_of
 from toytorch.jit.script.texts import text_programs
 from toytorch.nn import Module
 from toytorch.nn.parameter import is_lazy
@@ -150,7 +152,32 @@ def script(
     owner = getattr(obj, "__self__", None)
     if isinstance(owner, Module):
         return script_module(owner, [obj.__name__])._methods[obj.__name__]
-    return CompiledFunction(compile_function(obj))
+    try:
+        return CompiledFunction(compile_function(obj))
+    except (CompileError, FrontendError, OSError):
+        if not is_ours(obj.__module__ or ""):
+            raise
+        return outside_function(obj)
+
+
+def outside_function(function: Any) -> CompiledFunction:
+    """One of the framework's functions that is no text for the compiler: a graph of one call."""
+    graph, name = Graph(function.__name__), function.__name__
+    params = []
+    for p in inspect.signature(function).parameters.values():
+        tensor = p.annotation in ("Tensor", Tensor)
+        kind: types.Type = types.TENSOR if tensor else types.ANY
+        default = REQUIRED if p.default is p.empty else p.default
+        params.append(Parameter(p.name, kind, default, keyword_only=p.kind is p.KEYWORD_ONLY))
+    given = [graph.add_input(p.type, p.name) for p in params]
+    result = result_of(function, given, {})
+    words = tuple(p.name for p in params if p.keyword_only)
+    node = graph.make(
+        f"aten::{name}", given, [result], {"_names": words} if words else {}, None, function
+    )
+    graph.nodes.append(node)
+    graph.outputs = list(node.outputs)
+    return CompiledFunction(Compiled(name, graph, params, result))
 
 
 def refuse_lazy(module: Module) -> None:
@@ -167,6 +194,8 @@ def refuse_lazy(module: Module) -> None:
 
 def script_module(module: Module, names: list[str] | None = None) -> RecursiveScriptModule:
     """A module whose `forward` and exported methods are compiled, with all they call."""
+    for child in module.modules():
+        check_constants(child)
     take_attributes(module)
     if names is None:
         names = [
@@ -242,6 +271,7 @@ class Scripted(RecursiveScriptModule):
         )
         for name in ("_forward_hooks", "_forward_pre_hooks"):
             self.__dict__[name] = getattr(original, name)
+        fix_constants(self, original)
 
     def _get_name(self) -> str:
         return "RecursiveScriptModule"

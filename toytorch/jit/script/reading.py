@@ -39,9 +39,13 @@ class Program:
         if line is None:
             return None
         text = self.lines[line - 1] if line <= len(self.lines) else ""
-        column = characters(text, node.col_offset)
-        same_line = getattr(node, "end_lineno", line) == line
-        end = characters(text, node.end_col_offset) if same_line else len(text)
+        start, last = node, node
+        while isinstance(start, (ast.Call, ast.Attribute)) and inner(start).lineno == line:
+            last = start.func if isinstance(start, ast.Call) and start is last else last
+            start = inner(start)  # marks stand under what is called, without brackets around it
+        column = characters(text, start.col_offset)
+        same_line = getattr(last, "end_lineno", line) == line
+        end = characters(text, last.end_col_offset) if same_line else len(text)
         shown = " " * self.indent + text
         return Source(
             self.file,
@@ -50,7 +54,14 @@ class Program:
             shown,
             end + self.indent,
             self.tree.name,
+            lines=self.lines,
+            place=line - 1,
         )
+
+
+def inner(node: ast.Call | ast.Attribute) -> ast.expr:
+    """What is called, or whose attribute is asked for."""
+    return node.func if isinstance(node, ast.Call) else node.value
 
 
 def characters(text: str, offset: int) -> int:

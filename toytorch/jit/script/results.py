@@ -3,6 +3,7 @@
 `returns` in the facts is written as in a record's signature, with conditions:
 
     Tensor[]
+    Tensor?[]                               a list in which None may stand
     (Tensor values, Tensor indices)
     (Tensor, Tensor if return_counts)       an item that a flag asks for
     Tensor[] if as_tuple else Tensor        a flag
@@ -32,6 +33,12 @@ ANNOTATED: dict[str, Type] = {
     "list[Tensor]": types.List(types.TENSOR),
     "tuple[Tensor, Tensor]": types.Tuple((types.TENSOR,) * 2),
     "tuple[Tensor, Tensor, Tensor]": types.Tuple((types.TENSOR,) * 3),
+    "tuple[Tensor, Tensor | None]": types.Tuple((types.TENSOR, types.Optional(types.TENSOR))),
+    "Pair": types.Tuple((types.TENSOR,) * 2),
+}
+LISTS: dict[str, Type] = {
+    "Tensor[]": types.List(types.TENSOR),
+    "Tensor?[]": types.List(types.Optional(types.TENSOR)),
 }
 KINDS: dict[str, Any] = {"Tensor": types.Tensor, "list": (types.List, types.Tuple)}
 
@@ -67,7 +74,7 @@ def result_type(text: str, true: Callable[[str], bool]) -> Type:
     condition, _, other = rest.partition(" else ")
     if rest:
         return result_type(first if true(condition) else other, true)
-    return types.List(types.TENSOR) if text == "Tensor[]" else types.TENSOR
+    return LISTS.get(text, types.TENSOR)
 
 
 def holds(

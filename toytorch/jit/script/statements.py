@@ -46,6 +46,12 @@ NAMES = {
 
 
 EMPTY = ("prim::ListConstruct", "prim::DictConstruct")
+WORDS_OF = {ast.Mult: "mul", ast.Div: "truediv", ast.BitAnd: "and", ast.BitOr: "or"}  # of __add__
+
+
+def is_open(value: Value) -> bool:
+    """Whether it is a list of a tensor's elements, whose type only an annotation tells."""
+    return value.type == types.ANY and value.node is not None and value.node.kind == "aten::tolist"
 
 
 class Statements(Branches):
@@ -103,7 +109,7 @@ class Statements(Branches):
         """A value under the type that was written beside its name."""
         value = self.as_value(item, at)
         empty = value.node is not None and not value.node.inputs and value.node.kind in EMPTY
-        if empty and type(kind) is type(value.type):
+        if (empty and type(kind) is type(value.type)) or is_open(value):
             value.type = kind  # [] and {} are whatever is wanted
         if not fits(kind, value.type, {}):
             raise self.fail(
@@ -132,6 +138,8 @@ class Statements(Branches):
 
     def augmented(self, s: ast.AugAssign, before: Value) -> Value:
         """The value after `before += …`: tensors and lists are written to."""
+        if isinstance(before.type, types.Class):
+            return self.augmented_object(s, before)
         right = self.value(s.value)
         if isinstance(before.type, types.Tensor):
             from toytorch.jit.script.operators import TENSOR_BINARY  # a circle otherwise
@@ -143,6 +151,20 @@ class Statements(Branches):
             self.call_builtin("extend", [before, right], s)
             return before
         return self.as_value(self.binary(s.op, before, right, s), s)
+
+    def augmented_object(self, s: ast.AugAssign, before: Value) -> Value:
+        """`before += …` of an object: its class has __iadd__, or __add__."""
+        word = WORDS_OF.get(type(s.op), type(s.op).__name__.lower())
+        kind = getattr(before.type, "python", None)
+        found = next((n for n in (f"__i{word}__", f"__{word}__") if hasattr(kind, n)), None)
+        if found is None:
+            raise self.fail(
+                f"Cannot emit inplace op on {before.type} since it does not define an "
+                f"__i{word}__ or __{word}__ method",
+                s.value,
+            )
+        method = self.attribute(before, found, s)
+        return self.as_value(self.call_item(method, [self.value(s.value)], {}, s), s)
 
     def assign(self, name: str, item: object, at: ast.AST) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
@@ -211,6 +233,8 @@ class Statements(Branches):
         value = self.constant(None, s) if s.value is None else self.value(s.value, hint)
         if self.declared:
             assert self.returns is not None
+            if is_open(value):
+                value.type = self.returns
             if not fits(self.returns, value.type, {}):
                 raise self.fail(
                     "Return value was annotated as having type "
@@ -323,7 +347,12 @@ class Statements(Branches):
 
         def names(name: str) -> Any:
             item = self.scope.find(name)
-            return item.object if isinstance(item, Known) else self.program.names(name)
+            if isinstance(item, Known):
+                return item.object
+            own = getattr(self.owner, "python", None)  # of a class that is not global
+            if own is not None and own.__name__ == name:
+                return own
+            return self.program.names(name)
 
         try:
             return read(node, names)

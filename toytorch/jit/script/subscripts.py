@@ -10,6 +10,7 @@ from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
+from toytorch.jit.script.classes import Object
 from toytorch.jit.script.operators import Operators
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
 
@@ -38,7 +39,7 @@ class Subscripts(Operators):
             if isinstance(node.slice, ast.Slice):
                 return self.call_builtin("slice", [value, *self.bounds(node.slice)], node)
             return self.call_builtin("__getitem__", [value, self.value(node.slice)], node)
-        if isinstance(value.type, types.Dict):
+        if isinstance(value.type, (types.Dict, Object)):
             return self.call_builtin("__getitem__", [value, self.value(node.slice)], node)
         raise self.fail(f"'{spelled(value.type)}' object is not subscriptable", node)
 
@@ -211,7 +212,7 @@ class Subscripts(Operators):
                 at,
                 function=Tensor.__setitem__,
             )
-        elif isinstance(owner.type, (types.List, types.Dict)):
+        elif isinstance(owner.type, (types.List, types.Dict, Object)):
             if isinstance(target.slice, ast.Slice):
                 raise self.unsupported("assignments to a slice of a list", target)
             self.call_builtin("_set_item", [owner, self.value(target.slice), value], at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.nn import layer_norm as layers
@@ -79,6 +80,11 @@ def instance_norm(
     )
 
 
+def mixed(input: Tensor, weight: Tensor | None) -> bool:
+    """Whether a half type meets weights of float32, which are computed with, forward and back."""
+    return weight is not None and weight.dtype is float32 and input.dtype in (float16, bfloat16)
+
+
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -87,6 +93,9 @@ def layer_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """(x - mean)·rstd·weight + bias over the last dimensions; Ba, Kiros and Hinton 2016."""
+    if mixed(input, weight):
+        wide = layers.layer_norm(input.to(float32), normalized_shape, weight, bias, eps)
+        return wide.to(input.dtype)
     return layers.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -115,6 +124,8 @@ def group_norm(
     _refuse_single(
         [input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups, *input.shape[2:]]
     )
+    if mixed(input, weight):
+        return layers.group_norm(input.to(float32), num_groups, weight, bias, eps).to(input.dtype)
     return layers.group_norm(input, num_groups, weight, bias, eps)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import composed
 from toytorch.facts.hints import Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import takes_words, tensor_first
@@ -124,6 +125,7 @@ def max_pool3d_with_indices(
     return tuple(pools.MAX[3].function(input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
+@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def max_pool1d(
     input: Tensor,
     kernel_size: Ints,
@@ -138,6 +140,7 @@ def max_pool1d(
     return made if return_indices else made[0]
 
 
+@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def max_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -158,6 +161,7 @@ def max_pool2d(
     return made if return_indices else made[0]
 
 
+@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def max_pool3d(
     input: Tensor,
     kernel_size: Ints,
@@ -226,6 +230,7 @@ def adaptive_max_pool3d_with_indices(
     return _adaptive_max(3, input, output_size)
 
 
+@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def adaptive_max_pool1d(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Any:
@@ -234,6 +239,7 @@ def adaptive_max_pool1d(
     return made if return_indices else made[0]
 
 
+@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def adaptive_max_pool2d(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Any:
@@ -242,6 +248,7 @@ def adaptive_max_pool2d(
     return made if return_indices else made[0]
 
 
+@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def adaptive_max_pool3d(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Any:
@@ -482,6 +489,7 @@ def fractional_max_pool3d_with_indices(
 
 
 @tensor_first
+@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -495,6 +503,7 @@ def fractional_max_pool2d(
     return made if return_indices else made[0]
 
 
+@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Ints,

@@ -29,6 +29,11 @@ def registered(kind: str, module: Any, name: str, value: Any) -> Any:
     return value
 
 
+def has(owner: object, name: object) -> bool:
+    """Whether an object has an attribute; a name that is no text is refused elsewhere."""
+    return isinstance(name, str) and hasattr(owner, name)
+
+
 def full_name(value: Any) -> str:
     """A value's class in PyTorch's error messages."""
     cls = type(value)
@@ -193,7 +198,7 @@ class Tree:
     def register_parameter(self, name: str, param: Tensor | int | None) -> None:
         """Adds a parameter, or None for one that is absent."""
         self._check_ready("parameter")
-        self._check_name("parameter", name, hasattr(self, name) and name not in self._parameters)
+        self._check_name("parameter", name, has(self, name) and name not in self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot assign '{full_name(param)}' object to parameter '{name}' "
@@ -213,7 +218,7 @@ class Tree:
     ) -> None:
         """Adds a tensor that is part of the state but not learned."""
         self._check_ready("buffer")
-        self._check_name("buffer", name, hasattr(self, name) and name not in self._buffers)
+        self._check_name("buffer", name, has(self, name) and name not in self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"cannot assign '{full_name(tensor)}' object to buffer '{name}' "
@@ -227,7 +232,7 @@ class Tree:
         """Adds a child under a name."""
         if module is not None and not isinstance(module, Tree):
             raise TypeError(f"{full_name(module)} is not a Module subclass")
-        self._check_name("module", name, hasattr(self, name) and name not in self._modules)
+        self._check_name("module", name, has(self, name) and name not in self._modules)
         self._modules[name] = registered("module", self, name, module)
 
     def register_module(self, name: str, module: Module) -> None:

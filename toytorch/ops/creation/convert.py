@@ -335,6 +335,17 @@ def _new(name: str) -> Any:
         pin_memory: bool = False,
         **more: Any,
     ) -> Tensor:
+        if self._batches is not None:
+            shape: Any = size[0] if size and hasattr(size[0], "__len__") else more.pop("size", size)
+            rest = size[1:] if size and shape is size[0] else ()
+            made = memory.of_each(
+                self,
+                lambda whole, n: method(
+                    whole, (n, *shape), *rest, dtype=dtype, requires_grad=requires_grad, **more
+                ),
+            )
+            if made is not None:
+                return made
         return factory(
             *size,
             dtype=dtype or self.dtype,

@@ -21,7 +21,7 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.device import layout_name, sparse_coo, strided
 from toytorch.facts.hints import ArrayModule, Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.size import Size, copy_order
-from toytorch.ops.creation.memory import settled
+from toytorch.ops.creation.memory import of_each, settled
 from toytorch.ops.define import creating, public
 
 
@@ -369,6 +369,12 @@ def _like(name: str, fill: str) -> Any:
             if 1 in shape:  # where a stride may be any
                 array = kept(array, source)
             return wrap(settled(array, fill) if fill == "empty" else array, input.dtype)
+        if input._batches is not None:
+            words: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": device}
+            words |= {"requires_grad": requires_grad, "memory_format": memory_format}
+            made = of_each(input, lambda whole, size: function(whole, **words))
+            if made is not None:
+                return made
         wanted = input.layout if layout is None else layout
         if wanted is not strided and memory_format is not None:
             raise RuntimeError("memory format option is only supported by strided tensors")
@@ -440,6 +446,12 @@ def full_like(
     >>> full_like(ones(2), 7)
     tensor([7., 7.])
     """
+    if input._batches is not None:
+        words: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": device}
+        words |= {"requires_grad": requires_grad, "memory_format": memory_format}
+        made = of_each(input, lambda whole, size: full_like(whole, fill_value, **words))
+        if made is not None:
+            return made
     if input._compressed and layout in (None, input.layout):
         made = like_compressed(input, "empty", dtype, device, False)
         made._array.values[...] = fill_value

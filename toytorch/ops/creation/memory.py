@@ -4,7 +4,7 @@ of it: `set_`, `resize_`, `resize_as_`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -205,3 +205,14 @@ def resize_as_(
 
 
 METHODS: dict[str, Any] = {"set_": set_, "resize_": resize_, "resize_as_": resize_as_}
+
+
+def of_each(input: Tensor, make: Callable[[Tensor, int], Any]) -> Any:
+    """`make(whole, size)` from the view of the innermost `vmap` that batches the input; None
+    outside of one. `whole` is the batch, `size` its length."""
+    for mode in reversed(state.local.modes):
+        full = getattr(mode, "full", None)
+        whole = None if full is None else full(input)
+        if whole is not None:
+            return mode.hide(make(whole, mode.size))
+    return None

@@ -89,6 +89,7 @@ hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     formula="0 if self >= -lambd and self <= lambd else self",
     inplace=False,
+    in_halves=True,
     checks=_float("hardshrink_cpu"),
     d_self="g if self < -lambd or self > lambd else 0",
     doc="x, and 0 near 0.",
@@ -121,6 +122,7 @@ hardsigmoid = pointwise(
     inplace=False,
     checks=_float("hardsigmoid_cpu"),
     d_self="g / 6 if self > -3 and self < 3 else 0",
+    rounds_once="float16 bfloat16",
     doc="A sigmoid of three straight pieces; Courbariaux et al. 2015.",
 )
 hardswish = pointwise(
@@ -131,6 +133,7 @@ hardswish = pointwise(
     inplace=False,
     checks=_float("hardswish_cpu"),
     d_self="0 if self <= -3 else g if self >= 3 else g * (self / 3 + 0.5)",
+    rounds_once="float16 bfloat16",
     doc="x·hardsigmoid(x); Howard et al. 2019.",
 )
 prelu_kernel = pointwise(
@@ -193,6 +196,7 @@ elu = pointwise(
         low = exp(input_scale * self) * (alpha * scale * input_scale)
         g * (scale if self > 0 else low)
     """,
+    rounds_once="float16 bfloat16",
     doc="α(eˣ - 1) below 0; Clevert et al. 2016.",
 )
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -203,6 +207,7 @@ selu: Op = pointwise(
     node="EluBackward0",
     checks=_float("elu_cpu"),
     d_self=f"g * ({SELU_SCALE} if self > 0 else exp(self) * {SELU_ALPHA * SELU_SCALE})",
+    rounds_once="float16 bfloat16",
     doc="elu with the scales that keep mean 0 and variance 1; Klambauer et al. 2017.",
     out=False,
 )
@@ -220,6 +225,7 @@ celu = pointwise(
     method=False,
     checks=_check_celu,
     d_self="g * (1 if self > 0 else exp(self / alpha))",
+    rounds_once="float16 bfloat16",
     doc="An elu whose derivative has no jump; Barron 2017.",
     out=False,
 )
@@ -234,6 +240,7 @@ softplus = pointwise(
     function=False,
     checks=_float("softplus_cpu"),
     d_self="g if beta * self > threshold else g * sigmoid(beta * self)",
+    rounds_once="float16 bfloat16",
     doc="log(1 + e^{βx})/β, and x itself above the threshold.",
     out_type="found",
 )
@@ -247,6 +254,7 @@ log_sigmoid = pointwise(
     d_self="g * sigmoid(-self)",
     memory="rows",
     out_type="same",
+    rounds_once="float16 bfloat16",
     doc="log(sigmoid(x)) without overflow.",
 )
 
@@ -267,6 +275,7 @@ silu = pointwise(
         s = sigmoid(self)
         g * (s * (1 + self * (1 - s)))
     """,
+    rounds_once="float16 bfloat16",
     doc="x·sigmoid(x); Elfwing et al. 2018.",
 )
 mish = pointwise(
@@ -280,6 +289,7 @@ mish = pointwise(
         t = tanh(self if self > 20 else log1p(exp(minimum(self, 20))))
         g * (t + self * sigmoid(self) * (1 - t * t))
     """,
+    rounds_once="float16 bfloat16",
     doc="x·tanh(softplus(x)); Misra 2019.",
 )
 
@@ -307,6 +317,7 @@ gelu = pointwise(
         density = exp(-0.5 * self * self) * (1 / sqrt(2 * pi))
         g * (Phi + self * (tanh_slope if approximate == "tanh" else density))
     """,
+    rounds_once="float16 bfloat16",
     doc="x·Φ(x); Hendrycks and Gimpel 2016.",
     out_type="found",
 )

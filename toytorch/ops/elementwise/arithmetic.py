@@ -379,6 +379,7 @@ sigmoid = pointwise(
     formula="1 / (1 + exp(-self))",
     promotion="float",
     d_self="g * ((1 - result) * result)",
+    rounds_once="bfloat16",
     doc="1/(1 + e⁻ˣ).",
 )
 

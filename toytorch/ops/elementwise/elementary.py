@@ -163,6 +163,7 @@ tanh = pointwise(
     promotion="float",
     d_self="g * (1 - result * result)",
     sparse="entries",
+    rounds_once="float16 bfloat16",
     doc="Hyperbolic tangent.",
 )
 asinh = pointwise(

@@ -307,6 +307,12 @@ def searchsorted(
 
             warned.once(NOT_CONTIGUOUS.format(what))
     if sorter is not None:
+        if sorter.shape != sorted_sequence.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got "
+                f"boundary tensor {list(sorted_sequence.shape)}and got sorter tensor "
+                f"{list(sorter.shape)}"
+            )
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     values = input
     if isinstance(sorted_sequence, Tensor) and not isinstance(input, Tensor):

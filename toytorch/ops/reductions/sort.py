@@ -83,6 +83,7 @@ sort = general(
 def _topk(xp: ArrayModule, a: Array, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d] if a.ndim else 1
+    k = int(k)  # traced, a tensor's only element
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
     if a.ndim == 0:

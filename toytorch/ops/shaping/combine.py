@@ -9,12 +9,12 @@ import numpy as np
 
 from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as types
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.creation.ranges import arange
 from toytorch.ops.define import public
-from toytorch.ops.elementwise import arithmetic
 from toytorch.ops.shaping import rearrange, slices, view
 from toytorch.ops.shaping.reshape import need_tensors
 
@@ -290,6 +290,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     n = len(x) if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    powers = arange(n, device=x.device)
-    table: Any = arithmetic.pow.function(x.unsqueeze(-1), powers)
+    kind = types.promote_types(x.dtype, types.int64)
+    table: Any = x.new_ones([len(x), n], dtype=kind)
+    if n > 1:
+        rest = x.to(kind).unsqueeze(-1).expand(len(x), n - 1).cumprod(-1)
+        table = rearrange.cat.function([table.narrow(-1, 0, 1), rest], -1)
     return table if increasing else table.flip(-1)

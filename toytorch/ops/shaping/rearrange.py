@@ -76,7 +76,7 @@ def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     real = [a for a in tensors if a.shape != (0,)]  # empty 1-d tensors are ignored, a legacy rule
     first = real[0] if real else tensors[0]
-    d = wrap_dim(dim, first.ndim)
+    d = wrap_dim(dim, first.ndim) if real else 0
     for i, a in enumerate(tensors):
         if a.shape == (0,):
             continue

@@ -1,0 +1,104 @@
+"""What PyTorch's own tests found in ops: values, types and refusals, beside PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.oracle import attempt, names, torch, tt
+
+INF, NAN = float("inf"), float("nan")
+
+
+def told(what: Callable[[Any], Any], m: Any) -> str:
+    """What a program gives, or the class and the words of its refusal."""
+    made, refused = attempt(lambda: what(m))
+    if refused is not None:
+        return f"{type(refused).__name__} {refused}".replace("toytorch", "torch")
+    return repr(made)
+
+
+def halves(m: Any, kind: str) -> Any:
+    return m.tensor([1.0, -1.0, 0.0, INF, 0.5], dtype=getattr(m, kind))
+
+
+def tangent(m: Any, name: str) -> Any:
+    ad = m.autograd.forward_ad
+    with ad.dual_level():
+        a = m.tensor([1.0, 2.0, 3.0])
+        dual = ad.make_dual(a, m.ones(3))
+        return ad.unpack_dual(getattr(m, name)(dual, m.tensor([1.0, 1.0, 5.0]))).tangent
+
+
+def shared(m: Any) -> Any:
+    module = m.nn.Linear(2, 2)
+    module.share_memory()
+    t = m.ones(2)
+    return module.weight.untyped_storage().is_shared(), t.untyped_storage().is_shared()
+
+
+def without_gradients(m: Any) -> Any:
+    x = m.ones(2, requires_grad=True)
+    with m.no_grad():
+        return x.numpy().tolist()
+
+
+SAME: dict[str, Callable[[Any], Any]] = {
+    "consecutive": lambda m: m.unique_consecutive(m.ones(0, 0, 3), return_inverse=True),
+    "vander": lambda m: m.vander(m.tensor([1 + 1j, 0, 2j]), 4),
+    "vander ints": lambda m: m.vander(m.tensor([0, 2, 3], dtype=m.int8), increasing=True),
+    "vander bools": lambda m: m.vander(m.tensor([True, False]), 1),
+    "vander none": lambda m: m.vander(m.tensor([1.5, 2.0]), 0).shape,
+    "hardshrink": lambda m: m.nn.functional.hardshrink(
+        m.tensor([0.5, 0.30078125, -0.3, 0.29], dtype=m.float16), 0.3
+    ),
+    "nextafter": lambda m: [
+        m.nextafter(halves(m, k), halves(m, k).flip(0)).float() for k in ("bfloat16", "float16")
+    ][:1],
+    "maximum": lambda m: tangent(m, "maximum"),
+    "minimum": lambda m: tangent(m, "minimum"),
+    "shared": shared,
+    "numpy": without_gradients,
+    "numpy refused": lambda m: m.ones(2, requires_grad=True).numpy(),
+    "cat": lambda m: m.cat([m.empty(0), m.empty(0)], dim=1),
+    "sorter": lambda m: m.searchsorted(m.ones(3), m.ones(1), sorter=m.tensor([0, 1])),
+    "buffer": lambda m: m.nn.Module().register_buffer(3, None),
+    "module": lambda m: m.nn.Module().add_module(3, None),
+    "parameter": lambda m: m.nn.Module().register_parameter(3, None),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_same(name: str) -> None:
+    assert told(SAME[name], tt) == told(SAME[name], torch)
+
+
+ROUNDED = names("elu selu celu gelu silu mish softplus hardswish hardsigmoid sigmoid tanh")
+
+
+KINDS = [
+    (n, k) for n in ROUNDED for k in ("float16", "bfloat16") if (n, k) != ("sigmoid", "float16")
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_gradients_of_half_types_are_rounded_once(name: str, kind: str) -> None:
+    found = []
+    for m in (tt, torch):
+        x = (m.arange(24.0).view(2, 3, 4) / 5 - 1.7).to(getattr(m, kind)).requires_grad_()
+        made = getattr(m.nn.functional, name)(x)
+        made.backward((m.arange(24.0).view(2, 3, 4) * 0.37).cos().to(x.dtype))
+        found.append(x.grad.float().tolist())
+    assert found[0] == found[1]
+
+
+def test_the_rounded_gradient_is_differentiable() -> None:
+    found = []
+    for m in (tt, torch):
+        x = m.tensor([0.5, -1.0, 2.0], dtype=m.bfloat16, requires_grad=True)
+        (slope,) = m.autograd.grad(m.nn.functional.silu(x).sum(), x, create_graph=True)
+        slope.sum().backward()
+        found.append(x.grad.float())
+    assert found[0].tolist() == pytest.approx(found[1].tolist(), rel=2e-2, abs=1e-2)
