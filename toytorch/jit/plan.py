@@ -10,7 +10,9 @@ import numpy as np
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.backends import base
+from toytorch.core import dispatch
 from toytorch.core import inplace as writing
+from toytorch.core.op import Op
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import view_of
@@ -109,6 +111,7 @@ class Plan:
             if root in graph.inputs and getattr(node.output.type, "requires_grad", False):
                 raise Untraceable("what is written to an input requires a gradient")
         self.sharing: list[tuple[int, str, int]] = []
+        self.steps: dict[int, list[Step]] = {}  # by which views a result comes of what it shares
         first: dict[Value, int] = {}
         whole: dict[Value, int] = {}
         for k, v in enumerate(graph.outputs[: self.count]):
@@ -125,6 +128,10 @@ class Plan:
                 self.sharing.append((k, "result", first[root]))
             else:
                 first[root] = k
+                continue
+            steps = views_from(root, value)
+            if steps and (root in graph.inputs or graph.outputs[first[root]] is root):
+                self.steps[k] = steps
 
     def share(self, inputs: Sequence[Any], made: list[Tensor]) -> None:
         """Lets results share memory, and its count of writes, with what they are views of."""
@@ -140,6 +147,9 @@ class Plan:
                 continue
             if not (source._requires_grad or result._requires_grad):
                 made[k] = view_of(source, result._array)
+                continue
+            if k in self.steps:  # with the history of a view, which a write can follow
+                made[k] = walked(source, self.steps[k])
                 continue
             result._storage = source._memory()
             writing.protect(result, SHARED)
@@ -222,6 +232,48 @@ class Plan:
         for k, i in enumerate(self.joint.tangents):
             tensor = made[i - sum(s < i for s in skipped)]
             tensor._requires_grad, tensor._grad_edge = True, Output(node, k) if self.many else node
+
+
+Step = tuple[Op, tuple[Any, ...], int | None]  # a view, its other arguments, which of its results
+
+
+def views_from(root: Value, value: Value) -> list[Step] | None:
+    """The views that lead from one value to another; None where there are other ops between."""
+    steps: list[Step] = []
+    while value is not root:
+        node, index = value.node, None
+        if node is not None and node.kind == "prim::ListUnpack":
+            index = node.outputs.index(value)
+            node = node.inputs[0].node
+        elif node is not None and len(node.outputs) > 1:
+            index = node.outputs.index(value)
+        if node is None or node.record is None or node.record.kind != "view":
+            return None
+        try:
+            args = tuple(constant_of(v) for v in node.inputs[1:])
+        except KeyError:
+            return None
+        steps.append((node.record, args, index))
+        value = node.inputs[0]
+    return steps[::-1]
+
+
+def constant_of(value: Value) -> Any:
+    """What a value is in every run; KeyError where that is not known."""
+    node = value.node
+    if node is not None and node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
+        return tuple(constant_of(v) for v in node.inputs)
+    if node is None or node.kind != "prim::Constant":
+        raise KeyError(value.name)
+    return node.attributes["value"]
+
+
+def walked(source: Tensor, steps: Sequence[Step]) -> Tensor:
+    """The view of a tensor that some steps lead to."""
+    for op, args, index in steps:
+        made = dispatch.call(op, (source, *args))
+        source = made if index is None else made[index]
+    return source
 
 
 def run(function: Any, graph: Graph, arrays: Sequence[Array]) -> Any:
