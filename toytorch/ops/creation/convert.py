@@ -263,6 +263,8 @@ def reshape(
         made = view.quick_view(input, tuple(first) if several and len(shape_) == 1 else shape_)
         if made is not None:
             return made
+    if shape is None and not shape_:
+        raise TypeError('reshape() missing 1 required positional arguments: "shape"')
     given = spread(shape_ if shape is None else (shape,))
     wanted = infer_size(given, input._array.size)
     array = input._array
@@ -388,7 +390,7 @@ def new(
     return to(made, device=self.device if device is None else device)
 
 
-@takes_words(other="src")
+@takes_words(other="src", x2="src")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
     if src is self:

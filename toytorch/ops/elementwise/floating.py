@@ -42,6 +42,7 @@ nextafter = pointwise(
     "nextafter(Tensor self, Tensor other) -> Tensor",
     formula="nextafter(self, other)",
     upcast=False,
+    in_halves=True,
     checks=only_floats("nextafter"),
     d_self="0 if self == other else g",
     d_other="0",

@@ -10,6 +10,7 @@ import numpy as np
 from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import contiguous_format
+from toytorch.facts.dtype import int64
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.creation.ranges import arange
@@ -290,6 +291,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     n = len(x) if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
+    if n < 2:  # x⁰, which no element has a part in
+        kind = int64 if x.dtype.rank < 2 else x.dtype
+        return x.detach().new_ones((len(x), n), dtype=kind)
     powers = arange(n, device=x.device)
     table: Any = arithmetic.pow.function(x.unsqueeze(-1), powers)
     return table if increasing else table.flip(-1)

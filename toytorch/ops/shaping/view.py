@@ -121,7 +121,7 @@ def _need_whole(a: Array, target: np.dtype[Any]) -> None:
     why = f"to view {_legacy(a.dtype)} as {_legacy(target)} (different element sizes), but got"
     if ratio > 1 and a.shape[-1] % ratio:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {why} {a.shape[-1]}")
-    if steps[-1] != 1 and a.size:
+    if steps[-1] != 1:
         raise RuntimeError(f"self.stride(-1) must be 1 {why} {steps[-1]}")
     if ratio < 2:
         return
