@@ -733,6 +733,8 @@ class Tensor:
         memory = value._memory()
         if self._inference and not value._inference:
             self._storage = UncountedStorage(memory.array, memory.memory)
+        elif value._inference and not self._inference:
+            self._storage = ShownInference(memory.array, memory.memory)
         elif self._inference:
             self._storage = InferenceStorage(memory.array, memory.memory)
         else:

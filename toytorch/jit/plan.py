@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.backends import base
+from toytorch.backends.no_elements import lying
 from toytorch.core import dispatch
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
@@ -64,6 +65,8 @@ class Plan:
         count = len(joint.graph.inputs) - len(joint.tangents)
         self.values = joint.graph.inputs[:count]
         self.count = joint.results - len(joint.plain)  # of results that are tensors
+        shapes = [v.type for i, v in enumerate(partition.results) if i not in joint.plain]
+        self.empty = [(k, t) for k, t in enumerate(shapes) if 0 in t.shape and t.strides]  # type: ignore[attr-defined, union-attr, operator]  # tensors of known shape
         self.random = any(n.is_random or not n.removable for n in partition.forward.nodes)
         if xp is not np:
             self.refuse_for_devices(partition)
@@ -112,6 +115,7 @@ class Plan:
                 raise Untraceable("what is written to an input requires a gradient")
         self.sharing: list[tuple[int, str, int]] = []
         self.steps: dict[int, list[Step]] = {}  # by which views a result comes of what it shares
+        self.cut: set[int] = set()  # results that are no views, as `detach` leaves them
         first: dict[Value, int] = {}
         whole: dict[Value, int] = {}
         for k, v in enumerate(graph.outputs[: self.count]):
@@ -130,6 +134,8 @@ class Plan:
                 first[root] = k
                 continue
             steps = views_from(root, value)
+            if is_cut(root, value):
+                self.cut.add(k)
             if steps and (root in graph.inputs or graph.outputs[first[root]] is root):
                 self.steps[k] = steps
 
@@ -137,6 +143,11 @@ class Plan:
         """Lets results share memory, and its count of writes, with what they are views of."""
         for k, kind, i in self.sharing:
             source, result = (made if kind in ("result", "alike") else inputs)[i], made[k]
+            wants = source._requires_grad or result._requires_grad
+            if k in self.steps and (wants or not result._array.size):
+                # with the history of a view, which a write can follow
+                made[k] = walked(source, self.steps[k])
+                continue
             if kind in ("input", "result") and (
                 result._array.__class__ is np.ndarray
                 and not np.may_share_memory(result._array, source._array)
@@ -145,11 +156,8 @@ class Plan:
             if kind in ("same", "alike"):
                 made[k] = source
                 continue
-            if not (source._requires_grad or result._requires_grad):
-                made[k] = view_of(source, result._array)
-                continue
-            if k in self.steps:  # with the history of a view, which a write can follow
-                made[k] = walked(source, self.steps[k])
+            if not wants:
+                made[k] = view_of(source, result._array, k not in self.cut)
                 continue
             result._storage = source._memory()
             writing.protect(result, SHARED)
@@ -180,6 +188,9 @@ class Plan:
             tensor._array, tensor.dtype = array, FROM_NUMPY[array.dtype]
             tensor._requires_grad, tensor._grad_edge, tensor._storage = False, None, None
             made.append(tensor)
+        for k, kind in self.empty:  # whose strides kernels do not keep
+            step = made[k]._array.itemsize
+            made[k]._array = lying(made[k]._array, kind.shape, [s * step for s in kind.strides])
         for i in self.written:
             writing.bump(inputs[i])
         if self.joint.tangents:
@@ -256,6 +267,15 @@ def views_from(root: Value, value: Value) -> list[Step] | None:
         steps.append((node.record, args, index))
         value = node.inputs[0]
     return steps[::-1]
+
+
+def is_cut(root: Value, value: Value) -> bool:
+    """Whether `detach` stands between two values."""
+    while value is not root and value.node is not None:
+        if value.node.kind == "aten::detach":
+            return True
+        value = value.node.inputs[0]
+    return False
 
 
 def constant_of(value: Value) -> Any:

@@ -298,7 +298,8 @@ def detach_(self: Tensor) -> Tensor:
     if self._grad_edge is not None and not self.is_inference():  # nodes may have saved it
         memory = self._memory()
         memory.version = Detached(memory.version, self)
-    self._grad_edge, self._requires_grad = None, False
+    self._grad_edge = None
+    self.requires_grad_(False)
     self._tangents = None
     return self
 

@@ -15,6 +15,7 @@ from toytorch.backends import base
 from toytorch.core import write
 from toytorch.core.op import Op
 from toytorch.core.random import generator_of
+from toytorch.core.memory_order import placed
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
@@ -405,7 +406,7 @@ def _glu(xp: ArrayModule, a: Array, dim: int) -> Any:
     first, second = _halves(xp, a, dim)
     made = xp.exp(-second)
     made += 1
-    return xp.divide(first, made, out=made)
+    return placed(xp.divide(first, made, out=made), first, second)
 
 
 def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt, reduced
+from toytorch.core.memory_order import placed
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
@@ -24,6 +25,8 @@ def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
         a, b, half = _same_type(a, b)
     d = xp.subtract(a, b)
     loss = _mse_of(xp, d, reduction)
+    if reduction == "none" and loss.ndim > 1:
+        loss = placed(loss, a, b)
     return loss if half is None else loss.astype(half)
 
 
