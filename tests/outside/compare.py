@@ -139,6 +139,9 @@ COMPOSED = {
     ("MultiMarginLossBackward0", "MeanBackward0"), ("ViewAsComplexBackward0", "AsStridedBackward0"),
     ("VarMeanBackward0", "MaskedFillBackward0"), ("SelectBackward0", "ImagBackward0"),
     ("SelectBackward0", "RealBackward0"), ("StackBackward0", "IndexBackward0"),
+    ("NormBackward0", "LinalgVectorNormBackward0"), ("VdotBackward0", "SumBackward1"),
+    ("GridSampler2DBackward0", "ViewBackward0"), ("ViewBackward0", "MmBackward0"),
+    ("IndexPutImplBackward0", "IndexPutBackward0"),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from numpy import ndarray
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES, Kernels
 from toytorch.core.arguments import not_a_tensor
-from toytorch.core.memory_order import kept, placed
+from toytorch.core.memory_order import kept, placed, row_major
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import dtype as types
@@ -253,6 +253,10 @@ def fits(argument: Argument, value: object) -> bool:
 
 def in_order(op: Op, result: Any, operands: list[Any]) -> Any:
     """A pointwise result in the order of memory that PyTorch gives it, for these operands."""
+    if op.memory == "tensor first":
+        if not isinstance(operands[0], ndarray):
+            return row_major(result)
+        return placed(result, *operands)
     if op.memory not in ("", "second"):
         return result
     return placed(result, *(operands[::-1] if op.memory else operands))

@@ -324,6 +324,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             result = op.schema.result_names[place] if op.many else ""
             if not (op.out_type == "modulus" and fits_modulus(args[0], made, o)):
                 raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
+        if op.many and made is types.int64 is not o.dtype and op.out_type == "":
+            raise RuntimeError(refusal("same", op.name, made, o.dtype))  # numbers of places
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))

@@ -103,6 +103,13 @@ def to(
             result = rearrange.cast.function(result, dtype=wanted)
     if (
         memory_format is not None
+        and memory_format.name == "contiguous_format"
+        and result is not self
+        and not result._array.flags.c_contiguous
+    ):
+        return rearrange.clone.function(result, memory_format=memory_format)
+    if (
+        memory_format is not None
         and memory_format.name != "preserve_format"
         and memory_format.name != suggested_format(result._array)
     ):

@@ -214,5 +214,8 @@ def nll(
                 f"{input.shape[1]} classes or no classes but got weight tensor of "
                 f"shape: {list(weight.shape)}"
             )
+    if input.dtype.rank != 2:
+        kernel = "nll_loss_out_frame" if ndim < 3 else "nll_loss2d_forward_out_frame"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
     loss = nll_loss.function(input, target, weight, ignore_index, reduction)
     return loss.squeeze(0) if single and reduction == "none" else loss
