@@ -353,6 +353,7 @@ def compute_pointwise(
                 lying.append(array)
                 continue
             else:
+                array = array.astype(common.numpy) if half and common is not None else array
                 arrays[i] = kept(array.astype(work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)

@@ -28,6 +28,8 @@ from toytorch.jit.codegen import Writer
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.passes import pipeline
 from toytorch.jit.specialise import JointGraph, Untraceable
+from toytorch.jit.undefined import without
+from toytorch.ops.shaping.view import alias
 
 SHARED = (
     "This result of a compiled function shares memory with another of its results, or with "
@@ -74,10 +76,9 @@ class Plan:
         self.optimised = pipeline.run(partition.forward, fusing)
         self.forward, self.source = Writer(self.optimised, xp).function()
         self.tensors = [i for i, v in enumerate(self.values) if isinstance(v.type, types.Tensor)]
+        targets = written_to(partition.forward)
         self.written = [
-            partition.forward.inputs.index(n.inputs[0])
-            for n in partition.forward.nodes
-            if n.writes and n.inputs[0] in partition.forward.inputs
+            partition.forward.inputs.index(v) for v in targets if v in partition.forward.inputs
         ]
         if joint.tangents:
             self.prepare_backward(partition)
@@ -165,6 +166,7 @@ class Plan:
     def prepare_backward(self, partition: Partition) -> None:
         """The backward function, and where each saved value comes from."""
         self.backward_graph = pipeline.run(partition.backward, self.fusing)
+        self.backwards: dict[tuple[bool, ...], tuple[Any, Graph, list[bool]]] = {}
         self.backward, self.backward_source = Writer(self.backward_graph, self.xp).function()
         results = [v for i, v in enumerate(partition.results) if i not in self.joint.plain]
         place: dict[Value, tuple[str, int]] = {
@@ -178,6 +180,26 @@ class Plan:
             (v.type.shape, v.type.dtype)  # type: ignore[attr-defined]  # tensors
             for v in (partition.results[i] for i in self.joint.tangents)
         ]
+
+    def backward_of(self, unused: tuple[bool, ...]) -> tuple[Any, Graph, list[bool]]:
+        """The backward function where some results are `unused`, its graph, and which gradients of
+        inputs it gives."""
+        found = self.backwards.get(unused)
+        if found is None:
+            missing = [v for v, gone in zip(self.partition.tangents, unused) if gone]
+            inputs = self.partition.backward.inputs
+            places = dict(zip([*self.partition.saved, *self.partition.tangents], inputs))
+            tangents = [places[v] for v in self.partition.tangents]
+            made = without(self.partition.backward, tangents, [places[v] for v in missing])
+            found = self.backward, self.backward_graph, self.joint.given
+            if made is not None:
+                graph, there = made
+                rest = iter(there)
+                left = [given and next(rest) for given in self.joint.given]
+                graph = pipeline.run(graph, self.fusing)
+                found = Writer(graph, self.xp).function()[0], graph, left
+            self.backwards[unused] = found
+        return found
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         place = default_generator.place if self.random else None
@@ -243,6 +265,18 @@ class Plan:
         for k, i in enumerate(self.joint.tangents):
             tensor = made[i - sum(s < i for s in skipped)]
             tensor._requires_grad, tensor._grad_edge = True, Output(node, k) if self.many else node
+
+
+def written_to(graph: Graph) -> list[Value]:
+    """What each write of a graph goes to, as it was called before the first write to it."""
+    targets: list[Value] = []
+    same: dict[Value, Value] = {}  # what a write gives is the tensor that it wrote to
+    for node in graph.nodes:
+        if node.writes:
+            target = same.get(node.inputs[0], node.inputs[0])
+            targets.append(target)
+            same.update({out: target for out in node.outputs})
+    return targets
 
 
 Step = tuple[Op, tuple[Any, ...], int | None]  # a view, its other arguments, which of its results
@@ -367,6 +401,9 @@ class DifferentiableGraphBackward(Node):
         grads = grad if self.many else [grad]
         if state.local.grad:
             return self.again(grads)
+        function, graph, left = plan.backward, plan.backward_graph, plan.joint.given
+        if None in grads:
+            function, graph, left = plan.backward_of(tuple(g is None for g in grads))
         arrays = []
         for value, seen in zip(self.saved, self.versions):
             if seen is None:
@@ -376,15 +413,15 @@ class DifferentiableGraphBackward(Node):
                 check_version("a compiled function", "self", value, seen, self)
             arrays.append(value._array)
         for g, v in zip(grads, plan.partition.tangents):
-            if g is None:  # nobody used this result
+            if g is None:  # nobody used this result, and nothing is computed of it if that can be
                 arrays.append(plan.xp.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]  # a tensor
                 continue
             array = g._array
             if array.dtype != v.type.dtype.numpy:  # type: ignore[attr-defined]  # a tensor
                 array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]  # a tensor
             arrays.append(array)
-        found = iter(run(plan.backward, plan.backward_graph, arrays))
-        return [wrap(next(found)) if given else None for given in plan.joint.given]
+        found = iter(run(function, graph, arrays))
+        return [wrap(next(found)) if given else None for given in left]
 
     def again(self, grads: list[Tensor]) -> Any:
         """The gradients with a history, for derivatives of derivatives: everything runs once more,
@@ -392,8 +429,13 @@ class DifferentiableGraphBackward(Node):
         plan, before = self.plan, default_generator.place
         if self.random is not None:
             default_generator.place = self.random
+        # Each input by itself: of one that is given twice, or of a view of another, the gradient
+        # would count for both.
+        inputs = list(self.inputs)
+        for i in plan.joint.wanted:
+            inputs[i] = alias.function(inputs[i])
         try:
-            results = interpreter.run(plan.general, self.inputs)
+            results = interpreter.run(plan.general, inputs)
         finally:
             default_generator.place = before
         if plan.joint.spec is not None:
@@ -402,7 +444,7 @@ class DifferentiableGraphBackward(Node):
         given = [(results[i], g) for i, g in zip(plan.joint.tangents, grads) if g is not None]
         return gradients(
             [r for r, _ in given],
-            [self.inputs[i] for i in plan.joint.wanted],
+            [inputs[i] for i in plan.joint.wanted],
             [g for _, g in given],
             create_graph=True,
             allow_unused=True,

@@ -7,6 +7,7 @@ finds the values of the forward pass again.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Callable
@@ -185,6 +186,8 @@ class Tracer:
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
         if op.asks_gradients:
             write.refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
+        if op.out_type == "given":
+            args = dispatch.in_type_of(op, args, out)
         shared = [getattr(o, "_storage", None) is not None for o in outs]  # as that of a view
         targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
         computed = dispatch.call(op, plain(args))
@@ -207,7 +210,7 @@ class Tracer:
             if o._array is old or seen:
                 inputs = [target, made, self.constant(False)]
                 node = self.graph.make("aten::copy_", inputs, [types.of(o)])
-                if not op.derivatives:  # then a leaf may be written to, which stays one
+                if not op.asks_gradients:  # then a leaf may be written to, which stays one
                     node.attributes["no_grad"] = True
                 made = self.add(node).output
             self.bind(o, made)
@@ -275,7 +278,9 @@ class Tracer:
         out = kwargs.get("out")
         if isinstance(out, Tensor) and not self.reason:
             rest = {k: v for k, v in kwargs.items() if k != "out"}
-            made = self.on_create(function, args, {"dtype": out.dtype, **rest})
+            if "dtype" in inspect.unwrap(function).__code__.co_varnames:
+                rest.setdefault("dtype", out.dtype)
+            made = self.on_create(function, args, rest)
             if isinstance(made, Tensor) and made._array.shape == out._array.shape:
                 return self.on_inplace(rearrange.copy, (out, made, False))
             if isinstance(made, Tensor) and self.stands_for_input(out):

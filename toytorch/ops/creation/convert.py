@@ -408,7 +408,9 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         writing.bump(self)
         return self
     if isinstance(src, (bool, int, float, complex)):
-        return _copy_inplace(self, from_data.tensor(src))
+        wide = types.complex128 if isinstance(src, complex) else types.float64
+        kind = None if isinstance(src, int) else wide  # all digits that Python's number has
+        return _copy_inplace(self, from_data.tensor(src, dtype=kind))
     if not isinstance(src, Tensor):
         raise TypeError(
             f"copy_(): argument 'src' (position 1) must be Tensor, not {type(src).__name__}"

@@ -289,6 +289,8 @@ def from_numpy(ndarray: Array) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if state.fast_path is state.SLOW:
+        state.beside("it makes a tensor over NumPy's memory, which is another one at each call")
     kind = types.FROM_NUMPY.get(ndarray.dtype) or types.from_numpy_dtype(ndarray.dtype)
     if ndarray.__class__ is np.ndarray and ndarray.base is None and ndarray.flags.carray:
         return wrap(ndarray.view(), kind)  # all of its memory, in rows, aligned, writable

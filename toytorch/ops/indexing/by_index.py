@@ -269,6 +269,11 @@ masked_select = general(
 
 def _masked_scatter(xp: ArrayModule, a: Array, mask: Array, source: Array) -> Any:
     need_mask("masked_scatter_", mask)
+    if source.dtype != a.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{type_name(a)} and {type_name(source)}"
+        )
     shape = broadcast_pair(a.shape, mask.shape)
     result, mask = xp.broadcast_to(a, shape).copy(), xp.broadcast_to(mask, shape)
     count = int(mask.sum())

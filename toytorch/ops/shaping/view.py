@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import lying
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.core.views import made_view, quick
@@ -126,7 +126,11 @@ def _need_whole(a: Array, target: np.dtype[Any]) -> None:
     if ratio < 2:
         return
     backend = base.of_array(a)
-    offset = backend.data_ptr(a) - backend.data_ptr(backend.flat(a)) if a.size else 0
+    flat = backend.flat(a)
+    if not a.size:
+        offset = no_elements.offset(a, flat) * a.dtype.itemsize
+    else:
+        offset = backend.data_ptr(a) - backend.data_ptr(flat)
     if offset % target.itemsize:
         offset //= a.dtype.itemsize
         raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {why} {offset}")
