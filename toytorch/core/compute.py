@@ -57,7 +57,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             arrays[i], xp = a._array, same_device(xp, a, op)
             if op.upcast and a.dtype in REDUCED:
                 mixed = mixed or half not in (None, a.dtype)  # float16 and bfloat16: float32
-                half, arrays[i] = a.dtype, arrays[i].astype("float32")
+                half, arrays[i] = a.dtype, kept(arrays[i].astype("float32"), arrays[i])
             elif op.upcast:
                 refuse_storage_only(op, a.dtype)
         elif op.schema.args[i].is_tensor_list:

@@ -108,6 +108,8 @@ class Executor:
             plan = Plan(graph, joint, last, xp)
         except Untraceable as why:
             plan = Stepwise(graph, str(why))
+        except RuntimeError as why:  # of copies; the tensors themselves may have more memory
+            plan = Stepwise(graph, f"a run on copies of its inputs failed: {why}")
         while len(self.plans) >= limit():  # the one made first goes first
             del self.plans[next(iter(self.plans))]
         self.plans[key] = plan

@@ -58,6 +58,14 @@ move: Op = define(
 )
 
 
+NUMBERS: dict[type, Any] = {
+    bool: types.bool,
+    int: types.int64,
+    float: types.float64,
+    complex: types.complex128,
+}  # what a number given for a type stands for
+
+
 def to(
     self: Tensor,
     *args: object,
@@ -73,6 +81,9 @@ def to(
     >>> Tensor([1, 2]).to(types.int64)
     tensor([1, 2])
     """
+    if args and args[0].__class__ in NUMBERS and (args[0].__class__ is not int or args[1:]):
+        if not args[1:] or args[1].__class__ is bool:  # a number stands for the type of numbers
+            args = (NUMBERS[args[0].__class__], *args[1:])
     for value in args:
         if isinstance(value, types.dtype) or value in (float, int, bool, complex):
             dtype = value

@@ -406,6 +406,7 @@ def masked_put(target: Tensor, tensors: list[Any], parts: list[Any], value: Tens
     """target[…, mask, …] = value of another type, which is cast and leaves a history: `tensors` has
     the places of the mask, in whose stead the mask itself is given."""
     mask = next(p for p in parts if isinstance(p, Tensor))
+    value = value.reshape(())
     if mask.ndim:
         first = next(i for i, t in enumerate(tensors) if t is not None)
         tensors = [*tensors[:first], mask, *tensors[first + mask.ndim :]]

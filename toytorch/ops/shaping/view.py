@@ -117,7 +117,7 @@ def _need_whole(a: Array, target: np.dtype[Any]) -> None:
     """Refuses to read elements of another size where rows have gaps, or hold no whole number of
     larger ones."""
     ratio = target.itemsize // a.dtype.itemsize
-    steps = [s // a.dtype.itemsize for s in a.strides]
+    steps = list(strides_of(a))
     why = f"to view {_legacy(a.dtype)} as {_legacy(target)} (different element sizes), but got"
     if ratio > 1 and a.shape[-1] % ratio:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {why} {a.shape[-1]}")
