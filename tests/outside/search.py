@@ -301,9 +301,9 @@ def explained(found: Found) -> bool:
         a = value_at(plain, path)
         if a is not None and a.shape == mine.shape and FACTORS.search(lines[-1]):
             return turned(a, mine, dtype_name(eval(path, plain.space).dtype))
-        if a is not None and a.shape == mine.shape and BITS.search("\n".join(lines)):
-            if bits_of_nan(a, mine):
-                return True  # else the bits may be those of numbers that were rounded: see below
+        bits = a is not None and a.shape == mine.shape and BITS.search("\n".join(lines))
+        if bits and bits_of_nan(a, mine):
+            return True  # else the bits may be those of numbers that were rounded: see below
         if "out=" in lines[-1]:
             before = Run(torch)
             for text in lines[:-1]:

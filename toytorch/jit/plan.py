@@ -67,8 +67,10 @@ class Plan:
         count = len(joint.graph.inputs) - len(joint.tangents)
         self.values = joint.graph.inputs[:count]
         self.count = joint.results - len(joint.plain)  # of results that are tensors
-        shapes = [v.type for i, v in enumerate(partition.results) if i not in joint.plain]
-        self.empty = [(k, t) for k, t in enumerate(shapes) if 0 in t.shape and t.strides]  # type: ignore[attr-defined, union-attr, operator]  # tensors of known shape
+        results: list[Any] = [v for i, v in enumerate(partition.results) if i not in joint.plain]
+        self.empty: list[tuple[int, Any]] = [
+            (k, v.type) for k, v in enumerate(results) if 0 in v.type.shape and v.type.strides
+        ]
         self.random = any(n.is_random or not n.removable for n in partition.forward.nodes)
         if xp is not np:
             self.refuse_for_devices(partition)
@@ -275,7 +277,7 @@ def written_to(graph: Graph) -> list[Value]:
         if node.writes:
             target = same.get(node.inputs[0], node.inputs[0])
             targets.append(target)
-            same.update({out: target for out in node.outputs})
+            same.update(dict.fromkeys(node.outputs, target))
     return targets
 
 

@@ -81,9 +81,9 @@ def to(
     >>> Tensor([1, 2]).to(types.int64)
     tensor([1, 2])
     """
-    if args and args[0].__class__ in NUMBERS and (args[0].__class__ is not int or args[1:]):
-        if not args[1:] or args[1].__class__ is bool:  # a number stands for the type of numbers
-            args = (NUMBERS[args[0].__class__], *args[1:])
+    first = args[0].__class__ if args else None
+    if first in NUMBERS and (args[1].__class__ is bool if args[1:] else first is not int):
+        args = (NUMBERS[first], *args[1:])  # a number stands for the type of numbers
     for value in args:
         if isinstance(value, types.dtype) or value in (float, int, bool, complex):
             dtype = value

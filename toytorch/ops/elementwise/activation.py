@@ -13,9 +13,9 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core import write
+from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.random import generator_of
-from toytorch.core.memory_order import placed
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to

@@ -267,7 +267,7 @@ def adaptive_average(
 ) -> Tensor:
     """Adaptive average pooling over n dimensions."""
     name = f"adaptive_avg_pool{n}d"
-    sizes = adaptive_sizes(name, input, output_size, n, of_nothing=n > 1)  # a mean, which is NaN
+    sizes = adaptive_sizes(name, input, output_size, n, of_nothing=True)  # a mean, which is NaN
     if all(s == 1 for s in sizes):
         made = input.mean(list(range(-n, 0)), True)
         if has_channels_last(input._array):
@@ -280,6 +280,8 @@ def adaptive_average(
 @takes_words()
 def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
     """The means of even bins along one dimension."""
-    (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1)
+    (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1, of_nothing=True)
+    if size == 1:
+        return input.mean(-1, True)
     made = ADAPTIVE[2].function(input.unsqueeze(-2), (1, size))
     return made.squeeze(-2)
