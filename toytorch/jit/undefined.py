@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from toytorch.jit.ir import Graph, Value, copy_node
 from toytorch.jit.passes.dce import eliminate_dead_code
+from toytorch.ops.elementwise.arithmetic import add
 
 
 def without(
@@ -30,7 +31,7 @@ def without(
         if given or lost:
             late.update(node.outputs)
         if lost and given:
-            if node.kind != "aten::add" or constant(node.inputs[2]) != 1:
+            if node.op is not add or constant(node.inputs[2]) != 1:
                 return None
             known[node.output] = known[given[0]]
         elif lost:
