@@ -16,7 +16,7 @@ LAYOUTS = [
     f"{P}[::2, ::2, torch.tensor([0, 0, 0])]", f"{P}[::2, torch.tensor([0, 0, 0])]",
     f"{P}[:, 1, torch.tensor([0, 0])]", f"{Q}[1:2, [2, 2], :]", f"{Q}[:, [2, 2], 1:2]",
     f"{Q}[:, [[2, 2], [0, 1]], 1:2]", f"{Q}[:1, [[2, 2], [0, 1]]]", f"{Q}[[0, 1], :1, :1]",
-    f"{Q}[[0, 1], :, [0, 1]]", 
+    f"{Q}[[0, 1], :, [0, 1]]",
     "2.0 ** torch.ones(3, 2).T", "torch.pow(1, torch.ones(3, 2).T)", "torch.ones(3, 2).T ** 2",
     "torch.pow(torch.tensor(2.), torch.ones(3, 2).T)", LOSS.format("mse_loss"),
     LOSS.format("smooth_l1_loss"), LOSS.format("l1_loss"),
@@ -69,7 +69,8 @@ VALUES = [
     "torch.median(x, -1, out=(x.clone(), x.clone()))", "torch.max(x, -1, out=(x.clone(), x.clone()))",
     "torch.sort(x, -1, out=(x.clone(), x.clone()))", "torch.topk(x, 1, out=(x.clone(), x.clone()))",
     "torch.le(m, 3, out=m.T)", "torch.le(torch.ones(2, 3), 3, out=torch.ones(3, 1))",
-    "torch.masked_scatter(x.long(), x > 0, x)", "torch.linalg.cholesky(-torch.eye(2), out=torch.eye(2, requires_grad=True))",
+    "torch.masked_scatter(x.long(), x > 0, x)",
+    "torch.linalg.cholesky(-torch.eye(2), out=torch.eye(2, requires_grad=True))",
     "torch.cumsum(torch.tensor([-2.716, -2.716]), 0, out=torch.zeros(2, dtype=torch.int16))",
 ]  # fmt: skip
 

@@ -97,7 +97,10 @@ class Executor:
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
             xp = module_of(inputs)
-            joint = specialise(graph, list(inputs), state.local.grad)
+            try:
+                joint = specialise(graph, list(inputs), state.local.grad)
+            except RuntimeError as why:  # of copies; the tensors themselves may have more memory
+                raise Untraceable(f"a run on copies of its inputs failed: {why}") from None
             if Aliases(joint.graph).writes_outside:
                 self.note_writes(graph)
                 key = self.key(inputs)
@@ -108,8 +111,6 @@ class Executor:
             plan = Plan(graph, joint, last, xp)
         except Untraceable as why:
             plan = Stepwise(graph, str(why))
-        except RuntimeError as why:  # of copies; the tensors themselves may have more memory
-            plan = Stepwise(graph, f"a run on copies of its inputs failed: {why}")
         while len(self.plans) >= limit():  # the one made first goes first
             del self.plans[next(iter(self.plans))]
         self.plans[key] = plan
