@@ -188,7 +188,9 @@ class Tracer:
             write.refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
         if op.out_type == "given":
             args = dispatch.in_type_of(op, args, out)
-        shared = [getattr(o, "_storage", None) is not None for o in outs]  # as that of a view
+        shared = [  # memory that others see, as that of a view
+            getattr(o, "_storage", None) is not None and not o._requires_grad for o in outs
+        ]
         targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
         computed = dispatch.call(op, plain(args))
         start = len(self.block.nodes)
