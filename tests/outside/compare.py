@@ -139,6 +139,9 @@ COMPOSED = {
     ("MultiMarginLossBackward0", "MeanBackward0"), ("ViewAsComplexBackward0", "AsStridedBackward0"),
     ("VarMeanBackward0", "MaskedFillBackward0"), ("SelectBackward0", "ImagBackward0"),
     ("SelectBackward0", "RealBackward0"), ("StackBackward0", "IndexBackward0"),
+    ("NormBackward0", "LinalgVectorNormBackward0"), ("VdotBackward0", "SumBackward1"),
+    ("GridSampler2DBackward0", "ViewBackward0"), ("ViewBackward0", "MmBackward0"),
+    ("IndexPutImplBackward0", "IndexPutBackward0"),
 }  # fmt: skip
 
 
@@ -246,12 +249,11 @@ class Comparer:
         if roots & self.from_functions:  # what was written inside is not counted
             x["version"] = y["version"] = 0
         layout = ("strides", "offset", "contiguous")
-        nowhere = (root_of(path) in self.from_functions or x.get("view") is False) or (
-            root_of(str(x.get("view"))) in self.nowhere
-        )
-        if not a.numel() and nowhere:
-            # Where nothing lies, compiled functions and arithmetic with a number do not ask, nor
-            # do views of what they give.
+        if not a.numel() and (
+            x.get("view") is False or root_of(str(x.get("view"))) in self.nowhere
+        ):
+            # Where nothing lies, arithmetic does not ask (that costs its fast path more than a
+            # program can gain by it), nor do views of what it gives.
             if any(x[k] != y[k] for k in layout):
                 self.nowhere.add(root_of(path))
             y.update({k: x[k] for k in layout})

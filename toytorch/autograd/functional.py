@@ -274,7 +274,7 @@ def jacobian(
                     rows_.append(g)
             table.append(
                 [
-                    stack(r, 0).reshape(*o.shape, *x.shape)
+                    stack(r, 0).reshape((*o.shape, *x.shape))
                     if r
                     else x.new_zeros((*o.shape, *x.shape))
                     for r, x in zip(rows_of, xs)

@@ -372,7 +372,7 @@ def jacfwd(
             parts = column.movedim(0, -1).split([x.numel() for x in inputs], -1)
             per_output.append(
                 tree_unflatten(
-                    [p.reshape(*o.shape, *x.shape) for p, x in zip(parts, inputs)], in_spec
+                    [p.reshape((*o.shape, *x.shape)) for p, x in zip(parts, inputs)], in_spec
                 )
             )
         jacobian = tree_unflatten(per_output, spec)

@@ -15,7 +15,7 @@ from numpy import ndarray
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES, Kernels
 from toytorch.core.arguments import not_a_tensor
-from toytorch.core.memory_order import kept, placed
+from toytorch.core.memory_order import kept, placed, row_major
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import dtype as types
@@ -57,7 +57,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             arrays[i], xp = a._array, same_device(xp, a, op)
             if op.upcast and a.dtype in REDUCED:
                 mixed = mixed or half not in (None, a.dtype)  # float16 and bfloat16: float32
-                half, arrays[i] = a.dtype, arrays[i].astype("float32")
+                half, arrays[i] = a.dtype, kept(arrays[i].astype("float32"), arrays[i])
             elif op.upcast:
                 refuse_storage_only(op, a.dtype)
         elif op.schema.args[i].is_tensor_list:
@@ -253,6 +253,10 @@ def fits(argument: Argument, value: object) -> bool:
 
 def in_order(op: Op, result: Any, operands: list[Any]) -> Any:
     """A pointwise result in the order of memory that PyTorch gives it, for these operands."""
+    if op.memory == "tensor first":
+        if not isinstance(operands[0], ndarray):
+            return row_major(result)
+        return placed(result, *operands)
     if op.memory not in ("", "second"):
         return result
     return placed(result, *(operands[::-1] if op.memory else operands))
@@ -349,6 +353,7 @@ def compute_pointwise(
                 lying.append(array)
                 continue
             else:
+                array = array.astype(common.numpy) if half and common is not None else array
                 arrays[i] = kept(array.astype(work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)

@@ -367,9 +367,10 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
     else:
         return None
     made = f"kernel({', '.join(values)})"
-    if op.kind == "pointwise" and op.memory in ("", "second"):
+    if op.kind == "pointwise" and op.memory in ("", "second", "tensor first"):
         laid = [f"a{i}" for i in op.tensor_at]
-        made = f"placed({made}, {', '.join(laid[::-1] if op.memory else laid)})"
+        laid = laid[::-1] if op.memory == "second" else laid
+        made = f"placed({made}, {', '.join(laid)})"
     return SEVERAL.format(
         name=python_name(op),
         params=", ".join(params),

@@ -97,7 +97,7 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
             continue
         b = other._array
         same = (
-            b.shape == array.shape
+            b.size == array.size
             and b.strides == array.strides
             and (base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
         )
@@ -143,7 +143,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
                 and t._array.size
                 and (
                     t is target
-                    or np.may_share_memory(t._array, target._array)
+                    or known_to_share(t._array, target._array)
                     or (resized and t._storage is not None and t._storage is target._storage)
                 )
             ):

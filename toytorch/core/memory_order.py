@@ -389,6 +389,7 @@ ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "volume": one_volume,
     "columns": in_columns,
     "second": lambda kernel: kernel,  # as an elementwise op of the second operand and the first
+    "tensor first": lambda kernel: kernel,  # as of both, but in rows where the first is a number
 }
 
 

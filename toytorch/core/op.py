@@ -82,7 +82,8 @@ class Op:
     memory      how results lie (see `memory_order`): "rows", "like" the first argument where they
                 have its shape, "kept" as a copy of that argument would, "format" as all tensors of
                 a list, "columns" as LAPACK leaves matrices, "second" as for an op of the second
-                operand and the first, or as the kernel leaves them; reductions give rows
+                operand and the first, "tensor first" in rows where the first operand is a
+                number, or as the kernel leaves them; reductions give rows
     in_halves   whether numbers of half types are computed with as they are, with a rounding after
                 each step, and not in float32
     rounds_once the half types, "float16 bfloat16" or one of them, whose derivatives are computed in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from toytorch.backends import base
@@ -17,9 +18,10 @@ class Storage:
     later write is noticed. Most tensors never need one; it is made at the first view or write.
     """
 
-    __slots__ = ("array", "face", "fixed", "guarded_views", "memory", "version")
+    __slots__ = ("array", "face", "fixed", "guarded_views", "memory", "origin", "version")
     guarded_views: Any  # weak references to views that must not be written to, where there are some
     fixed: bool  # True where others hold the memory, so that it cannot grow; seldom there
+    origin: Storage  # the same memory with another count, where this was made of one; seldom there
     face: Any  # a weak reference to its UntypedStorage; seldom there
 
     def __init__(self, array: Array, memory: Array | None = None) -> None:
@@ -57,12 +59,28 @@ class Storage:
         """The same memory with a count of writes of its own."""
         made = Storage(self.array, self.memory)
         made.version = version
+        made.origin = self
+        if getattr(self, "fixed", False):
+            made.fixed = True
         return made
+
+    def others(self) -> list[Storage]:
+        """The storages of the same memory that count by themselves, as far as somebody holds them."""
+        found, left = list[Storage](), [self]
+        while left:
+            one = left.pop()
+            made = [s for s in gc.get_referrers(one) if isinstance(s, Storage)]
+            near = [*made, getattr(one, "origin", one)]
+            new = [s for s in near if s is not self and not any(s is f for f in found)]
+            found += new
+            left += new
+        return found
 
     def counted_with(self, other: Storage) -> Storage:
         """The same memory, whose writes are counted together with those of another."""
         made = CountedElsewhere(self.array, self.memory)
         made.counter = other
+        made.origin = self
         return made
 
     def __reduce__(self) -> Any:

@@ -243,11 +243,12 @@ class Tensor:
         mine, other = self._memory(), tensor._memory()
         if not self._array.size and mine.array is not other.array:
             return False  # all empty memory has the same address
+        same = mine is other or mine.memory_at() == other.memory_at()
         return (
             self.shape == tensor.shape
             and strides_of(self._array) == strides_of(tensor._array)
             and self.storage_offset() == tensor.storage_offset()
-            and self._memory() is tensor._memory()
+            and same
         )
 
     def dim_order(self, *, ambiguity_check: Any = False) -> tuple[int, ...]:
@@ -388,6 +389,8 @@ class Tensor:
         self._requires_grad, self._ignores_grad = bool(requires_grad), False
         for ref in self._views or ():
             view = ref()
+            if view is not None and view._ignores_grad and not requires_grad:
+                view._requires_grad = view._ignores_grad = False
             if (
                 view is not None
                 and view._grad_edge is None
@@ -730,6 +733,8 @@ class Tensor:
         memory = value._memory()
         if self._inference and not value._inference:
             self._storage = UncountedStorage(memory.array, memory.memory)
+        elif value._inference and not self._inference:
+            self._storage = ShownInference(memory.array, memory.memory)
         elif self._inference:
             self._storage = InferenceStorage(memory.array, memory.memory)
         else:

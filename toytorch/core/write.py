@@ -277,10 +277,13 @@ def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
     """Gives a storage other memory, and with it all tensors that show some of it, but one."""
     # Views are known to their base only, and what `detach` gives to nobody: they are looked for
     # where more holds the storage than the tensor, the callers' names, ours and the question.
-    held = gc.get_referrers(storage) if sys.getrefcount(storage) > 3 + names else ()
+    seen = sys.getrefcount(storage) > 3 + names
+    storages = [storage, *(storage.others() if seen or hasattr(storage, "origin") else ())]
+    held = [t for s in storages for t in gc.get_referrers(s)] if seen or storages[1:] else ()
     tensors = [t for t in held if isinstance(t, Tensor) and t is not but]
     places = [t.storage_offset() for t in tensors]
-    storage.array = storage.memory = flat
+    for one in storages:
+        one.array = one.memory = flat
     for t, start in zip(tensors, places):
         kind, step = t._array.dtype, t._array.itemsize
         whole = flat.view(np.uint8)[: flat.nbytes // step * step].view(kind)
@@ -322,6 +325,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             result = op.schema.result_names[place] if op.many else ""
             if not (op.out_type == "modulus" and fits_modulus(args[0], made, o)):
                 raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
+        if op.many and made is types.int64 is not o.dtype and op.out_type == "":
+            raise RuntimeError(refusal("same", op.name, made, o.dtype))  # numbers of places
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))

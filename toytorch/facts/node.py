@@ -72,7 +72,8 @@ class Node:
     def name(self) -> str:
         """The name PyTorch gives this kind of node."""
         name = type(self).__name__
-        space = "torch::autograd::" if name == "NotImplemented" else ""
+        own = name == "NotImplemented" or name.endswith("Backwards")  # which no table generates
+        space = "torch::autograd::" if own else ""
         return self.full_name or space + name
 
     def __call__(self, *grads: Tensor) -> tuple[Any, ...]:

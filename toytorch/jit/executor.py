@@ -100,7 +100,10 @@ class Executor:
             if any(isinstance(v, Generator) for v in inputs):
                 raise Untraceable("an argument draws random numbers")
             xp = module_of(inputs)
-            joint = specialise(graph, list(inputs), state.local.grad)
+            try:
+                joint = specialise(graph, list(inputs), state.local.grad)
+            except RuntimeError as why:  # of copies; the tensors themselves may have more memory
+                raise Untraceable(f"a run on copies of its inputs failed: {why}") from None
             if Aliases(joint.graph).writes_outside:
                 self.note_writes(graph)
                 key = self.key(inputs)

@@ -10,7 +10,10 @@ import numpy as np
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.backends import base
+from toytorch.backends.no_elements import lying
+from toytorch.core import dispatch
 from toytorch.core import inplace as writing
+from toytorch.core.op import Op
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import view_of
@@ -25,6 +28,8 @@ from toytorch.jit.codegen import Writer
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.passes import pipeline
 from toytorch.jit.specialise import JointGraph, Untraceable
+from toytorch.jit.undefined import without
+from toytorch.ops.shaping.view import alias
 
 SHARED = (
     "This result of a compiled function shares memory with another of its results, or with "
@@ -62,6 +67,10 @@ class Plan:
         count = len(joint.graph.inputs) - len(joint.tangents)
         self.values = joint.graph.inputs[:count]
         self.count = joint.results - len(joint.plain)  # of results that are tensors
+        results: list[Any] = [v for i, v in enumerate(partition.results) if i not in joint.plain]
+        self.empty: list[tuple[int, Any]] = [
+            (k, v.type) for k, v in enumerate(results) if 0 in v.type.shape and v.type.strides
+        ]
         self.random = any(n.is_random or not n.removable for n in partition.forward.nodes)
         if xp is not np:
             self.refuse_for_devices(partition)
@@ -69,10 +78,9 @@ class Plan:
         self.optimised = pipeline.run(partition.forward, fusing)
         self.forward, self.source = Writer(self.optimised, xp).function()
         self.tensors = [i for i, v in enumerate(self.values) if isinstance(v.type, types.Tensor)]
+        targets = written_to(partition.forward)
         self.written = [
-            partition.forward.inputs.index(n.inputs[0])
-            for n in partition.forward.nodes
-            if n.writes and n.inputs[0] in partition.forward.inputs
+            partition.forward.inputs.index(v) for v in targets if v in partition.forward.inputs
         ]
         if joint.tangents:
             self.prepare_backward(partition)
@@ -109,6 +117,8 @@ class Plan:
             if root in graph.inputs and getattr(node.output.type, "requires_grad", False):
                 raise Untraceable("what is written to an input requires a gradient")
         self.sharing: list[tuple[int, str, int]] = []
+        self.steps: dict[int, list[Step]] = {}  # by which views a result comes of what it shares
+        self.cut: set[int] = set()  # results that are no views, as `detach` leaves them
         first: dict[Value, int] = {}
         whole: dict[Value, int] = {}
         for k, v in enumerate(graph.outputs[: self.count]):
@@ -125,11 +135,22 @@ class Plan:
                 self.sharing.append((k, "result", first[root]))
             else:
                 first[root] = k
+                continue
+            steps = views_from(root, value)
+            if is_cut(root, value):
+                self.cut.add(k)
+            if steps and (root in graph.inputs or graph.outputs[first[root]] is root):
+                self.steps[k] = steps
 
     def share(self, inputs: Sequence[Any], made: list[Tensor]) -> None:
         """Lets results share memory, and its count of writes, with what they are views of."""
         for k, kind, i in self.sharing:
             source, result = (made if kind in ("result", "alike") else inputs)[i], made[k]
+            wants = source._requires_grad or result._requires_grad
+            if k in self.steps and (wants or not result._array.size):
+                # with the history of a view, which a write can follow
+                made[k] = walked(source, self.steps[k])
+                continue
             if kind in ("input", "result") and (
                 result._array.__class__ is np.ndarray
                 and not np.may_share_memory(result._array, source._array)
@@ -138,8 +159,8 @@ class Plan:
             if kind in ("same", "alike"):
                 made[k] = source
                 continue
-            if not (source._requires_grad or result._requires_grad):
-                made[k] = view_of(source, result._array)
+            if not wants:
+                made[k] = view_of(source, result._array, k not in self.cut)
                 continue
             result._storage = source._memory()
             writing.protect(result, SHARED)
@@ -147,6 +168,7 @@ class Plan:
     def prepare_backward(self, partition: Partition) -> None:
         """The backward function, and where each saved value comes from."""
         self.backward_graph = pipeline.run(partition.backward, self.fusing)
+        self.backwards: dict[tuple[bool, ...], tuple[Any, Graph, list[bool]]] = {}
         self.backward, self.backward_source = Writer(self.backward_graph, self.xp).function()
         results = [v for i, v in enumerate(partition.results) if i not in self.joint.plain]
         place: dict[Value, tuple[str, int]] = {
@@ -161,6 +183,26 @@ class Plan:
             for v in (partition.results[i] for i in self.joint.tangents)
         ]
 
+    def backward_of(self, unused: tuple[bool, ...]) -> tuple[Any, Graph, list[bool]]:
+        """The backward function where some results are `unused`, its graph, and which gradients of
+        inputs it gives."""
+        found = self.backwards.get(unused)
+        if found is None:
+            missing = [v for v, gone in zip(self.partition.tangents, unused) if gone]
+            inputs = self.partition.backward.inputs
+            places = dict(zip([*self.partition.saved, *self.partition.tangents], inputs))
+            tangents = [places[v] for v in self.partition.tangents]
+            made = without(self.partition.backward, tangents, [places[v] for v in missing])
+            found = self.backward, self.backward_graph, self.joint.given
+            if made is not None:
+                graph, there = made
+                rest = iter(there)
+                left = [given and next(rest) for given in self.joint.given]
+                graph = pipeline.run(graph, self.fusing)
+                found = Writer(graph, self.xp).function()[0], graph, left
+            self.backwards[unused] = found
+        return found
+
     def __call__(self, inputs: Sequence[Any]) -> Any:
         place = default_generator.place if self.random else None
         arrays = run(self.forward, self.optimised, [inputs[i]._array for i in self.tensors])
@@ -170,6 +212,9 @@ class Plan:
             tensor._array, tensor.dtype = array, FROM_NUMPY[array.dtype]
             tensor._requires_grad, tensor._grad_edge, tensor._storage = False, None, None
             made.append(tensor)
+        for k, kind in self.empty:  # whose strides kernels do not keep
+            step = made[k]._array.itemsize
+            made[k]._array = lying(made[k]._array, kind.shape, [s * step for s in kind.strides])
         for i in self.written:
             writing.bump(inputs[i])
         if self.joint.tangents:
@@ -222,6 +267,69 @@ class Plan:
         for k, i in enumerate(self.joint.tangents):
             tensor = made[i - sum(s < i for s in skipped)]
             tensor._requires_grad, tensor._grad_edge = True, Output(node, k) if self.many else node
+
+
+def written_to(graph: Graph) -> list[Value]:
+    """What each write of a graph goes to, as it was called before the first write to it."""
+    targets: list[Value] = []
+    same: dict[Value, Value] = {}  # what a write gives is the tensor that it wrote to
+    for node in graph.nodes:
+        if node.writes:
+            target = same.get(node.inputs[0], node.inputs[0])
+            targets.append(target)
+            same.update(dict.fromkeys(node.outputs, target))
+    return targets
+
+
+Step = tuple[Op, tuple[Any, ...], int | None]  # a view, its other arguments, which of its results
+
+
+def views_from(root: Value, value: Value) -> list[Step] | None:
+    """The views that lead from one value to another; None where there are other ops between."""
+    steps: list[Step] = []
+    while value is not root:
+        node, index = value.node, None
+        if node is not None and node.kind == "prim::ListUnpack":
+            index = node.outputs.index(value)
+            node = node.inputs[0].node
+        elif node is not None and len(node.outputs) > 1:
+            index = node.outputs.index(value)
+        if node is None or node.record is None or node.record.kind != "view":
+            return None
+        try:
+            args = tuple(constant_of(v) for v in node.inputs[1:])
+        except KeyError:
+            return None
+        steps.append((node.record, args, index))
+        value = node.inputs[0]
+    return steps[::-1]
+
+
+def is_cut(root: Value, value: Value) -> bool:
+    """Whether `detach` stands between two values."""
+    while value is not root and value.node is not None:
+        if value.node.kind == "aten::detach":
+            return True
+        value = value.node.inputs[0]
+    return False
+
+
+def constant_of(value: Value) -> Any:
+    """What a value is in every run; KeyError where that is not known."""
+    node = value.node
+    if node is not None and node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
+        return tuple(constant_of(v) for v in node.inputs)
+    if node is None or node.kind != "prim::Constant":
+        raise KeyError(value.name)
+    return node.attributes["value"]
+
+
+def walked(source: Tensor, steps: Sequence[Step]) -> Tensor:
+    """The view of a tensor that some steps lead to."""
+    for op, args, index in steps:
+        made = dispatch.call(op, (source, *args))
+        source = made if index is None else made[index]
+    return source
 
 
 def run(function: Any, graph: Graph, arrays: Sequence[Array]) -> Any:
@@ -295,6 +403,9 @@ class DifferentiableGraphBackward(Node):
         grads = grad if self.many else [grad]
         if state.local.grad:
             return self.again(grads)
+        function, graph, left = plan.backward, plan.backward_graph, plan.joint.given
+        if None in grads:
+            function, graph, left = plan.backward_of(tuple(g is None for g in grads))
         arrays = []
         for value, seen in zip(self.saved, self.versions):
             if seen is None:
@@ -304,15 +415,15 @@ class DifferentiableGraphBackward(Node):
                 check_version("a compiled function", "self", value, seen, self)
             arrays.append(value._array)
         for g, v in zip(grads, plan.partition.tangents):
-            if g is None:  # nobody used this result
+            if g is None:  # nobody used this result, and nothing is computed of it if that can be
                 arrays.append(plan.xp.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]  # a tensor
                 continue
             array = g._array
             if array.dtype != v.type.dtype.numpy:  # type: ignore[attr-defined]  # a tensor
                 array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]  # a tensor
             arrays.append(array)
-        found = iter(run(plan.backward, plan.backward_graph, arrays))
-        return [wrap(next(found)) if given else None for given in plan.joint.given]
+        found = iter(run(function, graph, arrays))
+        return [wrap(next(found)) if given else None for given in left]
 
     def again(self, grads: list[Tensor]) -> Any:
         """The gradients with a history, for derivatives of derivatives: everything runs once more,
@@ -320,8 +431,13 @@ class DifferentiableGraphBackward(Node):
         plan, before = self.plan, default_generator.place
         if self.random is not None:
             default_generator.place = self.random
+        # Each input by itself: of one that is given twice, or of a view of another, the gradient
+        # would count for both.
+        inputs = list(self.inputs)
+        for i in plan.joint.wanted:
+            inputs[i] = alias.function(inputs[i])
         try:
-            results = interpreter.run(plan.general, self.inputs)
+            results = interpreter.run(plan.general, inputs)
         finally:
             default_generator.place = before
         if plan.joint.spec is not None:
@@ -330,7 +446,7 @@ class DifferentiableGraphBackward(Node):
         given = [(results[i], g) for i, g in zip(plan.joint.tangents, grads) if g is not None]
         return gradients(
             [r for r, _ in given],
-            [self.inputs[i] for i in plan.joint.wanted],
+            [inputs[i] for i in plan.joint.wanted],
             [g for _, g in given],
             create_graph=True,
             allow_unused=True,

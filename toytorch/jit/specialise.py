@@ -21,7 +21,7 @@ from toytorch.autograd.api import grad as gradients
 from toytorch.backends import base
 from toytorch.backends.no_elements import lying
 from toytorch.core import random
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.device import strided
 from toytorch.facts.hints import Array
@@ -177,6 +177,12 @@ def laid_out(array: Array, strides: tuple[int, ...]) -> Any:
     return made
 
 
+def empty_like(array: Array) -> Any:
+    """An array without elements that has the strides of another."""
+    step = array.itemsize
+    return lying(np.empty(0, array.dtype), array.shape, [s * step for s in strides_of(array)])
+
+
 def module_of(inputs: Sequence[Any]) -> Any:
     """The array module of all tensors among the inputs; Untraceable where there are several."""
     tensors = [v for v in inputs if isinstance(v, Tensor)]
@@ -209,7 +215,7 @@ def copied(tensor: Tensor) -> Tensor:
         made = array.copy()
     else:
         flat = np.empty(extent // array.itemsize + 1 if array.size else 0, array.dtype)
-        made = spread(flat, array.shape, array.strides) if array.size else np.empty_like(array)
+        made = spread(flat, array.shape, array.strides) if array.size else empty_like(array)
         made[...] = array
     copy: Tensor = wrap(made, tensor.dtype)
     copy._requires_grad = tensor._requires_grad

@@ -7,6 +7,7 @@ finds the values of the forward pass again.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Callable
@@ -183,6 +184,13 @@ class Tracer:
     def into(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """A call with out=: the op, and a write into what was given."""
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
+        if op.asks_gradients:
+            write.refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
+        if op.out_type == "given":
+            args = dispatch.in_type_of(op, args, out)
+        shared = [  # memory that others see, as that of a view
+            getattr(o, "_storage", None) is not None and not o._requires_grad for o in outs
+        ]
         targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
         computed = dispatch.call(op, plain(args))
         start = len(self.block.nodes)
@@ -191,17 +199,22 @@ class Tracer:
             if node.op is op:
                 node.attributes["_out"] = True  # which is refused where a gradient is wanted
         result = dispatch.call(op, plain(args), out)
-        for o, target, old, new in zip(outs, targets, before, computed if op.many else [computed]):
+        made_of = computed if op.many else [computed]
+        for o, target, old, new, seen in zip(outs, targets, before, made_of, shared):
             made = self.values[id(new._array)][0]
             if o._array is not old and new.dtype is not o.dtype:
                 turned = dispatch.call(rearrange.cast, (new, o.dtype))
                 self.record(rearrange.cast, "aten::_to_copy", (new, o.dtype), turned)
                 made = self.values[id(turned._array)][0]
-            if self.stands_for_input(o) and o._array is not old:
+            seen = seen or self.stands_for_input(o)
+            if seen and o._array is not old:
                 target = self.resized(target, made, o)
-            if o._array is old or self.stands_for_input(o):
+            if o._array is old or seen:
                 inputs = [target, made, self.constant(False)]
-                made = self.add(self.graph.make("aten::copy_", inputs, [types.of(o)])).output
+                node = self.graph.make("aten::copy_", inputs, [types.of(o)])
+                if not op.asks_gradients:  # then a leaf may be written to, which stays one
+                    node.attributes["no_grad"] = True
+                made = self.add(node).output
             self.bind(o, made)
         return result
 
@@ -267,12 +280,18 @@ class Tracer:
         out = kwargs.get("out")
         if isinstance(out, Tensor) and not self.reason:
             rest = {k: v for k, v in kwargs.items() if k != "out"}
-            made = self.on_create(function, args, {"dtype": out.dtype, **rest})
+            if "dtype" in inspect.unwrap(function).__code__.co_varnames:
+                rest.setdefault("dtype", out.dtype)
+            made = self.on_create(function, args, rest)
             if isinstance(made, Tensor) and made._array.shape == out._array.shape:
                 return self.on_inplace(rearrange.copy, (out, made, False))
             if isinstance(made, Tensor) and self.stands_for_input(out):
                 self.on_relaid(resize_as_, (out, made), {})
                 return self.on_inplace(rearrange.copy, (out, made, False))
+            if isinstance(made, Tensor):
+                result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+                self.bind(result, self.value_of(made))
+                return result
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
             return result

@@ -65,6 +65,8 @@ def pad(
         )
     if mode == "constant":
         return borders.constant_pad_nd.function(input, pads, 0 if value is None else value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     n = len(pads) // 2
@@ -75,9 +77,7 @@ def pad(
             )
         return borders.circular.function(input, pads)
     kinds = {"reflect": borders.REFLECT, "replicate": borders.REPLICATE}
-    if mode not in kinds or not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
-        if mode not in kinds:
-            raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
         raise NotImplementedError(
             "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
         )
@@ -110,8 +110,9 @@ def _target(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None)
                 )
             return tuple(int(s) for s in size), None
         return (int(size),) * n, None
-    scales = tuple(scale_factor) if isinstance(scale_factor, (list, tuple)) else (scale_factor,) * n
-    if len(scales) != n:
+    given = isinstance(scale_factor, (list, tuple))
+    scales = tuple(scale_factor) if given else (scale_factor,) * max(n, 0)
+    if given and len(scales) != n:
         raise ValueError(
             "Input and scale_factor must have the same number of spatial dimensions, "
             f"but got input with spatial dimensions of {list(input.shape[2:])} and "

@@ -58,6 +58,14 @@ move: Op = define(
 )
 
 
+NUMBERS: dict[type, Any] = {
+    bool: types.bool,
+    int: types.int64,
+    float: types.float64,
+    complex: types.complex128,
+}  # what a number given for a type stands for
+
+
 def to(
     self: Tensor,
     *args: object,
@@ -73,6 +81,9 @@ def to(
     >>> Tensor([1, 2]).to(types.int64)
     tensor([1, 2])
     """
+    first = args[0].__class__ if args else None
+    if first in NUMBERS and (args[1].__class__ is bool if args[1:] else first is not int):
+        args = (NUMBERS[first], *args[1:])  # a number stands for the type of numbers
     for value in args:
         if isinstance(value, types.dtype) or value in (float, int, bool, complex):
             dtype = value
@@ -263,6 +274,8 @@ def reshape(
         made = view.quick_view(input, tuple(first) if several and len(shape_) == 1 else shape_)
         if made is not None:
             return made
+    if shape is None and not shape_:
+        raise TypeError('reshape() missing 1 required positional arguments: "shape"')
     given = spread(shape_ if shape is None else (shape,))
     wanted = infer_size(given, input._array.size)
     array = input._array
@@ -296,7 +309,8 @@ def detach_(self: Tensor) -> Tensor:
     if self._grad_edge is not None and not self.is_inference():  # nodes may have saved it
         memory = self._memory()
         memory.version = Detached(memory.version, self)
-    self._grad_edge, self._requires_grad = None, False
+    self._grad_edge = None
+    self.requires_grad_(False)
     self._tangents = None
     return self
 
@@ -399,7 +413,7 @@ def new(
     return to(made, device=self.device if device is None else device)
 
 
-@takes_words(other="src")
+@takes_words(other="src", x2="src")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
     if src is self:
@@ -409,7 +423,9 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         writing.bump(self)
         return self
     if isinstance(src, (bool, int, float, complex)):
-        return _copy_inplace(self, from_data.tensor(src))
+        wide = types.complex128 if isinstance(src, complex) else types.float64
+        kind = None if isinstance(src, int) else wide  # all digits that Python's number has
+        return _copy_inplace(self, from_data.tensor(src, dtype=kind))
     if not isinstance(src, Tensor):
         raise TypeError(
             f"copy_(): argument 'src' (position 1) must be Tensor, not {type(src).__name__}"

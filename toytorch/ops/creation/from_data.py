@@ -290,6 +290,8 @@ def from_numpy(ndarray: Array) -> Tensor:
     plain = ndarray.__class__ is np.ndarray
     if not plain and not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if state.fast_path is state.SLOW:
+        state.beside("it makes a tensor over NumPy's memory, which is another one at each call")
     kind = types.FROM_NUMPY.get(ndarray.dtype) or types.from_numpy_dtype(ndarray.dtype)
     if plain and ndarray.flags.carray:  # in rows, aligned, writable
         if ndarray.base is None:  # all of its memory

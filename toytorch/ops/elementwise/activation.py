@@ -13,6 +13,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core import write
+from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor
@@ -416,7 +417,7 @@ def _glu(xp: ArrayModule, a: Array, dim: int) -> Any:
     first, second = _halves(xp, a, dim)
     made = xp.exp(-second)
     made += 1
-    return xp.divide(first, made, out=made)
+    return placed(xp.divide(first, made, out=made), first, second)
 
 
 def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Any:

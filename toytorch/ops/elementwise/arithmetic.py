@@ -242,6 +242,7 @@ pow = pointwise(
     d_self=_pow_self,
     d_other=_pow_other,
     words={"exponent": "other"},
+    memory="tensor first",
     identity={"other": 1},
     doc="Power, selfᵒᵗʰᵉʳ.",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.core.memory_order import placed
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import comparison, general, pointwise
@@ -131,7 +132,7 @@ def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equa
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
-    close = a == b
+    close = placed(a == b, a, b)
     if equal_nan and a.dtype.kind in "fc":
         close = close | (xp.isnan(a) & xp.isnan(b))
     if rtol == 0 and atol == 0:
@@ -140,7 +141,7 @@ def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equa
     x, y = a.astype(kind), b.astype(kind)
     allowed = atol + xp.abs(rtol * y)
     difference = xp.abs(x - y)
-    return close | (xp.isfinite(difference) & (difference <= allowed))
+    return placed(close | (xp.isfinite(difference) & (difference <= allowed)), close)
 
 
 isclose = general(

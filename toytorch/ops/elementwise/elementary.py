@@ -178,7 +178,7 @@ acosh = pointwise(
     "acosh(Tensor self) -> Tensor",
     formula="acosh(self)",
     promotion="float",
-    d_self="g * (rsqrt(self - 1) * rsqrt(self + 1))",
+    d_self="g * rsqrt(self * self - 1)",
     doc="Inverse hyperbolic cosine.",
 )
 atanh = pointwise(

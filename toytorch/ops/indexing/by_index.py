@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,12 @@ def _layout_of_picked(a: Array, arrays: Sequence[Array | None], found: Array) ->
     strides = [(*rest[:before], *(0 for _ in common), *rest[before:])]
     for i in picked:
         steps = repeated(i, common)
-        strides.append((0,) * before + steps + (0,) * (len(rest) - before))
+        # PyTorch gives an index dimensions of 1 for those of the source. Where the result has 1
+        # there, too, their steps count as any others.
+        size, end = i.itemsize, before + len(common)
+        first = [size * max(math.prod(common), 1) * (n == 1) for n in found.shape[:before]]
+        last = [size * (n == 1) for n in found.shape[end:]]
+        strides.append((*first, *steps, *last))
     return loop_strides(found.shape, order_of(found.shape, strides), found.itemsize)
 
 
@@ -269,6 +275,11 @@ masked_select = general(
 
 def _masked_scatter(xp: ArrayModule, a: Array, mask: Array, source: Array) -> Any:
     need_mask("masked_scatter_", mask)
+    if source.dtype != a.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{type_name(a)} and {type_name(source)}"
+        )
     shape = broadcast_pair(a.shape, mask.shape)
     result, mask = xp.broadcast_to(a, shape).copy(), xp.broadcast_to(mask, shape)
     count = int(mask.sum())

@@ -68,7 +68,7 @@ def as_index(part: object) -> Any:
             return part
         if part._array.ndim == 0:
             if part.dtype in (types.bool, types.uint8):
-                return bool(part._array)
+                return part if state.fast_path is state.SLOW else bool(part._array)
             return part.__index__()
         if part.dtype is types.uint8:
             warnings.warn(
@@ -173,7 +173,9 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                         f"not match the shape of the indexed tensor {list(x.shape)} at"
                         f" index {dim + k}"
                     )
-            if state.fast_path is state.SLOW and part.ndim:  # whoever watches sees its origin
+            if state.fast_path is state.SLOW:  # whoever watches sees its origin
+                if not part.ndim:
+                    x, part = unsqueeze.function(x, dim), part.unsqueeze(0)
                 tensors += gathering.nonzero.function(part).unbind(1)
             else:
                 places = (
@@ -404,6 +406,7 @@ def masked_put(target: Tensor, tensors: list[Any], parts: list[Any], value: Tens
     """target[…, mask, …] = value of another type, which is cast and leaves a history: `tensors` has
     the places of the mask, in whose stead the mask itself is given."""
     mask = next(p for p in parts if isinstance(p, Tensor))
+    value = value.reshape(())
     if mask.ndim:
         first = next(i for i, t in enumerate(tensors) if t is not None)
         tensors = [*tensors[:first], mask, *tensors[first + mask.ndim :]]

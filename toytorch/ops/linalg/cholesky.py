@@ -108,6 +108,8 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
     tensor([[2., 0.],
             [1., 2.]])
     """
+    if out is not None:
+        refuse_grad("linalg_cholesky_ex", (A,), out)
     factor, info = cholesky_op.function(A, upper=upper)
     raise_first("linalg.cholesky", info, NOT_POSITIVE)
     return put_out(factor, out, same=True)

@@ -141,6 +141,7 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
             f"Expected 2-dimensional tensor, but got {weight.ndim}-dimensional tensor for argument "
             "#1 'self' (while checking arguments for embedding_renorm_)"
         )
+    writing.check(weight, False)
     if not indices.numel():
         writing.bump(weight)
         return weight

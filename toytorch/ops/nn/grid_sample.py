@@ -145,6 +145,9 @@ def sample(
 ) -> Tensor:
     """Images (N, C, *sizes) read at the points of a grid (N, *out, n)."""
     _check("grid_sampler", input, grid, n, interpolation)
+    if input.dtype.rank != 2:
+        kernel = "grid_sampler_2d_cpu_kernel_impl" if n == 2 else "grid_sampler3d_cpu"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
     if input.dtype.itemsize == 2:  # coordinates want more digits
         made = sample(input.float(), grid.float(), interpolation, padding, align_corners, n)
         return made.to(input.dtype)

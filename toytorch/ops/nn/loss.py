@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt, reduced
+from toytorch.core.memory_order import placed
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
@@ -24,6 +25,8 @@ def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
         a, b, half = _same_type(a, b)
     d = xp.subtract(a, b)
     loss = _mse_of(xp, d, reduction)
+    if reduction == "none" and loss.ndim > 1:
+        loss = placed(loss, a, b)
     return loss if half is None else loss.astype(half)
 
 
@@ -211,5 +214,8 @@ def nll(
                 f"{input.shape[1]} classes or no classes but got weight tensor of "
                 f"shape: {list(weight.shape)}"
             )
+    if input.dtype.rank != 2:
+        kernel = "nll_loss_out_frame" if ndim < 3 else "nll_loss2d_forward_out_frame"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
     loss = nll_loss.function(input, target, weight, ignore_index, reduction)
     return loss.squeeze(0) if single and reduction == "none" else loss

@@ -225,9 +225,13 @@ ADAPTIVE = {n: _adaptive_average(n) for n in (2, 3)}
 
 
 def adaptive_sizes(
-    name: str, input: Tensor, output_size: Sequence[int | None] | int | None, n: int
+    name: str,
+    input: Tensor,
+    output_size: Sequence[int | None] | int | None,
+    n: int,
+    of_nothing: bool = False,
 ) -> tuple[int, ...]:
-    """The sizes an adaptive pool makes; None keeps a dimension."""
+    """The sizes an adaptive pool makes; None keeps a dimension, `of_nothing` lets all of them be 0."""
     sizes = (
         (output_size,) * n
         if isinstance(output_size, int) or output_size is None
@@ -243,7 +247,7 @@ def adaptive_sizes(
             f"{name}: Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(shape)}"
         )
     for d in range(-n, 0) if len(shape) == n + 1 else range(1 - len(shape), 0):
-        if shape[d] == 0:
+        if shape[d] == 0 and not (of_nothing and sizes == (1,) * n):
             raise RuntimeError(
                 f"{name}: Expected input to have non-zero size for non-batch "
                 f"dimensions, but input has sizes {sizes_text(shape)} with "
@@ -263,7 +267,7 @@ def adaptive_average(
 ) -> Tensor:
     """Adaptive average pooling over n dimensions."""
     name = f"adaptive_avg_pool{n}d"
-    sizes = adaptive_sizes(name, input, output_size, n)
+    sizes = adaptive_sizes(name, input, output_size, n, of_nothing=True)  # a mean, which is NaN
     if all(s == 1 for s in sizes):
         made = input.mean(list(range(-n, 0)), True)
         if has_channels_last(input._array):
@@ -276,6 +280,8 @@ def adaptive_average(
 @takes_words()
 def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
     """The means of even bins along one dimension."""
-    (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1)
+    (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1, of_nothing=True)
+    if size == 1:
+        return input.mean(-1, True)
     made = ADAPTIVE[2].function(input.unsqueeze(-2), (1, size))
     return made.squeeze(-2)

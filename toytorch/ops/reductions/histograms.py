@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
 from toytorch.facts.hints import Array
 from toytorch.ops.creation import create
 from toytorch.ops.define import public, watched
@@ -82,7 +83,15 @@ def histc(
     inside = values[(values >= low) & (values <= high)]
     place = ((inside - low) / (high - low) * bins).astype(np.int64)
     counts = np.bincount(np.minimum(place, bins - 1), minlength=bins)
-    return create.put_out(wrap(counts.astype(input.dtype.numpy)), out, same=True)
+    made = wrap(counts.astype(input.dtype.numpy))
+    if out is None or not out._requires_grad:
+        return create.put_out(made, out, same=True)
+    before = state.local.grad
+    state.set_grad(False)  # a histogram has no history, whatever it is written to
+    try:
+        return create.put_out(made, out, same=True)
+    finally:
+        state.set_grad(before)
 
 
 def _edges(

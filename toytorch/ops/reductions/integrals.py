@@ -15,16 +15,19 @@ def _strips(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> Any:
     n = y.shape[d]
     if x is None:
         return _but_the_last(y, d) + _but_the_first(y, d), dx
-    if x.ndim == 0 or y.ndim == 0:
+    if y.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if x.ndim == 0:  # as for one sample, between which and none there is nothing
+        width: Any = x.new_zeros([0 if i == d else 1 for i in range(y.ndim)])
+        return (_but_the_last(y, d) + _but_the_first(y, d)) * width, 1
     if x.ndim == 1:
         if x.shape[0] != n:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         x = x.reshape([-1 if i == d else 1 for i in range(y.ndim)])
-        e = d
-    else:
-        e = wrap_dim(dim, x.ndim)
-    width = _but_the_first(x, e) - _but_the_last(x, e)
+    elif x.ndim < y.ndim:
+        x = x.reshape((1,) * (y.ndim - x.ndim) + x.shape)
+    # The dimension of y's, counted from the front: where x has more, it is another one of x.
+    width = _but_the_first(x, d) - _but_the_last(x, d)
     return (_but_the_last(y, d) + _but_the_first(y, d)) * width, 1
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.ops.define import PUBLIC, public, relaying, takes_words
 from toytorch.ops.shaping import rearrange, strided, view
 from toytorch.ops.shaping.reshape import swapaxes
@@ -21,6 +22,11 @@ def _relaid(name: str, op: Any) -> Any:
         if self is None and kwargs.keys() & {"input", "x"}:
             self = kwargs.pop("input" if "input" in kwargs else "x")
         writing.check(self, self._requires_grad)
+        if state.fast_path is state.SLOW:
+            for mode in state.local.modes:
+                refuse = getattr(mode, "refuse_leaf", None)
+                if refuse is not None:  # of what is traced, only a tracer knows the leaves
+                    refuse(self)
         made = op(self, *args, **kwargs)
         self._array, self._storage = made._array, made._storage
         if made._grad_edge is not None:

@@ -541,8 +541,10 @@ def _fill(xp: ArrayModule, a: Array, value: Any) -> Any:
             "fill_ only supports 0-dimension value tensor but got tensor with "
             f"{value.ndim} dimensions."
         )
-    if hasattr(value, "dtype") and value.dtype.kind == "c" and a.dtype.kind != "c":
-        value = value.real  # of a tensor, what has no place is left out
+    if hasattr(value, "dtype") and value.__class__ is np.ndarray:
+        if value.dtype.kind == "c" and a.dtype.kind != "c":
+            value = value.real  # of a tensor, what has no place is left out
+        value = value.astype(a.dtype)  # as C converts it, and `copy_`
     wide = np.dtype("float64") if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype
     return xp.full(a.shape, as_element(xp, value, wide).astype(a.dtype), a.dtype)
 

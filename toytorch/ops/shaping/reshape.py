@@ -236,13 +236,15 @@ def split(
     >>> [len(p) for p in split(Tensor([1, 2, 3, 4, 5]), 2)]
     [2, 2, 1]
     """
+    if isinstance(split_size_or_sections, (list, tuple)):
+        return tuple(several.split_with_sizes.function(tensor, split_size_or_sections, dim))
     return tuple(several.split.function(tensor, split_size_or_sections, dim))
 
 
 @public("split_with_sizes", method=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of given sizes."""
-    return tuple(several.split.function(input, list(split_sizes), dim))
+    return tuple(several.split_with_sizes.function(input, list(split_sizes), dim))
 
 
 @public("chunk", method=True)
@@ -255,7 +257,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     n = input.shape[wrap_dim(dim, input.ndim)]
     size = -(-n // chunks)
     if size == 0:
-        return tuple(several.split.function(input, [0] * chunks, dim))
+        return tuple(several.split_with_sizes.function(input, [0] * chunks, dim))
     return tuple(several.split.function(input, size, dim))
 
 

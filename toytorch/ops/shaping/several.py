@@ -63,6 +63,19 @@ split = view(
 )
 
 
+split_with_sizes = view(
+    "split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    _split,
+    function=False,
+    method=False,
+    d_self=lambda gs, dim: _join(gs, dim),
+    batch="along",
+    names="same",
+    sparse="strides",
+    doc="Parts of given sizes, as views.",
+)
+
+
 def _unbind(xp: ArrayModule, a: Array, dim: int) -> Any:
     if a.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

@@ -194,6 +194,8 @@ diagonal_backward: Op = general(
 def _unfold(xp: ArrayModule, a: Array, dimension: int, size: int, step: int) -> Any:
     d = wrap_dim(dimension, a.ndim)
     n = a.shape[d] if a.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if size > n:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
     if step <= 0:

@@ -153,7 +153,7 @@ def _fill_strided(
     full, window = _both(xp, g.dtype, owner, owner_strides, shape, strides, offset)
     full[...] = g
     window[...] = part
-    return full.copy()
+    return full.copy("K")  # a gradient that lies as the base does
 
 
 GEOMETRY = "int[] owner, int[] owner_stride, int[] size, int[] stride, int offset"

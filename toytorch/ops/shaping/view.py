@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import lying
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.core.views import made_view, quick
@@ -117,16 +117,20 @@ def _need_whole(a: Array, target: np.dtype[Any]) -> None:
     """Refuses to read elements of another size where rows have gaps, or hold no whole number of
     larger ones."""
     ratio = target.itemsize // a.dtype.itemsize
-    steps = [s // a.dtype.itemsize for s in a.strides]
+    steps = list(strides_of(a))
     why = f"to view {_legacy(a.dtype)} as {_legacy(target)} (different element sizes), but got"
     if ratio > 1 and a.shape[-1] % ratio:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {why} {a.shape[-1]}")
-    if steps[-1] != 1 and a.size:
+    if steps[-1] != 1:
         raise RuntimeError(f"self.stride(-1) must be 1 {why} {steps[-1]}")
     if ratio < 2:
         return
     backend = base.of_array(a)
-    offset = backend.data_ptr(a) - backend.data_ptr(backend.flat(a)) if a.size else 0
+    flat = backend.flat(a)
+    if not a.size:
+        offset = no_elements.offset(a, flat) * a.dtype.itemsize
+    else:
+        offset = backend.data_ptr(a) - backend.data_ptr(flat)
     if offset % target.itemsize:
         offset //= a.dtype.itemsize
         raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {why} {offset}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
 from toytorch.ops.special.error_gamma import (
@@ -203,6 +204,11 @@ def _mvlgamma(xp: ArrayModule, a: Array, p: int) -> Any:
     return total.astype(a.dtype)
 
 
+def _no_truth_values(common: DType, args: Sequence[Any]) -> None:
+    if args[0].dtype.rank == 0:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+
+
 def _mvlgamma_slope(self: Tensor, p: int) -> Any:
     slope = self.digamma()
     for i in range(1, p):
@@ -214,6 +220,7 @@ mvlgamma = special_function(
     "mvlgamma(Tensor self, int p) -> Tensor",
     _mvlgamma,
     promotion="float",
+    checks=_no_truth_values,
     d_self=lambda g, self, p: g * _mvlgamma_slope(self, p),
     memory="rows",
     doc="log Γ_p(x) = log π^{p(p-1)/4} + Σ_{i<p} log Γ(x - i/2).",
