@@ -41,8 +41,8 @@ def all_leaves(side: Side, space: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def array(side: Side, x: Any) -> np.ndarray[Any, Any]:
-    """Elements; of PyTorch's a copy, since its `numpy()` forbids to resize the memory from then on."""
-    return side.numpy(x.detach().clone() if side is ORACLE else x)
+    """Elements, from a copy: `numpy()` of a tensor forbids to resize its memory from then on."""
+    return side.numpy(x.detach().clone())
 
 
 def close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:

@@ -328,7 +328,7 @@ def compute_pointwise(
             op.checks(common, args)
         if complex in [a.__class__ for a in args] and not common.is_complex:
             refuse_complex(common)
-    half = common in REDUCED or (common is not None and common.storage_only)
+    reduced = half = common in REDUCED or (common is not None and common.storage_only)
     if half and op.in_halves:
         half = False
     work = np.float32 if half else common.numpy if common is not None else None
@@ -400,9 +400,9 @@ def compute_pointwise(
         if "broadcast" in str(error):
             raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
         raise
-    if half and result.dtype == np.float32:
+    if reduced and result.dtype == np.float32:  # a numeral beside bfloat16 makes it of CuPy's, too
         refuse_storage_only(op, common)
-        result = kept(result.astype(common.numpy), result)  # type: ignore[union-attr]  # half has a dtype
+        result = kept(result.astype(common.numpy), result)  # type: ignore[union-attr]  # reduced has a dtype
     return result
 
 
