@@ -48,9 +48,16 @@ def row_major(made: Any) -> Any:
 
 
 def in_rows(a: Array) -> Any:
-    """A copy of NumPy's array in row-major order."""
+    """A copy in row-major order."""
+    if a.__class__ is not ndarray:
+        return a.copy()
     made = base.attempt(np, "in_rows", a) if a.nbytes >= MANY else None
     return a.copy("C") if made is None else made
+
+
+def copied(a: Array) -> Any:
+    """A copy to write to: in the array's own order of memory, in rows after `expand`."""
+    return in_rows(a) if a.flags.c_contiguous or 0 in a.strides else a.copy("K")
 
 
 def assign(to: Array, source: Any) -> None:

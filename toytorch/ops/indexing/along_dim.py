@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import attempt, counting, reduced
+from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule, Scalar
-from toytorch.facts.size import copy_order, wrap_dim
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import define, general
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.ops.scalars import as_element
@@ -138,7 +139,7 @@ ADDED = Refusals(
 def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alpha: int) -> Any:
     d = _vector_index(ADDED, a, dim, i)
     _check_source("index_add_()", a, source)
-    result = a.copy()
+    result = in_rows(a)
     expected = (*a.shape[:d], i.size, *a.shape[d + 1 :])
     if a.ndim and source.ndim == a.ndim and source.shape[d] != i.size:
         raise RuntimeError(
@@ -198,7 +199,7 @@ def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array | Sc
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor "
             f"with {value.ndim} dimension(s)."
         )
-    result = xp.array(a, order=copy_order(a))
+    result = copied(a)
     _line(result)[_rows(d, i)] = as_element(xp, value, a.dtype)
     return result
 
@@ -248,7 +249,7 @@ def _index_copy(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array) ->
             f"index_copy_(): Number of indices ({i.size}) should be equal to "
             f"source.size(dim) ({source.shape[d]})"
         )
-    result = a.copy()
+    result = in_rows(a)
     _line(result)[_rows(d, i)] = _line(source)
     return result
 
@@ -377,11 +378,11 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
             src = as_element(xp, src, a.dtype)
         d = dim + a.ndim if dim < 0 else dim
         if src.ndim and 0 <= d < a.ndim and i.size >= MANY:
-            result = xp.array(a, order="C")
+            result = in_rows(a)
             if attempt(xp, "scatter", result, d, i, src, adds):
                 return result
         flat = places(name, xp, a, dim, i, src if src.ndim else None)
-        result = xp.array(a, order="C")
+        result = in_rows(a)
         if i.size:
             values = cut(src, i) if src.ndim else src
             write(xp, result.reshape(-1), flat.reshape(-1), values.reshape(-1))
@@ -488,7 +489,7 @@ def _put_flat(xp: ArrayModule, a: Array, i: Array, source: Array, accumulate: bo
             "put_(): Expected source and index to have the same number of elements, "
             f"but got source.numel() = {source.size}, index.numel() = {i.size}"
         )
-    result = xp.array(a, order="C")
+    result = in_rows(a)
     flat = result.reshape(-1)
     if accumulate:
         add_at(xp, flat, i % max(a.size, 1), source.reshape(-1))

@@ -10,12 +10,12 @@ import numpy as np
 
 from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import with_strides
-from toytorch.core.memory_order import loop_strides, order_of, repeated, with_layout
+from toytorch.core.memory_order import copied, loop_strides, order_of, repeated, with_layout
 from toytorch.core.op import Op
 from toytorch.core.write import c_name
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar
-from toytorch.facts.size import broadcast_pair, copy_order
+from toytorch.facts.size import broadcast_pair
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.scalars import as_element
@@ -149,7 +149,7 @@ def _index_put(
             f"{type_name(a)} for the destination and {type_name(values)} for the "
             "source."
         )
-    result = xp.array(a, order=copy_order(a))
+    result = copied(a)
     places = full_places(a, arrays)
     try:
         if accumulate:

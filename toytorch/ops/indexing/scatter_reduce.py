@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.memory_order import in_rows
 from toytorch.core.op import Op
 from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
@@ -62,7 +63,7 @@ def _scatter_reduce(
     if src.dtype != a.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     flat = places("scatter", xp, a, dim, i, src)
-    result = xp.array(a, order="C")
+    result = in_rows(a)
     if i.size:
         reduce_at(xp, result.reshape(-1), flat.reshape(-1), cut(src, i).reshape(-1), how, include)
     return result

@@ -60,8 +60,6 @@ def unique_consecutive(
     tensor([1, 2, 1])
     """
     values, inverse, counts = consecutive.function(input, dim)
-    if dim is None and not return_counts and not input._array.size:
-        inverse = inverse.reshape(0)  # only where it is asked to count does PyTorch keep the shape
     results = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -12,6 +12,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.memory_order import (
     assign,
+    copied,
     dense_strides,
     has_channels_last,
     in_format,
@@ -31,6 +32,7 @@ from toytorch.ops.shaping.view import _expand
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
+BLOCK = 8  # rows of a matrix, from which there is a kernel that transposes it
 MANY = 4096  # elements, from which it is worth asking for a kernel
 
 
@@ -136,6 +138,9 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
         if d == 0 and shape:
             return row_major(_joined(xp, tensors, 0)).reshape(len(tensors), *shape)
         wide = (*shape[:d], 1, *shape[d:])
+        if d == len(shape) and len(tensors) > BLOCK and tensors[0].size >= MANY:
+            rows = _joined(xp, tensors, 0).reshape(len(tensors), -1)  # quicker to turn than to mix
+            return row_major(rows.T).reshape(*shape, len(tensors))
         return row_major(_joined(xp, [a.reshape(wide) for a in tensors], d))
     for i, a in enumerate(tensors):
         if a.shape != tensors[0].shape:
@@ -287,8 +292,9 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
             )
     if xp.any(xp.asarray(repeats) < 0):
         raise RuntimeError("Repeats must be non-negative")
-    if a.__class__ is np.ndarray and isinstance(repeats, int) and a.size * repeats >= MANY:
-        made = np.empty((*a.shape[:d], a.shape[d], repeats, *a.shape[d + 1 :]), a.dtype)
+    if a.__class__ is np.ndarray and np.size(repeats) == 1 and a.size * int(repeats) >= MANY:
+        shape = *a.shape[: d + 1], int(repeats), *a.shape[d + 1 :]
+        made = np.empty(shape, a.dtype)
         assign(made, np.broadcast_to(np.expand_dims(a, d + 1), made.shape))
         return made.reshape(*a.shape[:d], -1, *a.shape[d + 1 :])
     return xp.repeat(a, repeats, d)
@@ -389,13 +395,9 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
     if memory_format is None and a.__class__ is np.ndarray and a.size < MANY:
         made = a.copy("K")
         return made if made.strides == a.strides else kept(made, a)
-
-    def fresh(a: Array) -> Any:
-        return in_rows(a) if a.__class__ is np.ndarray else xp.array(a, order="C", copy=True)
-
     form = "preserve_format" if memory_format is None else memory_format.name
     if form == "contiguous_format":
-        return fresh(a)
+        return in_rows(a)
     if form in CHANNELS_LAST:
         rank = CHANNELS_LAST[form]
         if a.ndim != rank:
@@ -403,11 +405,11 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
         if not a.size and a.__class__ is np.ndarray:
             order = [0, *range(2, rank), 1]
             return with_layout(a.copy(), dense_strides(a.shape, order, a.itemsize))
-        return xp.moveaxis(fresh(xp.moveaxis(a, 1, -1)), -1, 1)
+        return xp.moveaxis(in_rows(xp.moveaxis(a, 1, -1)), -1, 1)
     made = base.attempt(xp, "copy", a)
     if made is not None:
         return made
-    made = xp.array(a, copy=True)
+    made = copied(a)
     return made if made.strides == a.strides else kept(made, a)
 
 
