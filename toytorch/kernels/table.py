@@ -66,6 +66,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "product": matmul.product,
     "factor": tiled_product.Factor,
     "linear": tiled_product.linear,
+    "products": later("batched_product", "product"),
     "put_picked": rows.put_picked,
     "repeat": reduce.repeat,
     "running_sum": later("scan", "running_sum"),

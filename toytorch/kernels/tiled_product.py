@@ -32,6 +32,7 @@ LONGEST = 4096  # terms of a sum, from which BLAS's sums by parts are more exact
 # factors costs BLAS little. Layers pack less than BLAS, and have no upper limit but their memory.
 FEWEST, MOST = 1 << 20, 1 << 25
 FEWEST_OF_LAYERS = 1 << 17
+FEWEST_OF_STACKS = 1 << 19
 ROUNDS = 2  # times that a factor may be read from the second-level cache's lower half
 PAGE = 4096  # bytes; lines so far apart share a place in the first-level cache
 ADDRESSES = tuple(WORDS.index(w) for w in ("A", "B", "C", "start"))

@@ -12,6 +12,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.hints import Array
+from toytorch.ops.linalg.matmul import stacked
 
 
 @functools.lru_cache(256)
@@ -171,7 +172,7 @@ class Product:
         n, width = math.prod(shared), math.prod(ends)
         left = a.reshape(n, math.prod(rows), width)
         right = b.reshape(n, width, math.prod(columns))
-        made = np.matmul(left, right).reshape(shared + rows + columns)
+        made = stacked(np, left, right).reshape(shared + rows + columns)
         return made.transpose(self.last)
 
 

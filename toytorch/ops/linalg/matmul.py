@@ -12,7 +12,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
-from toytorch.kernels.tiled_product import FEWEST
+from toytorch.kernels.tiled_product import FEWEST, FEWEST_OF_STACKS
 from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general
 from toytorch.ops.shaping.rearrange import _common
@@ -58,7 +58,13 @@ def _product(xp: ArrayModule, a: Array, b: Array) -> Any:
         made = attempt(xp, "product", a, b)
         if made is not None:
             return made
-    return xp.matmul(a, b)
+    return stacked(xp, a, b) if a.ndim > 2 and a.ndim == b.ndim else xp.matmul(a, b)
+
+
+def stacked(xp: ArrayModule, a: Array, b: Array) -> Any:
+    """Products of two stacks of matrices."""
+    made = attempt(xp, "products", a, b) if a.size * b.shape[-1] >= FEWEST_OF_STACKS else None
+    return xp.matmul(a, b) if made is None else made
 
 
 def check_factors(a: Array, b: Array) -> None:

@@ -1,0 +1,153 @@
+"""Products of many small matrices by register tiles, in one call that threads share.
+
+NumPy calls BLAS once for each matrix; of 64 rows and 32 columns that call costs as much as half of
+the product, and threads wait for each other at every one. Here the matrices are a loop around the
+tiles, which threads share. Tiles read rows of B: where its columns lie side by side (as keys of
+attention do, transposed), it is copied first.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array
+from toytorch.kernels import copy
+from toytorch.kernels.conv_tile import rows, table, tile
+from toytorch.kernels.tiled_product import (
+    ADDRESSES,
+    FEWEST_OF_STACKS,
+    PAGE,
+    VECTORS,
+    wide,
+    zeros,
+)
+from toytorch.loops import processor
+from toytorch.loops.llvm.builder import BLOCK
+from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime.array_call import ArrayCall
+
+Batch = tuple[int, int, int, int]  # a size, and the steps of A, B and C from one matrix to the next
+
+
+def product(a: Array, b: Array) -> Any:
+    """A·B of stacks of matrices of one real type; None where NumPy should do it.
+
+    >>> a, b = np.ones((8, 64, 32), "f"), np.ones((8, 32, 64), "f")
+    >>> made = product(a, b)
+    >>> made is None or float(made.sum()) == 8 * 64 * 32 * 64
+    True
+    """
+    kind = a.dtype.char
+    if (
+        a.__class__ is not np.ndarray
+        or b.__class__ is not np.ndarray
+        or kind not in "fd"
+        or b.dtype is not a.dtype
+        or a.shape[:-2] != b.shape[:-2]
+        or a.size * b.shape[-1] < FEWEST_OF_STACKS
+        or not jit.works()
+    ):
+        return None
+    several = threads.thread_count() > 1
+    calls = plan(kind, a.shape, b.shape[-1], a.strides, b.strides, several)
+    if calls is None:
+        return None
+    turn, products = calls
+    made = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+    if turn is not None:
+        lying = np.empty(b.shape, b.dtype)
+        turn(lying, b)
+        b = lying
+    start = zeros(b.shape[-1], b.dtype)
+    for call in products:
+        call(a, b, made, start)
+    return made
+
+
+@functools.lru_cache(1024)
+def plan(
+    kind: str, shape: tuple[int, ...], n: int, a: tuple[int, ...], b: tuple[int, ...], several: bool
+) -> tuple[ArrayCall | None, list[ArrayCall]] | None:
+    """The call that copies B (…, k, n) in rows, if need be, and those that multiply A (…, m, k) by
+    it, for arrays of these strides in bytes; None where BLAS is as fast, or strides do not fit.
+
+    several   whether threads share it: then it is faster for larger matrices, too
+    """
+    item, width, (m, k) = 8 if kind == "d" else 4, wide(kind), shape[-2:]
+    turn, caches = None, processor.this()
+    if b[-1] != item:
+        seen = *shape[:-2], k, n
+        lying = tuple(item * math.prod(seen[d + 1 :]) for d in range(len(seen)))
+        turn, b = copy.plan(item, seen, lying, b), lying
+        if turn is None:
+            return None
+    if (
+        n < width
+        or min(m, k) < BLOCK
+        or any(s % item or s < 0 for s in (*a, *b))
+        or k * n * item > (caches.l2 // 8 if several else caches.l1)
+        or m * k * item > caches.l2 // 8
+        or b[-2] % PAGE == 0
+        or (a[-1] > item and a[-1] % PAGE == 0)
+    ):
+        return None
+    panels, rest = divmod(n, width)
+    batches = batches_of(shape[:-2], a[:-2], b[:-2], m * n * item)
+    if len(batches) > 2:
+        return None
+    batches += [(1, 0, 0, 0)] * (2 - len(batches))
+    (first, a0, b0, c0), (second, a2, b2, c2) = batches
+    tall = rows(m, kind, VECTORS)
+    step = a[-2] // item
+    kernel = tile(kind, tall, VECTORS, step, False)
+    sizes = {"n0": first, "n2": second, "n3": m, "sum2": k, "shared": 0}
+    steps = {
+        "a0": a0 // item,
+        "b0": b0 // item,
+        "c0": c0 // item,
+        "a2": a2 // item,
+        "b2": b2 // item,
+        "c2": c2 // item,
+        "b1": width,
+        "c1": width,
+        "a3": step,
+        "c3": n,
+        "row": n,
+        "step": step,
+        "sa2": a[-1] // item,
+        "sb2": b[-2] // item,
+    }
+    products = []
+    # The last panel overlaps the one before it.
+    for count, column in [(panels, 0), *[(1, n - width)] * bool(rest)]:
+        own = {"n1": count, "B": column * item, "C": column * item, "start": column * item}
+        work = first * second * m * k * count * width
+        words = table(sizes | steps | own)
+        products.append(ArrayCall(kernel, words, ADDRESSES, first, work))
+    return turn, products
+
+
+def batches_of(
+    shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...], matrix: int
+) -> list[Batch]:
+    """The dimensions of a stack, those that lie side by side in both factors as one.
+
+    >>> batches_of((4, 8), (800, 100), (1600, 200), 50)
+    [(32, 100, 200, 50)]
+    """
+    made: list[Batch] = []
+    step = matrix
+    for n, s, t in zip(shape[::-1], a[::-1], b[::-1]):
+        if n == 1:
+            continue
+        if made and (s, t) == (made[-1][0] * made[-1][1], made[-1][0] * made[-1][2]):
+            size, *steps = made.pop()
+            made.append((size * n, steps[0], steps[1], steps[2]))
+        else:
+            made.append((n, s, t, step))
+        step *= n
+    return made[::-1]
