@@ -35,19 +35,20 @@ if TYPE_CHECKING:
 
 ROWS = 256  # of a band of BLAS's: fewer make small products, more do more of what is not needed
 LEAST, LEAST_OF_BLAS = 128, 512  # rows, from which a product by halves is faster
+SMALL = 1 << 23  # multiplications; fewer are done by halves for any number of threads
 SYMMETRIC = 1 << 14  # elements of a product, from which it is worth looking whether it is symmetric
 
 
 def product(a: Array, b: Array) -> Any:
     """A·B of matrices by halves where B is Aᵀ, or by register tiles; None where BLAS should do it.
 
-    Halves are for one thread: several would have to meet after each of the blocks.
+    Large halves are for one thread: several would have to meet after each of the blocks.
     """
     if (
         len(a) >= LEAST
         and is_transpose(a, b)
         and dense_rows(a)
-        and blas_threads.of_blas() == 1
+        and (blas_threads.of_blas() == 1 or a.size * len(a) < SMALL)
         and jit.works()
         and (len(a) >= LEAST_OF_BLAS or fits_tiles(a))
     ):
