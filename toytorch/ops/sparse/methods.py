@@ -28,11 +28,11 @@ def _compressed() -> Any:
     return compressed
 
 
-def smm(self: Tensor, mat: Tensor) -> Tensor:
+def smm(self: Tensor, mat2: Tensor) -> Tensor:
     """The sparse product of a sparse matrix and a dense one."""
     from toytorch.ops.sparse import older  # names that few programs use
 
-    made: Tensor = older.smm(self, mat)
+    made: Tensor = older.smm(self, mat2)
     return made
 
 

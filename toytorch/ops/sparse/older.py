@@ -48,7 +48,7 @@ def sspaddmm(
 
 
 @takes_words()
-def smm(input: Tensor, mat: Tensor) -> Any:
+def smm(input: Tensor, mat2: Tensor) -> Any:
     """The sparse product of a sparse matrix and a dense one. Like `torch.smm`.
 
     >>> import toytorch as torch
@@ -61,9 +61,9 @@ def smm(input: Tensor, mat: Tensor) -> Any:
     a = input._array
     xp = xp_of(a)
     nothing = SparseArray(
-        xp.zeros((2, 0), "int64"), a.values[:0], (a.shape[0], mat._array.shape[1])
+        xp.zeros((2, 0), "int64"), a.values[:0], (a.shape[0], mat2._array.shape[1])
     )
-    return sspaddmm(wrap(nothing, input.dtype), input, mat, beta=0)
+    return sspaddmm(wrap(nothing, input.dtype), input, mat2, beta=0)
 
 
 @takes_words()
