@@ -25,7 +25,7 @@ from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
 from toytorch.ops.creation.memory import resize_as_
-from toytorch.ops.shaping import rearrange
+from toytorch.ops.shaping import copies
 
 
 class TracerWarning(Warning):
@@ -203,8 +203,8 @@ class Tracer:
         for o, target, old, new, seen in zip(outs, targets, before, made_of, shared):
             made = self.values[id(new._array)][0]
             if o._array is not old and new.dtype is not o.dtype:
-                turned = dispatch.call(rearrange.cast, (new, o.dtype))
-                self.record(rearrange.cast, "aten::_to_copy", (new, o.dtype), turned)
+                turned = dispatch.call(copies.cast, (new, o.dtype))
+                self.record(copies.cast, "aten::_to_copy", (new, o.dtype), turned)
                 made = self.values[id(turned._array)][0]
             seen = seen or self.stands_for_input(o)
             if seen and o._array is not old:
@@ -284,10 +284,10 @@ class Tracer:
                 rest.setdefault("dtype", out.dtype)
             made = self.on_create(function, args, rest)
             if isinstance(made, Tensor) and made._array.shape == out._array.shape:
-                return self.on_inplace(rearrange.copy, (out, made, False))
+                return self.on_inplace(copies.copy, (out, made, False))
             if isinstance(made, Tensor) and self.stands_for_input(out):
                 self.on_relaid(resize_as_, (out, made), {})
-                return self.on_inplace(rearrange.copy, (out, made, False))
+                return self.on_inplace(copies.copy, (out, made, False))
             if isinstance(made, Tensor):
                 result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
                 self.bind(result, self.value_of(made))

@@ -28,7 +28,7 @@ from toytorch.facts.size import Size, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
 from toytorch.ops.define import creating, define, public, relaying, takes_words
-from toytorch.ops.shaping import rearrange, view
+from toytorch.ops.shaping import copies, view
 
 
 def _to_device(xp: Any, a: Any, device: Any, non_blocking: bool) -> Any:
@@ -111,12 +111,12 @@ def to(
     if dtype is not None:
         wanted = as_dtype(dtype)
         if result.dtype is not wanted:
-            result = rearrange.cast.function(result, dtype=wanted)
+            result = copies.cast.function(result, dtype=wanted)
     if memory_format is not None and memory_format.name != "preserve_format":
         if result is self and not copy and memory_format.name == suggested_format(self._array):
             return self  # whatever its strides
         if result is self or not is_contiguous(result, memory_format=memory_format):
-            return rearrange.clone.function(result, memory_format=memory_format)
+            return copies.clone.function(result, memory_format=memory_format)
         return result
     if copy and result is self:
         result = self.clone()
@@ -134,7 +134,7 @@ def _caster(name: str, dtype: DType | None) -> Any:
     def method(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
         if memory_format is not None:
             return to(self, dtype, memory_format=memory_format)
-        return self if self.dtype is dtype else rearrange.cast.function(self, dtype=dtype)
+        return self if self.dtype is dtype else copies.cast.function(self, dtype=dtype)
 
     method.__name__ = name
     method.__doc__ = f"The values as {dtype}."
@@ -195,8 +195,8 @@ def is_contiguous(self: Tensor, *, memory_format: MemoryFormat | None = None) ->
         raise RuntimeError(
             f"Sparse {self.layout.name[-3:].upper()} tensors do not have is_contiguous"
         )
-    if memory_format is not None and memory_format.name in rearrange.CHANNELS_LAST:
-        if array.ndim != rearrange.CHANNELS_LAST[memory_format.name] or (
+    if memory_format is not None and memory_format.name in copies.CHANNELS_LAST:
+        if array.ndim != copies.CHANNELS_LAST[memory_format.name] or (
             array.__class__ is SparseArray
         ):
             return False
@@ -230,7 +230,7 @@ def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tenso
         return self
     if form.name == "preserve_format":
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    return rearrange.clone.function(self, memory_format=form)
+    return copies.clone.function(self, memory_format=form)
 
 
 CONTIGUOUS = format_class("contiguous_format")

@@ -12,7 +12,7 @@ from toytorch.core import write
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.ops.define import PUBLIC, public, relaying, takes_words
-from toytorch.ops.shaping import rearrange, strided, view
+from toytorch.ops.shaping import copies, strided, view
 from toytorch.ops.shaping.reshape import swapaxes
 from toytorch.ops.shaping.slices import diagonal, narrow
 
@@ -135,7 +135,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
     return self
 
 
-_zero, _fill = rearrange.zero, rearrange.fill
+_zero, _fill = copies.zero, copies.fill
 
 
 def _by_name() -> Any:

@@ -1,0 +1,220 @@
+"""Ops that copy: as they are, in another type, from other tensors, or one number everywhere."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core.memory_order import (
+    copied,
+    dense_strides,
+    in_rows,
+    kept,
+    with_layout,
+)
+from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
+from toytorch.facts.size import broadcast_pair, copy_order
+from toytorch.ops.define import define, general
+from toytorch.ops.scalars import as_element
+from toytorch.ops.shaping.view import _expand
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
+MANY = 4096  # elements, from which it is worth asking for a kernel
+CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # and the dimensions these are for
+
+
+def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any:
+    if memory_format is None and a.__class__ is np.ndarray and a.size < MANY:
+        made = a.copy("K")
+        return made if made.strides == a.strides else kept(made, a)
+    form = "preserve_format" if memory_format is None else memory_format.name
+    if form == "contiguous_format":
+        return in_rows(a)
+    if form in CHANNELS_LAST:
+        rank = CHANNELS_LAST[form]
+        if a.ndim != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {form} format")
+        if not a.size and a.__class__ is np.ndarray:
+            order = [0, *range(2, rank), 1]
+            return with_layout(a.copy(), dense_strides(a.shape, order, a.itemsize))
+        return xp.moveaxis(in_rows(xp.moveaxis(a, 1, -1)), -1, 1)
+    made = base.attempt(xp, "copy", a)
+    if made is not None:
+        return made
+    made = copied(a)
+    return made if made.strides == a.strides else kept(made, a)
+
+
+clone = general(
+    "clone(Tensor self, *, memory_format? memory_format=None) -> Tensor",
+    _clone,
+    out=False,
+    upcast=False,
+    d_self=lambda g: g,
+    batch="leading",
+    names="same",
+    fresh=True,
+    fused="self",
+    doc="A copy in fresh memory.",
+)
+
+
+# Types to which NumPy converts as PyTorch does, from all but complex numbers.
+ALIKE = frozenset(f"{kind}{bits}" for kind in ("int", "float") for bits in (32, 64)) | {"bool"}
+
+
+def _cast(xp: Any, a: Any, dtype: Any) -> Any:
+    if dtype.name in ALIKE and a.size < MANY and a.dtype.kind != "c" and a.flags.c_contiguous:
+        made = a.astype(dtype._numpy)
+        return made if made.size > 1 and 1 not in a.shape else kept(made, a)
+    return kept(_cast_elements(xp, a, dtype), a)
+
+
+def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
+    if a.dtype.kind == "c" and dtype.rank == 0:
+        return a.astype(bool, order=copy_order(a))  # whether any part of it is not 0
+    if a.dtype.kind == "c" and dtype.rank < 3:
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
+        )
+        a = a.real
+    if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
+        return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
+    if a.dtype == np.float64 and dtype.name == "float16":
+        a = a.astype(np.float32, order=copy_order(a))  # PyTorch rounds twice
+    if dtype.name == "float8_e4m3fn" and a.dtype != dtype.numpy:  # has no infinity, and saturates
+        a = xp.clip(a, -448, 448)
+    if a.size >= MANY and (dtype.itemsize == 2 or a.dtype.itemsize == 2):
+        made = base.attempt(xp, "cast", a, np.dtype(dtype.numpy))
+        if made is not None:
+            return made
+    return a.astype(dtype.numpy, order=copy_order(a))
+
+
+cast = general(
+    "_to_copy(Tensor self, *, dtype dtype) -> Tensor",
+    _cast,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    node="ToCopyBackward0",
+    d_self=lambda g: g,
+    batch="leading",
+    names="same",
+    fresh=True,
+    sparse="sums",
+    fused="self",
+    doc="The values in another type.",
+)
+
+
+def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
+    if src.dtype.kind == "c" and a.dtype.kind not in "cb":
+        src = src.real
+    if a.__class__ is not src.__class__ and base.hands_over(a, src):
+        return _copy_across(a, src, non_blocking)
+    if src.shape == a.shape:
+        return src
+    if broadcast_pair(a.shape, src.shape) != a.shape:
+        return _expand(xp, src, a.shape)  # raises PyTorch's error
+    return xp.broadcast_to(src, a.shape)
+
+
+def _copy_across(a: Array, src: Array, non_blocking: bool) -> Any:
+    """Writes elements of one device to another's memory; the array written to."""
+    if src.shape != a.shape and broadcast_pair(a.shape, src.shape) != a.shape:
+        raise RuntimeError(f"output with shape {list(a.shape)} cannot hold {list(src.shape)}")
+    backend: Any = max((base.of_array(x) for x in (a, src)), key=lambda b: b.name != "cpu")
+    backend.copy_across(a, src, non_blocking)
+    return a
+
+
+def _nothing(g: Tensor) -> Any:
+    """What an overwritten value gets: zeros, so that its own history is still walked."""
+    return g.new_zeros(g._array.shape)
+
+
+def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
+    """Whether a copy would put every element where it is."""
+    a, b = self._array, src._array
+    if not (a.__class__ is b.__class__ is np.ndarray and a.size and b.dtype == a.dtype):
+        return False
+    lead = (1,) * (a.ndim - b.ndim)
+    b = b.reshape(lead + b.shape)
+    steps = [s for s, n in zip(a.strides, a.shape) if n > 1]
+    return (
+        a.shape == b.shape
+        and steps == [s for s, n in zip(b.strides, b.shape) if n > 1]
+        and a.ctypes.data == b.ctypes.data
+    )
+
+
+copy = define(
+    "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+    _copy,
+    kind="general",
+    inplace=True,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    across="between",
+    overlap=_same_place,
+    node="CopyBackwards",
+    d_self=_nothing,
+    d_src=lambda g: g,
+    names="same",
+    doc="Writes the elements of src, cast and broadcast.",
+)
+
+
+def _fill(xp: ArrayModule, a: Array, value: Any) -> Any:
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{value.ndim} dimensions."
+        )
+    if hasattr(value, "dtype") and value.__class__ is np.ndarray:
+        if value.dtype.kind == "c" and a.dtype.kind != "c":
+            value = value.real  # of a tensor, what has no place is left out
+        value = value.astype(a.dtype)  # as C converts it, and `copy_`
+    wide = np.dtype("float64") if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype
+    return xp.full(a.shape, as_element(xp, value, wide).astype(a.dtype), a.dtype)
+
+
+fill = define(
+    "fill(Tensor self, Operand value) -> Tensor",
+    _fill,
+    kind="general",
+    inplace=True,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=_nothing,
+    overlap=lambda self, value: not hasattr(value, "dtype"),
+    variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
+    d_value=lambda g: g.sum(),
+    memory="kept",
+    names="same",
+    doc="Every element set to a value.",
+)
+zero = define(
+    "zero(Tensor self) -> Tensor",
+    lambda xp, a: xp.zeros(a.shape, a.dtype),
+    kind="general",
+    inplace=True,
+    method=False,
+    function=False,
+    out=False,
+    upcast=False,
+    overlap=True,
+    d_self=_nothing,
+    names="same",
+    doc="Every element set to 0.",
+)
