@@ -26,7 +26,7 @@ from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Device
 from toytorch.ops.creation.from_data import tensor
-from toytorch.ops.elementwise.complex_pairs import view_as_real
+from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
 if TYPE_CHECKING:

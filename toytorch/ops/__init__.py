@@ -18,8 +18,7 @@ import toytorch.ops.creation.shared_memory
 import toytorch.ops.elementwise.activation
 import toytorch.ops.elementwise.arithmetic
 import toytorch.ops.elementwise.compare
-import toytorch.ops.elementwise.complex_pairs
-import toytorch.ops.elementwise.complex_parts
+import toytorch.ops.elementwise.complex_numbers
 import toytorch.ops.elementwise.elementary
 import toytorch.ops.elementwise.floating
 import toytorch.ops.elementwise.integer

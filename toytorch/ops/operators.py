@@ -187,7 +187,7 @@ SPECIAL = {
     "__abs__": arithmetic.abs.function,
     "__reversed__": _reversed,
     "__neg__": arithmetic.neg.function,
-    "__pos__": Tensor.positive,  # type: ignore[attr-defined]  # of complex_parts
+    "__pos__": Tensor.positive,  # type: ignore[attr-defined]  # of complex_numbers
     "__invert__": _invert,
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,

@@ -14,7 +14,7 @@ from toytorch.facts import state as core_state
 from toytorch.facts.dtype import float32
 from toytorch.facts.node import Handle
 from toytorch.ops.creation.from_data import as_tensor
-from toytorch.ops.elementwise.complex_pairs import view_as_real
+from toytorch.ops.elementwise.complex_numbers import view_as_real
 
 BEFORE: dict[int, Any] = {}  # hooks of every optimizer
 AFTER: dict[int, Any] = {}

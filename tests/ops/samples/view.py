@@ -153,7 +153,7 @@ def _slice(side: Any) -> Callable[..., Any]:
     return run
 
 
-def _complex_parts() -> Iterator[Sample]:
+def _complex_numbers() -> Iterator[Sample]:
     for d in (c64, c128):
         for layout in LAYOUTS:
             yield S(t((3, 4), d, layout=layout))
@@ -161,13 +161,13 @@ def _complex_parts() -> Iterator[Sample]:
 
 
 def _real() -> Iterator[Sample]:
-    yield from _complex_parts()
+    yield from _complex_numbers()
     yield S(t((3, 4)))
 
 
 entry("real", _real, exact=True)
-entry("imag", _complex_parts, exact=True)
-entry("view_as_real", _complex_parts, exact=True)
+entry("imag", _complex_numbers, exact=True)
+entry("view_as_real", _complex_numbers, exact=True)
 
 
 def _view_as_complex() -> Iterator[Sample]:
@@ -179,7 +179,7 @@ entry("view_as_complex", _view_as_complex, exact=True)
 
 
 def _conj() -> Iterator[Sample]:
-    yield from _complex_parts()
+    yield from _complex_numbers()
     yield S(t((3, 4)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import get_default_dtype
 from toytorch.ops.define import public
-from toytorch.ops.elementwise.complex_parts import complex
+from toytorch.ops.elementwise.complex_numbers import complex
 
 
 def _weights(values: Tensor, name: str, count: int, kind: str) -> None:

@@ -15,7 +15,7 @@ from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
 from toytorch.ops.define import PUBLIC, public
-from toytorch.ops.elementwise.complex_parts import conj
+from toytorch.ops.elementwise.complex_numbers import conj
 from toytorch.ops.named_dims import flattened, unflattened
 from toytorch.ops.shaping import rearrange, several, slices, view
 

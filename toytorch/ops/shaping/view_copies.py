@@ -14,7 +14,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
 from toytorch.ops.define import general, public, with_words
-from toytorch.ops.elementwise import complex_pairs
+from toytorch.ops.elementwise import complex_numbers
 from toytorch.ops.shaping import several, slices, strided, view
 from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
 
@@ -64,8 +64,8 @@ VIEWS = {
     "unfold": slices.unfold.function,
     "unsqueeze": view.unsqueeze.function,
     "view": _view,
-    "view_as_complex": complex_pairs.view_as_complex.function,
-    "view_as_real": complex_pairs.view_as_real.function,
+    "view_as_complex": complex_numbers.view_as_complex.function,
+    "view_as_real": complex_numbers.view_as_real.function,
 }
 
 

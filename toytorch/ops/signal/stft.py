@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import int64
 from toytorch.ops.define import public
-from toytorch.ops.elementwise.complex_pairs import view_as_real
+from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.ops.shaping.rearrange import cat
 from toytorch.ops.shaping.slices import unfold_backward
 from toytorch.ops.signal.fft import fft_c2c, fft_c2r, fft_r2c, resized

@@ -1,4 +1,4 @@
-"""Complex tensors seen as pairs of real numbers, and made from sizes and angles."""
+"""Complex numbers: their parts, what leaves real tensors as they are, and pairs of real numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,105 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, strides_of
+from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
-from toytorch.ops.define import pointwise, view
+from toytorch.facts.size import broadcast_pair
+from toytorch.ops.define import pointwise as elementwise
+from toytorch.ops.define import public
+from toytorch.ops.define import view as define_view
+from toytorch.ops.elementwise import arithmetic
+from toytorch.ops.indexing.by_index import type_name
+from toytorch.ops.shaping import view
+
+
+def _complex(xp: ArrayModule, real: Array, imag: Array) -> Any:
+    if real.dtype.kind != "f" or imag.dtype.kind != "f":
+        raise RuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{type_name(real)} and {type_name(imag)}"
+        )
+    if real.dtype != imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {type_name(real)} but got scalar type "
+            f"{type_name(imag)} for second argument"
+        )
+    made = xp.empty(broadcast_pair(real.shape, imag.shape), f"c{2 * real.dtype.itemsize}")
+    made.real, made.imag = real, imag
+    return made
+
+
+complex = elementwise(
+    "complex(Tensor real, Tensor imag) -> Tensor",
+    _complex,
+    promotion="none",
+    method=False,
+    inplace=False,
+    holomorphic=False,
+    apart=True,
+    out_type="object",
+    d_real=lambda g: g.real,
+    d_imag=lambda g: g.imag,
+    doc="A complex tensor of its two parts.",
+)
+
+
+@public("real")
+def real(input: Tensor) -> Tensor:
+    """The real part; a real tensor is its own."""
+    return view.real.function(input) if input.dtype.is_complex else input
+
+
+@public("imag")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part."""
+    return view.imag.function(input)
+
+
+@public("conj", method=True)
+def conj(input: Tensor) -> Tensor:
+    """Complex conjugate; a real tensor is its own."""
+    return arithmetic.conj_physical.function(input) if input.dtype.is_complex else input
+
+
+@public("conj_physical", method=True)
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """Complex conjugate in fresh memory; a real tensor is its own."""
+    if input.dtype.is_complex or out is not None:
+        return arithmetic.conj_physical.function(input, out=out)
+    return input
+
+
+@public("positive", method=True)
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.dtype is types.bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@public("resolve_conj", "resolve_neg", method=True)
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed at once here."""
+    return input
+
+
+def set_real(self: Tensor, value: Any) -> None:
+    """Writes over the real part."""
+    real(self)[...] = value
+
+
+def set_imag(self: Tensor, value: Any) -> None:
+    """Writes over the imaginary part."""
+    imag(self)[...] = value
+
+
+Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.real = property(real, set_real)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.imag = property(imag, set_imag)  # type: ignore[attr-defined]  # ops attach methods to the class
+
+
+# -- seen as pairs, made from sizes and angles ---------------------------------------------------
 
 
 def _as_real(xp: ArrayModule, a: Array) -> Any:
@@ -39,7 +135,7 @@ def _as_complex(xp: ArrayModule, a: Array) -> Any:
     return a.view(np.result_type(a.dtype, np.complex64))[..., 0]
 
 
-view_as_real: Op = view(
+view_as_real: Op = define_view(
     "view_as_real(Tensor self) -> Tensor",
     _as_real,
     method=False,
@@ -48,7 +144,7 @@ view_as_real: Op = view(
     batch="leading",
     doc="A complex tensor as a real one with a last dimension (re, im).",
 )
-view_as_complex: Op = view(
+view_as_complex: Op = define_view(
     "view_as_complex(Tensor self) -> Tensor",
     _as_complex,
     method=False,
@@ -93,7 +189,7 @@ def _along(g: Any, direction: Any) -> Any:
     return (g * direction.conj()).real
 
 
-polar: Op = pointwise(
+polar: Op = elementwise(
     "polar(Tensor abs, Tensor angle) -> Tensor",
     _polar,
     inplace=False,
