@@ -14,6 +14,8 @@ import numpy as np
 
 from toytorch.facts.hints import Array, Scalar
 from toytorch.loops.language.coefficients import ERF_NEAR, ERFCX
+from toytorch.loops.language.defined import DEFINED, WIDE
+from toytorch.loops.language.special_coefficients import POLYNOMIALS
 from toytorch.loops.language.types import TYPES
 
 
@@ -216,6 +218,24 @@ def converter(name: str) -> Callable[[Any], Any]:
     return lambda x: typed(x, type)[()]
 
 
+def defined(name: str) -> Callable[[Any], Any]:
+    """A function that the language states in its own words, in float64."""
+
+    def run(x: Array) -> Any:
+        space = SPACES.get(name)
+        if space is None:
+            space = SPACES[name] = {**FUNCTIONS, **WIDE_ROWS, "__name__": __name__}
+            lines = DEFINED[name].text(WIDE).replace("\n", "\n    ")
+            exec(f"def run(x):\n    {lines}\n    return y", space)  # text of our own table
+        return typed(space["run"](typed(x, WIDE)), type_of(x))[()]
+
+    return run
+
+
+SPACES: dict[str, dict[str, Any]] = {}
+WIDE_ROWS = {n: row[WIDE] if isinstance(row, dict) else row for n, row in POLYNOMIALS.items()}
+
+
 FUNCTIONS: dict[str, Any] = {
     "add": np.add,
     "sub": np.subtract,
@@ -301,4 +321,6 @@ FUNCTIONS: dict[str, Any] = {
     "nan": float("nan"),
     "empty": np.empty,
     "min": min,
+    "polynomial": polynomial,
+    **{name: defined(name) for name in DEFINED},
 }

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toytorch.loops.language.defined import DEFINED
 from toytorch.loops.language.types import TYPES
 
 REAL, NUMBERS, WHOLE, ALL = "f", "fiu", "iub", "fiub"
@@ -44,10 +45,13 @@ class Primitive:
     result: str = "same"
 
 
-def _function(name: str, cost: int, cuda: str = "", arity: int = 1) -> Primitive:
+def _function(
+    name: str, cost: int, cuda: str = "", arity: int = 1, suffix: str = "{f}"
+) -> Primitive:
     """A function of real numbers that is called by its name everywhere."""
     places = ", ".join(f"{{{k}}}" for k in range(arity))
-    return Primitive(name, arity, REAL, f"{name}({places})", f"{cuda or name}{{f}}({places})", cost)
+    words = f"{name}({places})", f"{cuda or name}{suffix}({places})"
+    return Primitive(name, arity, REAL, *words, cost)
 
 
 def _comparison(name: str, sign: str) -> Primitive:
@@ -122,6 +126,7 @@ PRIMITIVES = {
                 "cosh",
             )
         ),
+        *(_function(name, made.cost, f"of_{name}", suffix="") for name, made in DEFINED.items()),
         Primitive("cast", 1, ALL, "cast({0})", "cast({0})", 1),
     )
 }

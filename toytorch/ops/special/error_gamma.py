@@ -14,7 +14,6 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.loops.language import functions
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import numbers
 
@@ -111,29 +110,9 @@ erfc = special_function(
 )
 
 
-def erfinv_array(xp: ArrayModule, a: Array) -> Any:
-    """The inverse of erf of every element."""
-    y = a.astype(np.float64)
-    # Winitzki's estimate, then Newton's method on erf(x) = y (three steps reach the last bit).
-    w = xp.log1p(-xp.minimum(y * y, 1 - 1e-16))
-    t = 2 / (math.pi * 0.147) + w / 2
-    x = xp.sign(y) * xp.sqrt(xp.sqrt(t * t - w / 0.147) - t)
-    for _ in range(4):
-        near = xp.abs(y) < 0.5
-        error = xp.where(
-            near,
-            functions.erf(x) - y,
-            xp.sign(y) * ((1 - xp.abs(y)) - functions.erfc(xp.abs(x))),
-        )
-        slope = TWO_OVER_ROOT_PI * xp.exp(-x * x)
-        x = x - error / (slope + x * error)  # Halley's correction
-    x = xp.where(y == 1, xp.inf, xp.where(y == -1, -xp.inf, x))
-    return xp.where(xp.abs(y) > 1, xp.nan, xp.where(y == 0, y, x)).astype(a.dtype)
-
-
 erfinv = special_function(
     "erfinv(Tensor self) -> Tensor",
-    erfinv_array,
+    formula="erfinv(self)",
     promotion="float",
     checks=numbers("erfinv_vml_cpu"),
     d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),

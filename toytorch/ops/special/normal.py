@@ -19,8 +19,6 @@ from toytorch.ops.elementwise.operand_checks import numbers
 from toytorch.ops.special.error_gamma import (
     TWO_OVER_ROOT_PI,
     erfcx_above,
-    erfinv_array,
-    poly,
 )
 
 ROOT_HALF, ROOT_TWO_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
@@ -85,27 +83,9 @@ log_ndtr = special_function(
 )
 
 
-def _ndtri(xp: ArrayModule, a: Array) -> Any:
-    p = a.astype(np.float64)
-    # By symmetry only the lower half. Hastings' estimate (1955), good to 5e-4, then Newton's method
-    # on log Φ(x) = log p, whose slope is close to a line.
-    half = xp.clip(xp.minimum(p, 1 - p), 5e-324, 0.5)
-    goal = xp.log(half)
-    t = xp.sqrt(-2 * goal)
-    x = poly((0.010328, 0.802853, 2.515517), t) / poly((0.001308, 0.189269, 1.432788, 1.0), t) - t
-    for _ in range(3):
-        slope = math.sqrt(2 / math.pi) / erfcx_array(xp, -x * ROOT_HALF)
-        x = x - (log_ndtr_array(xp, x) - goal) / slope
-    x = xp.where(p > 0.5, -x, x)
-    middle = xp.abs(p - 0.5) < 0.35  # where p is not small, p - 1/2 says more than log p
-    x = xp.where(middle, math.sqrt(2) * erfinv_array(xp, xp.where(middle, 2 * p - 1, 0.0)), x)
-    x = xp.where(p == 0, -np.inf, xp.where(p == 1, np.inf, x))
-    return xp.where((p >= 0) & (p <= 1), x, np.nan).astype(a.dtype)
-
-
 ndtri = special_function(
     "special_ndtri(Tensor self) -> Tensor",
-    _ndtri,
+    formula="ndtri(self)",
     promotion="float",
     checks=numbers("ndtri_cpu", halves=False),
     method=False,
