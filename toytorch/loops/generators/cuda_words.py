@@ -67,12 +67,11 @@ def expression(s: Let | Step, types: dict[str, str]) -> str:
 
 def device_functions(body: str) -> str:
     """The functions that the language states in its own words, of those that the lines name."""
-    made = [
-        device_function(name, type)
-        for name in DEFINED
-        for type in ("float32", "float64")
-        if f"of_{name}(" in body
-    ]
+    made: list[str] = []
+    for name in reversed(DEFINED):  # a text may name those that stand before it
+        if f"of_{name}(" in body:
+            made = [*(device_function(name, type) for type in ("float32", "float64")), *made]
+            body += "".join(made[:2])
     return "\n".join(made)
 
 

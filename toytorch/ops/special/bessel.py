@@ -2,7 +2,7 @@
 
 Four ways are taken, none of them with coefficients of others:
 
-    Taylor polynomials        Iₙ, Kₙ and Ai around places that lie close together (`taylor`)
+    Taylor polynomials        Kₙ and Ai around places that lie close together (`taylor`)
     integrals over a period   Jₙ is the mean of a smooth periodic function, for which N
                               equidistant points are exact as soon as N exceeds the argument
     series of Jₙ              Yₙ near 0 (Neumann), with Jₙ by the recurrence downwards (Miller)
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EULER = 0.57721566490153286061
 STEP = 0.25  # from one polynomial to the next
-ORDER_I, ORDER_K, ROWS = 13, 19, 100
+ORDER_K = 19
 FAR = 25.0  # from here on the expansions are exact to the last digits
 
 
@@ -72,41 +72,6 @@ def evaluated(xp: ArrayModule, table: Array, start: float, step: float, x: Array
 # -- modified functions I -------------------------------------------------------------------------
 
 
-@cache
-def _table_i(order: int) -> Any:
-    from toytorch.ops.special import taylor  # and decimal numbers with it: seldom needed
-
-    return taylor.table_i(order, STEP, ROWS, ORDER_I)
-
-
-@cache
-def _table_k(order: int) -> Any:
-    from toytorch.ops.special import taylor  # as above
-
-    return taylor.table_k(order, STEP, round((FAR - 1) / STEP) + 1, ORDER_K)
-
-
-def scaled_i(xp: ArrayModule, order: int, x: Array) -> Any:
-    """e^{-x}·Iₙ(x) for x ≥ 0."""
-    near = evaluated(xp, _table_i(order), 0.0, STEP, xp.where(x <= FAR, x, FAR))
-    far = xp.maximum(x, FAR)
-    terms = [t if k % 2 == 0 else -t for k, t in enumerate(hankel(xp, order, 1 / far))]
-    value = xp.where(x <= FAR, near, from_the_end(terms) / xp.sqrt(2 * math.pi * far))
-    return xp.where(xp.isinf(x), 0.0, xp.where(xp.isnan(x), x, value))
-
-
-def _modified_i(order: int, scaled: bool) -> Any:
-    def kernel(xp: ArrayModule, a: Array) -> Any:
-        size = xp.abs(a.astype(np.float64))
-        value = scaled_i(xp, order, size)
-        if not scaled:  # in two steps: e^x alone overflows earlier than the product
-            most = xp.minimum(size, 700.0)
-            value = value * xp.exp(most) * xp.exp(size - most)  # NaN at infinity, as PyTorch's
-        return (xp.copysign(value, a) if order else value).astype(a.dtype)
-
-    return kernel
-
-
 def _i1_slope(self: Tensor, result: Tensor) -> Any:
     """I₁' = I₀ - I₁/x, and 1/2 at 0."""
     zero = self == 0
@@ -121,7 +86,7 @@ def _i1e_slope(self: Tensor, result: Any) -> Any:
 
 i0 = special_function(
     "i0(Tensor self) -> Tensor",
-    _modified_i(0, False),
+    formula="bessel_i0(self)",
     promotion="float",
     checks=numbers("i0_vml_cpu"),
     d_self=lambda g, self: g * i1.function(self),
@@ -129,7 +94,7 @@ i0 = special_function(
 )
 i0e: Op = special_function(
     "special_i0e(Tensor self) -> Tensor",
-    _modified_i(0, True),
+    formula="bessel_i0e(self)",
     promotion="float",
     checks=numbers("i0e_cpu"),
     method=False,
@@ -140,7 +105,7 @@ i0e: Op = special_function(
 )
 i1: Op = special_function(
     "special_i1(Tensor self) -> Tensor",
-    _modified_i(1, False),
+    formula="bessel_i1(self)",
     promotion="float",
     checks=numbers("i1_cpu"),
     method=False,
@@ -150,7 +115,7 @@ i1: Op = special_function(
 )
 i1e: Op = special_function(
     "special_i1e(Tensor self) -> Tensor",
-    _modified_i(1, True),
+    formula="bessel_i1e(self)",
     promotion="float",
     checks=numbers("i1e_cpu"),
     method=False,
@@ -162,7 +127,7 @@ i1e: Op = special_function(
 for _name, _order in (("i0", 0), ("i1", 1)):
     special_function(
         f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
-        _modified_i(_order, False),
+        formula=f"bessel_i{_order}(self)",
         promotion="float",
         checks=numbers(f"modified_bessel_{_name}_cpu", halves=False),
         method=False,
@@ -171,6 +136,13 @@ for _name, _order in (("i0", 0), ("i1", 1)):
     )
 
 # -- modified functions K -------------------------------------------------------------------------
+
+
+@cache
+def _table_k(order: int) -> Any:
+    from toytorch.ops.special import taylor  # and decimal numbers with it: seldom needed
+
+    return taylor.table_k(order, STEP, round((FAR - 1) / STEP) + 1, ORDER_K)
 
 
 def scaled_k(xp: ArrayModule, order: int, x: Array) -> Any:
