@@ -177,6 +177,43 @@ def modified(order: int, value: str) -> str:
     return MODIFIED.format(order=order, factor=" * a" if odd else "", value=value, sign=sign)
 
 
+# J₀ and J₁: to 5 a polynomial of x² times x² - z², with z the first zero in two parts; beyond, a wave
+# whose height and phase are ratios of polynomials of 1/x². Its sine and cosine are made of those of x,
+# so that no digit of x is lost.
+BESSEL = """
+    a = abs(x)
+    q = minimum(a * a, 25)
+    near = ((a - {zero}) - {lost}) * (a + {zero}) * polynomial(J{order}_NEAR, q){factor}
+    big = maximum(a, 5)
+    v = 1 / big
+    w = v * v
+    p = polynomial(J{order}_P_ABOVE, w) / polynomial(J{order}_P_BELOW, w)
+    r = polynomial(J{order}_Q_ABOVE, w) / polynomial(J{order}_Q_BELOW, w) * v
+    sine = sin(big)
+    cosine = cos(big)
+    {turned}
+    far = sqrt(v) * 0.5641895835477563 * (p * along - r * across)
+    y = where(a < 5, near, far)
+    {sign}
+"""
+FIRST_ZEROS = (
+    (2.404825557695773, -1.176691651530894e-16),
+    (3.8317059702075125, -1.5269184090088067e-16),
+)
+
+
+def bessel(order: int) -> str:
+    """The text of J₀ or J₁."""
+    zero, lost = FIRST_ZEROS[order]
+    if order:
+        turned, sign = "along = sine - cosine\nacross = -(sine + cosine)", "y = where(x < 0, -y, y)"
+    else:
+        turned, sign = "along = sine + cosine\nacross = sine - cosine", ""
+    return BESSEL.format(
+        order=order, zero=zero, lost=lost, factor=" * a" if order else "", turned=turned, sign=sign
+    )
+
+
 # e^{x²}·erfc(x)
 ERFCX = """
     far = maximum(x, 0.45)
@@ -200,6 +237,8 @@ DEFINED = {
     "bessel_i0e": Defined(60, modified(0, SCALED)),
     "bessel_i1": Defined(60, modified(1, UNSCALED)),
     "bessel_i1e": Defined(60, modified(1, SCALED)),
+    "bessel_j0": Defined(150, bessel(0)),
+    "bessel_j1": Defined(150, bessel(1)),
     "erfcx": Defined(60, ERFCX),
     "log_ndtr": Defined(120, LOG_NDTR),
     "digamma": Defined(120, DIGAMMA.format(shifts=DIGAMMA_SHIFT * 10)),

@@ -1,10 +1,9 @@
 """Bessel functions of orders 0 and 1, and the Airy function.
 
-Four ways are taken, none of them with coefficients of others:
+Iₙ and Jₙ are texts of the loop language (`toytorch.loops.language.defined`). For the others three
+ways are taken, none of them with coefficients of others:
 
     Taylor polynomials        Kₙ and Ai around places that lie close together (`taylor`)
-    integrals over a period   Jₙ is the mean of a smooth periodic function, for which N
-                              equidistant points are exact as soon as N exceeds the argument
     series of Jₙ              Yₙ near 0 (Neumann), with Jₙ by the recurrence downwards (Miller)
     Hankel's expansions       far out, where their error is below e^{-2x}
 """
@@ -44,16 +43,6 @@ def from_the_end(terms: list[Any]) -> Any:
     """The sum of terms that fall: only the last addition rounds in the place that counts."""
     total = terms[-1]
     for term in terms[-2::-1]:
-        total = total + term
-    return total
-
-
-def first_order(xp: ArrayModule, x: Array, sign: int) -> Any:
-    """I₁ (sign 1) or J₁ (sign -1) for x ≤ 2, by the series of powers."""
-    half = xp.minimum(x, 2.0) / 2
-    term = total = half
-    for k in range(1, 16):
-        term = term * (half * half * (sign / (k * (k + 1))))
         total = total + term
     return total
 
@@ -205,40 +194,15 @@ for _order in (0, 1):
 # -- J and Y --------------------------------------------------------------------------------------
 
 
-def _far_waves(xp: ArrayModule, order: int, x: Array) -> tuple[Any, Any]:
-    """Jₙ and Yₙ for x ≥ FAR: a wave of slowly changing height and phase."""
+def _far_y(xp: ArrayModule, order: int, x: Array) -> Any:
+    """Yₙ for x ≥ FAR: a wave of slowly changing height and phase."""
     terms = hankel(xp, order, 1 / x)
     p = from_the_end([(-1) ** (k // 2) * terms[k] for k in range(0, 30, 2)])
     q = from_the_end([(-1) ** (k // 2) * terms[k] for k in range(1, 30, 2)])
-    height = xp.sqrt(2 / (math.pi * x))
     # sin and cos of x - π/4 - nπ/2, from those of x, so that no digit of x is lost.
     s, c = xp.sin(x), xp.cos(x)
-    turned = ((c + s, s - c), (s - c, -(s + c)))[order]
-    cosine, sine = (t * math.sqrt(0.5) for t in turned)
-    return height * (p * cosine - q * sine), height * (p * sine + q * cosine)
-
-
-def _near_j(xp: ArrayModule, order: int, x: Array) -> Any:
-    """Jₙ for x < FAR: the mean of cos(nθ - x·sin θ) over a period."""
-    total = 0.0
-    for k in range(64):
-        theta = 2 * math.pi * (k + 0.5) / 64
-        if theta < math.pi:  # the other half repeats the values with the opposite sine and angle
-            total = total + xp.cos(order * theta - x * math.sin(theta)) / 32
-    return total
-
-
-def _bessel_j(order: int) -> Any:
-    def kernel(xp: ArrayModule, a: Array) -> Any:
-        size = xp.abs(a.astype(np.float64))
-        near = _near_j(xp, order, xp.minimum(size, FAR))
-        if order:
-            near = xp.where(size < 2, first_order(xp, size, -1), near)
-        far, _ = _far_waves(xp, order, xp.maximum(size, FAR))
-        value = xp.where(size < FAR, near, far)
-        return (xp.where(a < 0, -value, value) if order else value).astype(a.dtype)
-
-    return kernel
+    cosine, sine = ((c + s, s - c), (s - c, -(s + c)))[order]
+    return xp.sqrt(1 / (math.pi * x)) * (p * sine + q * cosine)
 
 
 def _near_y(xp: ArrayModule, order: int, x: Array) -> Any:
@@ -294,7 +258,7 @@ def _bessel_y(order: int) -> Any:
             if order == 0
             else -2 / (math.pi * safe) + safe / math.pi * (logarithm - 0.5)
         )
-        _, far = _far_waves(xp, order, xp.maximum(x, FAR))
+        far = _far_y(xp, order, xp.maximum(x, FAR))
         value = xp.where(tiny, start, xp.where(x < FAR, near, far))
         value = xp.where(x == 0, -np.inf, value)
         return xp.where((x < 0) | xp.isnan(x), np.nan, value).astype(a.dtype)
@@ -303,16 +267,24 @@ def _bessel_y(order: int) -> Any:
 
 
 for _order in (0, 1):
-    for _kind, _make in (("j", _bessel_j), ("y", _bessel_y)):
-        special_function(
-            f"special_bessel_{_kind}{_order}(Tensor self) -> Tensor",
-            _make(_order),
-            promotion="float",
-            checks=numbers(f"bessel_{_kind}{_order}_cpu", halves=False),
-            method=False,
-            inplace=False,
-            doc=f"The Bessel function {_kind.upper()}{'₀₁'[_order]}.",
-        )
+    special_function(
+        f"special_bessel_j{_order}(Tensor self) -> Tensor",
+        formula=f"bessel_j{_order}(self)",
+        promotion="float",
+        checks=numbers(f"bessel_j{_order}_cpu", halves=False),
+        method=False,
+        inplace=False,
+        doc=f"The Bessel function J{'₀₁'[_order]}.",
+    )
+    special_function(
+        f"special_bessel_y{_order}(Tensor self) -> Tensor",
+        _bessel_y(_order),
+        promotion="float",
+        checks=numbers(f"bessel_y{_order}_cpu", halves=False),
+        method=False,
+        inplace=False,
+        doc=f"The Bessel function Y{'₀₁'[_order]}.",
+    )
 
 
 def _spherical_j0(xp: ArrayModule, a: Array) -> Any:
