@@ -11,6 +11,7 @@ from toytorch.loops.generators.cuda_words import device_functions
 from toytorch.loops.language.defined import DEFINED
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.language.parse import steps_of
+from toytorch.loops.language.primitives import STATED
 from toytorch.loops.runtime.jit import works
 
 EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0, -2.0, -2.5, 1e-310, 1e300, -1e300]
@@ -52,6 +53,10 @@ def test_a_text_assigns_its_value_last(name: str) -> None:
         assert steps[-1].type == type
         source = device_functions(f"of_{name}(x)")
         assert f"__device__ {'float' if type == 'float32' else 'double'} of_{name}(" in source
+
+
+def test_every_function_that_has_a_cost_has_a_text() -> None:
+    assert list(DEFINED) == list(STATED)
 
 
 def test_a_kernel_brings_what_its_functions_call() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from toytorch.loops.language.defined import DEFINED
 from toytorch.loops.language.parse import steps_of
-from toytorch.loops.language.primitives import PRIMITIVES
+from toytorch.loops.language.primitives import PRIMITIVES, STATED
 from toytorch.loops.language.steps import Argument, Step
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.schedule.nest import Let
@@ -68,7 +67,7 @@ def expression(s: Let | Step, types: dict[str, str]) -> str:
 def device_functions(body: str) -> str:
     """The functions that the language states in its own words, of those that the lines name."""
     made: list[str] = []
-    for name in reversed(DEFINED):  # a text may name those that stand before it
+    for name in reversed(STATED):  # a text may name those that stand before it
         if f"of_{name}(" in body:
             made = [*(device_function(name, type) for type in ("float32", "float64")), *made]
             body += "".join(made[:2])

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toytorch.loops.language.defined import DEFINED
 from toytorch.loops.language.parse import steps_of
-from toytorch.loops.language.primitives import PRIMITIVES
+from toytorch.loops.language.primitives import PRIMITIVES, STATED
 from toytorch.loops.language.steps import Argument
 from toytorch.loops.language.types import TYPES, computed, kind
 from toytorch.loops.llvm.builder import Builder, ir
@@ -53,7 +52,7 @@ def has_angles(nest: Nest) -> bool:
 
 def takes_angles(op: str) -> bool:
     """Whether it is a sine, or a function in whose text there is one."""
-    if op in DEFINED:
+    if op in STATED:
         return any(takes_angles(s.op) for s in steps_of(op, "float64"))
     return op in ANGLES
 

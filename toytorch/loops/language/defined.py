@@ -21,12 +21,10 @@ WIDE = "float64"
 class Defined:
     """What a function is.
 
-    cost    roughly, in additions
     wide    the lines for float64 numbers
     narrow  those for float32 numbers, where these are not computed in float64 as well
     """
 
-    cost: int
     wide: str
     narrow: str = ""
 
@@ -232,16 +230,16 @@ LOG_NDTR = """
     y = where(x < -1, tail, high)
 """
 DEFINED = {
-    "lgamma": Defined(90, LGAMMA_WIDE, wide_inside(LGAMMA_NARROW)),
-    "bessel_i0": Defined(60, modified(0, UNSCALED)),
-    "bessel_i0e": Defined(60, modified(0, SCALED)),
-    "bessel_i1": Defined(60, modified(1, UNSCALED)),
-    "bessel_i1e": Defined(60, modified(1, SCALED)),
-    "bessel_j0": Defined(150, bessel(0)),
-    "bessel_j1": Defined(150, bessel(1)),
-    "erfcx": Defined(60, ERFCX),
-    "log_ndtr": Defined(120, LOG_NDTR),
-    "digamma": Defined(120, DIGAMMA.format(shifts=DIGAMMA_SHIFT * 10)),
-    "erfinv": Defined(60, ERFINV.format(tail=WIDE_TAIL), ERFINV.format(tail=NARROW_TAIL)),
-    "ndtri": Defined(60, NDTRI.format(tail=WIDE_TAIL), NDTRI.format(tail=NARROW_TAIL)),
+    "lgamma": Defined(LGAMMA_WIDE, wide_inside(LGAMMA_NARROW)),
+    "bessel_i0": Defined(modified(0, UNSCALED)),
+    "bessel_i0e": Defined(modified(0, SCALED)),
+    "bessel_i1": Defined(modified(1, UNSCALED)),
+    "bessel_i1e": Defined(modified(1, SCALED)),
+    "bessel_j0": Defined(bessel(0)),
+    "bessel_j1": Defined(bessel(1)),
+    "erfcx": Defined(ERFCX),
+    "log_ndtr": Defined(LOG_NDTR),
+    "digamma": Defined(DIGAMMA.format(shifts=DIGAMMA_SHIFT * 10)),
+    "erfinv": Defined(ERFINV.format(tail=WIDE_TAIL), ERFINV.format(tail=NARROW_TAIL)),
+    "ndtri": Defined(NDTRI.format(tail=WIDE_TAIL), NDTRI.format(tail=NARROW_TAIL)),
 }

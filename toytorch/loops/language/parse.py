@@ -23,9 +23,7 @@ from itertools import count
 from typing import Any
 
 from toytorch.facts import syntax
-from toytorch.loops.language.defined import DEFINED
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES
-from toytorch.loops.language.special_coefficients import POLYNOMIALS
 from toytorch.loops.language.steps import RESERVED, Argument, Array, Reduce, Scalar, Step
 from toytorch.loops.language.types import TYPES, computed, kind
 
@@ -114,6 +112,8 @@ def items(text: str) -> Any:
 def steps_of(name: str, type: str) -> tuple[Step, ...]:
     """The steps of a function that stands in `defined`, for arguments of a type; they begin with x,
     and the last is its value."""
+    from toytorch.loops.language.defined import DEFINED  # seldom needed
+
     _, _, made, _ = parse(f"x[i] {type} -> y[i] {type}\n{DEFINED[name].text(type)}", type)
     return tuple(s for s in made if isinstance(s, Step))
 
@@ -250,6 +250,8 @@ class Parser:
 
     def polynomial(self, row: str, x: Argument, name: str | None) -> str:
         """Horner's scheme with a named row of coefficients, those of the argument's type."""
+        from toytorch.loops.language.special_coefficients import POLYNOMIALS  # seldom needed
+
         found = POLYNOMIALS[row]
         coefficients = found[self.types[str(x)]] if isinstance(found, dict) else found
         total: Argument = coefficients[0]

@@ -9,9 +9,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from toytorch.loops.language.defined import DEFINED
 from toytorch.loops.language.parse import steps_of
-from toytorch.loops.language.primitives import PRIMITIVES
+from toytorch.loops.language.primitives import PRIMITIVES, STATED
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.llvm.power import Power
 from toytorch.loops.processor import Processor
@@ -50,7 +49,7 @@ class Operations:
         own = getattr(self, op, None)
         if own is not None:
             return own(type, *args)
-        if op in DEFINED:
+        if op in STATED:
             return self.defined(op, type, *args)
         return self.of(type).call(op, *args)
 
@@ -367,7 +366,7 @@ def is_complete() -> list[str]:
         name
         for name in PRIMITIVES
         if name != "cast"
-        and name not in DEFINED
+        and name not in STATED
         and not hasattr(Operations, name)
         and not hasattr(Power, name)
     ]
