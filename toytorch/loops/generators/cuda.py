@@ -33,9 +33,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toytorch.loops.generators import cuda_prelude
-from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.steps import Argument
-from toytorch.loops.language.types import TYPES, computed, kind
+from toytorch.loops.generators.cuda_words import (
+    device_functions,
+    expression,
+    primitive,
+    value_of,
+    word,
+)
+from toytorch.loops.language.types import TYPES, computed
 from toytorch.loops.schedule.nest import (
     Buffer,
     For,
@@ -63,13 +68,6 @@ INDEX = {
     "rest": "{0} % {1}",
     "minimum": "{0} < {1} ? {0} : {1}",
 }
-WORDS = (
-    "auto bool break case char class const continue default delete do double else enum extern "
-    "false float for goto if inline int long new operator private public register return short "
-    "signed sizeof static struct switch template this true typedef union unsigned using void "
-    "volatile while kernel lo"
-)
-KEYWORDS = frozenset(WORDS.split())
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,8 @@ def cuda_source(nest: Nest, wide: bool = False, narrow: bool = False) -> CudaSou
     first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS}) kernel({head}) {{'
     first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
     first = first.replace("~", " ")
-    lines = [cuda_prelude.of(body), first, *generator.opening, body]
+    own = device_functions(body)
+    lines = [cuda_prelude.of(own + body), own, first, *generator.opening, body]
     return CudaSource(
         "\n".join(filter(None, lines)) + "\n}",
         tuple(generator.parameters),
@@ -168,10 +167,10 @@ class Generator:
         ):
             self.types[name] = "index"
 
-    def parameter(self, what: str, name: str, type: str, word: str = "") -> None:
+    def parameter(self, what: str, name: str, type: str, known: str = "") -> None:
         self.parameters.append((what, name))
         # "~" holds a parameter's words on one line.
-        self.declarations.append(f"{type} {word or self.word(name)}".replace(" ", "~"))
+        self.declarations.append(f"{type} {known or word(name)}".replace(" ", "~"))
 
     def declare_scratch(self, b: Buffer) -> None:
         """Memory of a block: shared if its size is known, else its part of a global array."""
@@ -184,9 +183,6 @@ class Generator:
         self.parameter("scratch", b.name, f"{type}*")
         factors = " * ".join(f"{n}LL" if isinstance(n, int) else n for n in b.size)
         self.opening.append(f"    {b.name} += blockIdx.x * {factors};")
-
-    def word(self, name: str) -> str:
-        return f"{name}_" if name in KEYWORDS else name
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -218,9 +214,9 @@ class Generator:
                 yield margin + "if (threadIdx.x == 0) " * alone + self.stored(s)
             elif isinstance(s, Var):
                 self.types[s.name] = s.type
-                yield f"{margin}{TYPES[s.type].cuda} {s.name} = {self.value(s.start, s.type)};"
+                yield f"{margin}{TYPES[s.type].cuda} {s.name} = {value_of(s.start, s.type)};"
             elif isinstance(s, Update):
-                joined = self.primitive(s.op, self.types[s.name], [s.name, s.value])
+                joined = primitive(s.op, self.types[s.name], [s.name, s.value])
                 yield f"{margin}{s.name} = {joined};"
             else:
                 yield f"{margin}{s.name} = {self.join(s)};"
@@ -234,7 +230,7 @@ class Generator:
         step = f"gridDim.x * {LANES * THREADS}{self.suffix}"
         yield f"{margin}for ({type} four = ({first}) * {LANES}; four < hi; four += {step}) {{"
         yield f"{margin}    if (four + {LANES} <= hi) {{"
-        deeper, name = margin + " " * 8, self.word
+        deeper, name = margin + " " * 8, word
         for n, b in fours.items():
             four = f"Four<{TYPES[b.type].cuda}>"
             if n in read:
@@ -259,7 +255,7 @@ class Generator:
     def head(self, s: For) -> str:
         """The first line of a loop."""
         self.types[s.index] = "index"
-        start, stop = self.value(s.start, "index"), self.value(s.stop, "index")
+        start, stop = value_of(s.start, "index"), value_of(s.stop, "index")
         step = f"{s.index} += {s.step}"
         if s.kind == "lanes":
             start, step = "threadIdx.x", f"{s.index} += {THREADS}"
@@ -276,45 +272,10 @@ class Generator:
 
     # -- expressions ------------------------------------------------------------------------------
 
-    def value(self, a: Argument, type: str) -> str:
-        """A name, or a constant in the words of C."""
-        if isinstance(a, str):
-            return self.word(a)
-        if kind(type) == "f":
-            number, suffix = float(a), "f" if type == "float32" else ""
-            if math.isfinite(number):
-                return f"{number!r}{suffix}" if number >= 0 else f"({number!r}{suffix})"
-            bits = 0x7FF8 if math.isnan(number) else (0x7FF0 if number > 0 else 0xFFF0)
-            if type == "float32":
-                bits = 0x7FC0 if math.isnan(number) else (0x7F80 if number > 0 else 0xFF80)
-                return f"__int_as_float(0x{bits:04x}0000)"
-            return f"__longlong_as_double(0x{bits:04x}000000000000LL)"
-        if type == "bool":
-            return "true" if a else "false"
-        if type in ("int64", "index"):
-            low = int(a) == -(1 << 63)
-            return f"(-{(1 << 63) - 1}LL - 1)" if low else f"{int(a)}" + "LL" * (type == "int64")
-        return f"({TYPES[type].cuda}){int(a)}"
-
-    def primitive(self, op: str, type: str, args: list[Argument]) -> str:
-        record = PRIMITIVES[op]
-        words = [
-            self.value(a, "bool" if op == "where" and k == 0 else type) for k, a in enumerate(args)
-        ]
-        text = (record.cuda or record.python).format(*words, f="f" if type == "float32" else "")
-        narrow = kind(type) in "iu" and TYPES[type].bits < 32 and record.result != "bool"
-        return f"({TYPES[type].cuda})({text})" if narrow else text
-
     def expression(self, s: Let) -> str:
         if s.type == "index":
-            return INDEX[s.op].format(*(self.value(a, "index") for a in s.args))
-        if s.op == "cast":
-            a = s.args[0]
-            source = self.types[a] if isinstance(a, str) else s.type
-            word = self.value(a, source)
-            return f"{word} != 0" if s.type == "bool" else f"({TYPES[s.type].cuda}){word}"
-        named = [self.types[a] for a in s.args[s.op == "where" :] if isinstance(a, str)]
-        return self.primitive(s.op, named[0] if named else s.type, list(s.args))
+            return INDEX[s.op].format(*(value_of(a, "index") for a in s.args))
+        return expression(s, self.types)
 
     # -- memory -----------------------------------------------------------------------------------
 
@@ -326,7 +287,7 @@ class Generator:
         terms: list[str] = []
         by_axis: dict[int, list[str]] = {}
         for axis, index in place:
-            by_axis.setdefault(axis, []).append(self.value(index, "index"))
+            by_axis.setdefault(axis, []).append(value_of(index, "index"))
         for axis, parts in by_axis.items():
             if axis == last and buffer.inner == "0":
                 continue
@@ -336,7 +297,7 @@ class Generator:
             else:
                 grouped = f"({sum_})" if len(parts) > 1 else sum_
                 terms.append(f"{grouped} * {name}_stride{axis}")
-        return f"{self.word(name)}[{' + '.join(terms) or '0'}]"
+        return f"{word(name)}[{' + '.join(terms) or '0'}]"
 
     def loaded(self, buffer: Buffer, place: Place) -> str:
         element = self.element(buffer, place)
@@ -346,7 +307,7 @@ class Generator:
 
     def stored(self, s: Store) -> str:
         buffer = self.buffers[s.buffer]
-        value = self.value(s.value, computed(buffer.type))
+        value = value_of(s.value, computed(buffer.type))
         if computed(buffer.type) != buffer.type:
             value = f"to_{buffer.type}({value})"
         return f"{self.element(buffer, s.place)} = {value};"

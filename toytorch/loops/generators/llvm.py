@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toytorch.loops.language.primitives import PRIMITIVES
+from toytorch.loops.language.parse import steps_of
+from toytorch.loops.language.primitives import PRIMITIVES, STATED
 from toytorch.loops.language.steps import Argument
 from toytorch.loops.language.types import TYPES, computed, kind
 from toytorch.loops.llvm.builder import Builder, ir
@@ -46,7 +47,14 @@ BOTH = 2
 
 def has_angles(nest: Nest) -> bool:
     """Whether there is a sine: then there is a second, slow function for large angles."""
-    return any(isinstance(s, Let) and s.op in ANGLES for s in statements(nest.body))
+    return any(isinstance(s, Let) and takes_angles(s.op) for s in statements(nest.body))
+
+
+def takes_angles(op: str) -> bool:
+    """Whether it is a sine, or a function in whose text there is one."""
+    if op in STATED:
+        return any(takes_angles(s.op) for s in steps_of(op, "float64"))
+    return op in ANGLES
 
 
 def cost_of(body: tuple[Statement, ...]) -> int:
@@ -170,7 +178,7 @@ class Core(Builder):
     def calls(self, body: tuple[Statement, ...]) -> bool:
         """Whether there are functions of the C library, of which LLVM cannot make vectors."""
         ops = {s.op for s in body if isinstance(s, Let)}
-        return not ops.isdisjoint(REMAINDERS) or (self.slow and not ops.isdisjoint(ANGLES))
+        return not ops.isdisjoint(REMAINDERS) or (self.slow and any(map(takes_angles, ops)))
 
     def turns(self, s: For, start: Value, stop: Value, advice: Any = None) -> None:
         """A loop, with the test before the first iteration."""

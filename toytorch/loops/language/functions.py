@@ -8,12 +8,14 @@ NumPy or of any array module that answers to NumPy's functions, as CuPy's does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from toytorch.facts.hints import Array, Scalar
 from toytorch.loops.language.coefficients import ERF_NEAR, ERFCX
+from toytorch.loops.language.primitives import STATED
 from toytorch.loops.language.types import TYPES
 
 
@@ -216,6 +218,33 @@ def converter(name: str) -> Callable[[Any], Any]:
     return lambda x: typed(x, type)[()]
 
 
+@cache
+def wide_rows() -> dict[str, Any]:
+    """The coefficients that texts name, those of float64."""
+    from toytorch.loops.language.special_coefficients import POLYNOMIALS  # seldom needed
+
+    return {n: row["float64"] if isinstance(row, dict) else row for n, row in POLYNOMIALS.items()}
+
+
+def defined(name: str) -> Callable[[Any], Any]:
+    """A function that the language states in its own words, in float64."""
+
+    def run(x: Array) -> Any:
+        space = SPACES.get(name)
+        if space is None:
+            from toytorch.loops.language.defined import DEFINED  # seldom needed
+
+            space = SPACES[name] = {**FUNCTIONS, **wide_rows(), "__name__": __name__}
+            lines = DEFINED[name].text("float64").replace("\n", "\n    ")
+            exec(f"def run(x):\n    {lines}\n    return y", space)  # text of our own table
+        return typed(space["run"](typed(x, "float64")), type_of(x))[()]
+
+    return run
+
+
+SPACES: dict[str, dict[str, Any]] = {}
+
+
 FUNCTIONS: dict[str, Any] = {
     "add": np.add,
     "sub": np.subtract,
@@ -301,4 +330,6 @@ FUNCTIONS: dict[str, Any] = {
     "nan": float("nan"),
     "empty": np.empty,
     "min": min,
+    "polynomial": polynomial,
+    **{name: defined(name) for name in STATED},
 }

@@ -2,7 +2,8 @@
 
 The first line names arrays (with dimensions), scalars (without) and, after `->`, what is written.
 The others are assignments in the words of Python; `max[j](x)` reduces x over j, `mean[j](x)` is
-sum[j](x) / extent(j), and index(j) is an element's place along j. A name may be assigned again.
+sum[j](x) / extent(j), index(j) is an element's place along j, and polynomial(NAME, x) is Horner's scheme with a
+row of `special_coefficients`. A name may be assigned again.
 Comments and blank lines are skipped. What `str(program)` prints, with dimensions and types before
 each `=`, is read in the same way.
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -104,6 +106,16 @@ def items(text: str) -> Any:
             raise TypeError(f"{name!r} has the unknown type {type!r}")
         yield name, dims and tuple(re.findall(r"\w+", dims)), type or ""
         at = found.end()
+
+
+@cache
+def steps_of(name: str, type: str) -> tuple[Step, ...]:
+    """The steps of a function that stands in `defined`, for arguments of a type; they begin with x,
+    and the last is its value."""
+    from toytorch.loops.language.defined import DEFINED  # seldom needed
+
+    _, _, made, _ = parse(f"x[i] {type} -> y[i] {type}\n{DEFINED[name].text(type)}", type)
+    return tuple(s for s in made if isinstance(s, Step))
 
 
 @dataclass
@@ -225,6 +237,8 @@ class Parser:
             return self.extent(first.id, computed(type), name)
         if op == "index" and isinstance(first, ast.Name):
             return self.index(first.id, name)
+        if op == "polynomial" and isinstance(first, ast.Name):
+            return self.polynomial(first.id, self.value(e.args[1]), name)
         args = [self.value(a) for a in e.args]
         if op in TYPES and len(args) == 1:
             return self.step("cast", args, name, op)
@@ -233,6 +247,18 @@ class Parser:
         if op not in PRIMITIVES or op == "cast":
             raise NameError(f"there is no primitive {op or ast.unparse(e.func)!r}")
         return self.step(op, args, name)
+
+    def polynomial(self, row: str, x: Argument, name: str | None) -> str:
+        """Horner's scheme with a named row of coefficients, those of the argument's type."""
+        from toytorch.loops.language.special_coefficients import POLYNOMIALS  # seldom needed
+
+        found = POLYNOMIALS[row]
+        coefficients = found[self.types[str(x)]] if isinstance(found, dict) else found
+        total: Argument = coefficients[0]
+        for k, c in enumerate(coefficients[1:], 2):
+            product = self.step("mul", [total, x], None)
+            total = self.step("add", [product, c], name if k == len(coefficients) else None)
+        return str(total)
 
     def extent(self, dim: str, type: str, name: str | None) -> str:
         if dim not in self.dims:

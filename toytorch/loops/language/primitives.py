@@ -44,16 +44,35 @@ class Primitive:
     result: str = "same"
 
 
-def _function(name: str, cost: int, cuda: str = "", arity: int = 1) -> Primitive:
+def _function(
+    name: str, cost: int, cuda: str = "", arity: int = 1, suffix: str = "{f}"
+) -> Primitive:
     """A function of real numbers that is called by its name everywhere."""
     places = ", ".join(f"{{{k}}}" for k in range(arity))
-    return Primitive(name, arity, REAL, f"{name}({places})", f"{cuda or name}{{f}}({places})", cost)
+    words = f"{name}({places})", f"{cuda or name}{suffix}({places})"
+    return Primitive(name, arity, REAL, *words, cost)
 
 
 def _comparison(name: str, sign: str) -> Primitive:
     return Primitive(name, 2, ALL, f"{{0}} {sign} {{1}}", result="bool")
 
 
+# Functions that the language states in its own words (`defined`), and what they cost; one may call those
+# before it.
+STATED = {
+    "lgamma": 90,
+    "bessel_i0": 60,
+    "bessel_i0e": 60,
+    "bessel_i1": 60,
+    "bessel_i1e": 60,
+    "bessel_j0": 150,
+    "bessel_j1": 150,
+    "erfcx": 60,
+    "log_ndtr": 120,
+    "digamma": 120,
+    "erfinv": 60,
+    "ndtri": 60,
+}
 PRIMITIVES = {
     p.name: p
     for p in (
@@ -122,6 +141,7 @@ PRIMITIVES = {
                 "cosh",
             )
         ),
+        *(_function(name, cost, f"of_{name}", suffix="") for name, cost in STATED.items()),
         Primitive("cast", 1, ALL, "cast({0})", "cast({0})", 1),
     )
 }

@@ -9,7 +9,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from toytorch.loops.language.primitives import PRIMITIVES
+from toytorch.loops.language.parse import steps_of
+from toytorch.loops.language.primitives import PRIMITIVES, STATED
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.llvm.power import Power
 from toytorch.loops.processor import Processor
@@ -48,7 +49,20 @@ class Operations:
         own = getattr(self, op, None)
         if own is not None:
             return own(type, *args)
+        if op in STATED:
+            return self.defined(op, type, *args)
         return self.of(type).call(op, *args)
+
+    def defined(self, op: str, type: str, x: Value) -> Any:
+        """The steps of a function that the language states in its own words."""
+        made, types = {"x": x}, {"x": type}
+        for s in steps_of(op, type):
+            named = [types[a] for a in s.args[s.op == "where" :] if isinstance(a, str)]
+            of = named[0] if named else s.type
+            args = [made[a] if isinstance(a, str) else self.constant(a, of) for a in s.args]
+            value = self.convert(args[0], of, s.type) if s.op == "cast" else self.do(s.op, of, args)
+            made[s.name], types[s.name] = value, s.type
+        return value
 
     # -- arithmetic -------------------------------------------------------------------------------
 
@@ -351,5 +365,8 @@ def is_complete() -> list[str]:
     return [
         name
         for name in PRIMITIVES
-        if name != "cast" and not hasattr(Operations, name) and not hasattr(Power, name)
+        if name != "cast"
+        and name not in STATED
+        and not hasattr(Operations, name)
+        and not hasattr(Power, name)
     ]

@@ -1,10 +1,9 @@
 """Bessel functions of orders 0 and 1, and the Airy function.
 
-Four ways are taken, none of them with coefficients of others:
+Iₙ and Jₙ are texts of the loop language (`toytorch.loops.language.defined`). For the others three
+ways are taken, none of them with coefficients of others:
 
-    Taylor polynomials        Iₙ, Kₙ and Ai around places that lie close together (`taylor`)
-    integrals over a period   Jₙ is the mean of a smooth periodic function, for which N
-                              equidistant points are exact as soon as N exceeds the argument
+    Taylor polynomials        Kₙ and Ai around places that lie close together (`taylor`)
     series of Jₙ              Yₙ near 0 (Neumann), with Jₙ by the recurrence downwards (Miller)
     Hankel's expansions       far out, where their error is below e^{-2x}
 """
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 EULER = 0.57721566490153286061
 STEP = 0.25  # from one polynomial to the next
-ORDER_I, ORDER_K, ROWS = 13, 19, 100
+ORDER_K = 19
 FAR = 25.0  # from here on the expansions are exact to the last digits
 
 
@@ -48,16 +47,6 @@ def from_the_end(terms: list[Any]) -> Any:
     return total
 
 
-def first_order(xp: ArrayModule, x: Array, sign: int) -> Any:
-    """I₁ (sign 1) or J₁ (sign -1) for x ≤ 2, by the series of powers."""
-    half = xp.minimum(x, 2.0) / 2
-    term = total = half
-    for k in range(1, 16):
-        term = term * (half * half * (sign / (k * (k + 1))))
-        total = total + term
-    return total
-
-
 def evaluated(xp: ArrayModule, table: Array, start: float, step: float, x: Array) -> Any:
     """The function of a table at every element, which lie in its range."""
     table = xp.asarray(table)
@@ -70,41 +59,6 @@ def evaluated(xp: ArrayModule, table: Array, start: float, step: float, x: Array
 
 
 # -- modified functions I -------------------------------------------------------------------------
-
-
-@cache
-def _table_i(order: int) -> Any:
-    from toytorch.ops.special import taylor  # and decimal numbers with it: seldom needed
-
-    return taylor.table_i(order, STEP, ROWS, ORDER_I)
-
-
-@cache
-def _table_k(order: int) -> Any:
-    from toytorch.ops.special import taylor  # as above
-
-    return taylor.table_k(order, STEP, round((FAR - 1) / STEP) + 1, ORDER_K)
-
-
-def scaled_i(xp: ArrayModule, order: int, x: Array) -> Any:
-    """e^{-x}·Iₙ(x) for x ≥ 0."""
-    near = evaluated(xp, _table_i(order), 0.0, STEP, xp.where(x <= FAR, x, FAR))
-    far = xp.maximum(x, FAR)
-    terms = [t if k % 2 == 0 else -t for k, t in enumerate(hankel(xp, order, 1 / far))]
-    value = xp.where(x <= FAR, near, from_the_end(terms) / xp.sqrt(2 * math.pi * far))
-    return xp.where(xp.isinf(x), 0.0, xp.where(xp.isnan(x), x, value))
-
-
-def _modified_i(order: int, scaled: bool) -> Any:
-    def kernel(xp: ArrayModule, a: Array) -> Any:
-        size = xp.abs(a.astype(np.float64))
-        value = scaled_i(xp, order, size)
-        if not scaled:  # in two steps: e^x alone overflows earlier than the product
-            most = xp.minimum(size, 700.0)
-            value = value * xp.exp(most) * xp.exp(size - most)  # NaN at infinity, as PyTorch's
-        return (xp.copysign(value, a) if order else value).astype(a.dtype)
-
-    return kernel
 
 
 def _i1_slope(self: Tensor, result: Tensor) -> Any:
@@ -121,7 +75,7 @@ def _i1e_slope(self: Tensor, result: Any) -> Any:
 
 i0 = special_function(
     "i0(Tensor self) -> Tensor",
-    _modified_i(0, False),
+    formula="bessel_i0(self)",
     promotion="float",
     checks=numbers("i0_vml_cpu"),
     d_self=lambda g, self: g * i1.function(self),
@@ -129,7 +83,7 @@ i0 = special_function(
 )
 i0e: Op = special_function(
     "special_i0e(Tensor self) -> Tensor",
-    _modified_i(0, True),
+    formula="bessel_i0e(self)",
     promotion="float",
     checks=numbers("i0e_cpu"),
     method=False,
@@ -140,7 +94,7 @@ i0e: Op = special_function(
 )
 i1: Op = special_function(
     "special_i1(Tensor self) -> Tensor",
-    _modified_i(1, False),
+    formula="bessel_i1(self)",
     promotion="float",
     checks=numbers("i1_cpu"),
     method=False,
@@ -150,7 +104,7 @@ i1: Op = special_function(
 )
 i1e: Op = special_function(
     "special_i1e(Tensor self) -> Tensor",
-    _modified_i(1, True),
+    formula="bessel_i1e(self)",
     promotion="float",
     checks=numbers("i1e_cpu"),
     method=False,
@@ -162,7 +116,7 @@ i1e: Op = special_function(
 for _name, _order in (("i0", 0), ("i1", 1)):
     special_function(
         f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
-        _modified_i(_order, False),
+        formula=f"bessel_i{_order}(self)",
         promotion="float",
         checks=numbers(f"modified_bessel_{_name}_cpu", halves=False),
         method=False,
@@ -171,6 +125,13 @@ for _name, _order in (("i0", 0), ("i1", 1)):
     )
 
 # -- modified functions K -------------------------------------------------------------------------
+
+
+@cache
+def _table_k(order: int) -> Any:
+    from toytorch.ops.special import taylor  # and decimal numbers with it: seldom needed
+
+    return taylor.table_k(order, STEP, round((FAR - 1) / STEP) + 1, ORDER_K)
 
 
 def scaled_k(xp: ArrayModule, order: int, x: Array) -> Any:
@@ -233,40 +194,15 @@ for _order in (0, 1):
 # -- J and Y --------------------------------------------------------------------------------------
 
 
-def _far_waves(xp: ArrayModule, order: int, x: Array) -> tuple[Any, Any]:
-    """Jₙ and Yₙ for x ≥ FAR: a wave of slowly changing height and phase."""
+def _far_y(xp: ArrayModule, order: int, x: Array) -> Any:
+    """Yₙ for x ≥ FAR: a wave of slowly changing height and phase."""
     terms = hankel(xp, order, 1 / x)
     p = from_the_end([(-1) ** (k // 2) * terms[k] for k in range(0, 30, 2)])
     q = from_the_end([(-1) ** (k // 2) * terms[k] for k in range(1, 30, 2)])
-    height = xp.sqrt(2 / (math.pi * x))
     # sin and cos of x - π/4 - nπ/2, from those of x, so that no digit of x is lost.
     s, c = xp.sin(x), xp.cos(x)
-    turned = ((c + s, s - c), (s - c, -(s + c)))[order]
-    cosine, sine = (t * math.sqrt(0.5) for t in turned)
-    return height * (p * cosine - q * sine), height * (p * sine + q * cosine)
-
-
-def _near_j(xp: ArrayModule, order: int, x: Array) -> Any:
-    """Jₙ for x < FAR: the mean of cos(nθ - x·sin θ) over a period."""
-    total = 0.0
-    for k in range(64):
-        theta = 2 * math.pi * (k + 0.5) / 64
-        if theta < math.pi:  # the other half repeats the values with the opposite sine and angle
-            total = total + xp.cos(order * theta - x * math.sin(theta)) / 32
-    return total
-
-
-def _bessel_j(order: int) -> Any:
-    def kernel(xp: ArrayModule, a: Array) -> Any:
-        size = xp.abs(a.astype(np.float64))
-        near = _near_j(xp, order, xp.minimum(size, FAR))
-        if order:
-            near = xp.where(size < 2, first_order(xp, size, -1), near)
-        far, _ = _far_waves(xp, order, xp.maximum(size, FAR))
-        value = xp.where(size < FAR, near, far)
-        return (xp.where(a < 0, -value, value) if order else value).astype(a.dtype)
-
-    return kernel
+    cosine, sine = ((c + s, s - c), (s - c, -(s + c)))[order]
+    return xp.sqrt(1 / (math.pi * x)) * (p * sine + q * cosine)
 
 
 def _near_y(xp: ArrayModule, order: int, x: Array) -> Any:
@@ -322,7 +258,7 @@ def _bessel_y(order: int) -> Any:
             if order == 0
             else -2 / (math.pi * safe) + safe / math.pi * (logarithm - 0.5)
         )
-        _, far = _far_waves(xp, order, xp.maximum(x, FAR))
+        far = _far_y(xp, order, xp.maximum(x, FAR))
         value = xp.where(tiny, start, xp.where(x < FAR, near, far))
         value = xp.where(x == 0, -np.inf, value)
         return xp.where((x < 0) | xp.isnan(x), np.nan, value).astype(a.dtype)
@@ -331,16 +267,24 @@ def _bessel_y(order: int) -> Any:
 
 
 for _order in (0, 1):
-    for _kind, _make in (("j", _bessel_j), ("y", _bessel_y)):
-        special_function(
-            f"special_bessel_{_kind}{_order}(Tensor self) -> Tensor",
-            _make(_order),
-            promotion="float",
-            checks=numbers(f"bessel_{_kind}{_order}_cpu", halves=False),
-            method=False,
-            inplace=False,
-            doc=f"The Bessel function {_kind.upper()}{'₀₁'[_order]}.",
-        )
+    special_function(
+        f"special_bessel_j{_order}(Tensor self) -> Tensor",
+        formula=f"bessel_j{_order}(self)",
+        promotion="float",
+        checks=numbers(f"bessel_j{_order}_cpu", halves=False),
+        method=False,
+        inplace=False,
+        doc=f"The Bessel function J{'₀₁'[_order]}.",
+    )
+    special_function(
+        f"special_bessel_y{_order}(Tensor self) -> Tensor",
+        _bessel_y(_order),
+        promotion="float",
+        checks=numbers(f"bessel_y{_order}_cpu", halves=False),
+        method=False,
+        inplace=False,
+        doc=f"The Bessel function Y{'₀₁'[_order]}.",
+    )
 
 
 def _spherical_j0(xp: ArrayModule, a: Array) -> Any:

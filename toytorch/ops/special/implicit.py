@@ -44,7 +44,7 @@ def gamma_moves(xp: ArrayModule, shape: Array, x: Array) -> Any:
     """dx/da of a number x of Γ(a, 1)."""
     a, v = _wide(*xp.broadcast_arrays(shape, x))
     below = v < a
-    log_x, mean = xp.log(v), digamma_array(xp, a)
+    log_x, mean = xp.log(v), digamma_array(a)
     # The fall is a·u - x(1 - e⁻ᵘ) below x and x(eᵘ - 1) - a·u above: of order u or, near a, of u².
     root = xp.sqrt(a)
     scale = 1 / (xp.abs(a - v) + xp.where(below, xp.minimum(a, root), xp.maximum(root, 1.0)))
@@ -62,7 +62,7 @@ def beta_moves(xp: ArrayModule, x: Array, shape: Array, total: Array) -> Any:
     v, a, whole = _wide(*xp.broadcast_arrays(x, shape, total))
     b = whole - a
     below = v * whole < a
-    mean = digamma_array(xp, a) - digamma_array(xp, whole)
+    mean = digamma_array(a) - digamma_array(whole)
     # One side of x is the other's mirror: 1 - x is a number of the distribution with b and a.
     near, far, p, q = (xp.where(below, *pair) for pair in ((v, 1 - v), (1 - v, v), (a, b), (b, a)))
     scale = 1 / (xp.abs(p - near * whole) / far + xp.minimum(p, xp.sqrt(p)))

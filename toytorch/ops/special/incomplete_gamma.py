@@ -14,11 +14,21 @@ from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
 from toytorch.ops.special.error_gamma import (
     BERNOULLI,
-    NEAR_TWO,
     at_the_ends,
     lgamma_array,
     poly,
 )
+
+# log Γ(2 + t) is t times a series of these powers: 1 - γ, then (-1)ᵏ·(ζ(k) - 1)/k.
+NEAR_TWO = (
+    0.42278433509846713939, 0.322467033424113218, -0.0673523010531980951, 0.0205808084277845479,
+    -0.00738555102867398527, 0.00289051033074152329, -0.00119275391170326098, 0.000509669524743042422,
+    -0.00022315475845357938, 9.94575127818085337e-5, -4.49262367381331417e-5, 2.05072127756706916e-5,
+    -9.4394882752683959e-6, 4.3748667899074878e-6, -2.03921575380136624e-6, 9.55141213040741983e-7,
+    -4.49246919876456604e-7, 2.12071848055546659e-7, -1.00432248239680996e-7, 4.76981016936398057e-8,
+    -2.27110946089431649e-8, 1.08386592148969541e-8, -5.18347504197004666e-9, 2.48367454380247832e-9,
+    -1.19214014058609121e-9, 5.73136724167886201e-10, -2.75952288512423315e-10, 1.33047643742444895e-10,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -83,7 +93,7 @@ def _bell(xp: ArrayModule, a: Array, x: Array) -> Any:
     for node, weight in zip(*quadrature()):
         t = xp.maximum(x + half * (node + 1), 1e-300)
         total = total + weight * xp.exp(top * (xp.log(t) - xp.log(top)) - (t - top))
-    scale = xp.exp(top * (xp.log(top) - 1) - lgamma_array(xp, a))
+    scale = xp.exp(top * (xp.log(top) - 1) - lgamma_array(a))
     return total * xp.abs(half) * scale
 
 
@@ -98,10 +108,10 @@ def _front(xp: ArrayModule, a: Array, x: Array) -> Any:
             break
         z = xp.where(high, z - 1, z)
         product = xp.where(high, product * z, product)
-    gamma = xp.exp(lgamma_array(xp, z)) * product
+    gamma = xp.exp(lgamma_array(z)) * product
     base = xp.where(plain, x, 1.0)
     made = base ** xp.where(plain, a, 0.0) * xp.exp(-base) / gamma
-    return xp.where(plain, made, xp.exp(a * xp.log(x) - x - lgamma_array(xp, a)))
+    return xp.where(plain, made, xp.exp(a * xp.log(x) - x - lgamma_array(a)))
 
 
 def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
@@ -118,7 +128,7 @@ def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
         log_gamma = xp.where(
             near < 0.5,
             small * poly(NEAR_TWO[::-1], small) - xp.log1p(small),
-            lgamma_array(xp, 1 + near),
+            lgamma_array(1 + near),
         )
         logarithm = near * xp.log(y) - log_gamma
         front = _front(xp, b, y)
@@ -200,7 +210,7 @@ def _mvlgamma(xp: ArrayModule, a: Array, p: int) -> Any:
     x = a.astype(np.float64)
     total: Any = p * (p - 1) * math.log(math.pi) / 4
     for i in range(p):
-        total = total + lgamma_array(xp, x - i / 2)
+        total = total + lgamma_array(x - i / 2)
     return total.astype(a.dtype)
 
 

@@ -7,37 +7,20 @@ exact where erfc itself would be 0.
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
 
 from toytorch.core.op import Op
-from toytorch.facts.hints import Array, ArrayModule
-from toytorch.loops.language import functions
 from toytorch.ops.define import special_function
 from toytorch.ops.elementwise.operand_checks import numbers
 from toytorch.ops.special.error_gamma import (
     TWO_OVER_ROOT_PI,
-    erfcx_above,
-    erfinv_array,
-    poly,
 )
 
 ROOT_HALF, ROOT_TWO_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
 
 
-def erfcx_array(xp: ArrayModule, a: Array) -> Any:
-    """e^{x²}·erfc(x) of every element."""
-    x = a.astype(np.float64)
-    high = erfcx_above(xp, xp.maximum(xp.abs(x), 0.46875))
-    low = xp.minimum(x, 0.46875)
-    near = xp.exp(low * low) * functions.erfc(low)
-    return xp.where(xp.isnan(x), x, xp.where(x > 0.46875, high, near)).astype(a.dtype)
-
-
 erfcx: Op = special_function(
     "special_erfcx(Tensor self) -> Tensor",
-    erfcx_array,
+    formula="erfcx(self)",
     promotion="float",
     checks=numbers("erfcx_cpu", halves=False),
     method=False,
@@ -60,22 +43,9 @@ ndtr = special_function(
 )
 
 
-def log_ndtr_array(xp: ArrayModule, a: Array) -> Any:
-    """log Φ of every element."""
-    x = a.astype(np.float64)
-    low = xp.minimum(x, -1.0)
-    tail = xp.log(erfcx_array(xp, -low * ROOT_HALF) / 2) - low * low / 2
-    above = xp.where(xp.isnan(x), x, xp.clip(x, -1.0, 40.0))
-    t = above * ROOT_HALF
-    lost = (above * above / 2 - t * t) / (2 * xp.where(t == 0, 1.0, t))  # what the product rounds
-    small = functions.erfc(t) - TWO_OVER_ROOT_PI * xp.exp(-t * t) * xp.where(t > 0.25, lost, 0.0)
-    high = xp.log1p(-small / 2)
-    return xp.where(x < -1, tail, high).astype(a.dtype)
-
-
 log_ndtr = special_function(
     "special_log_ndtr(Tensor self) -> Tensor",
-    log_ndtr_array,
+    formula="log_ndtr(self)",
     promotion="float",
     checks=numbers("log_ndtr_cpu", halves=False),
     method=False,
@@ -85,27 +55,9 @@ log_ndtr = special_function(
 )
 
 
-def _ndtri(xp: ArrayModule, a: Array) -> Any:
-    p = a.astype(np.float64)
-    # By symmetry only the lower half. Hastings' estimate (1955), good to 5e-4, then Newton's method
-    # on log Φ(x) = log p, whose slope is close to a line.
-    half = xp.clip(xp.minimum(p, 1 - p), 5e-324, 0.5)
-    goal = xp.log(half)
-    t = xp.sqrt(-2 * goal)
-    x = poly((0.010328, 0.802853, 2.515517), t) / poly((0.001308, 0.189269, 1.432788, 1.0), t) - t
-    for _ in range(3):
-        slope = math.sqrt(2 / math.pi) / erfcx_array(xp, -x * ROOT_HALF)
-        x = x - (log_ndtr_array(xp, x) - goal) / slope
-    x = xp.where(p > 0.5, -x, x)
-    middle = xp.abs(p - 0.5) < 0.35  # where p is not small, p - 1/2 says more than log p
-    x = xp.where(middle, math.sqrt(2) * erfinv_array(xp, xp.where(middle, 2 * p - 1, 0.0)), x)
-    x = xp.where(p == 0, -np.inf, xp.where(p == 1, np.inf, x))
-    return xp.where((p >= 0) & (p <= 1), x, np.nan).astype(a.dtype)
-
-
 ndtri = special_function(
     "special_ndtri(Tensor self) -> Tensor",
-    _ndtri,
+    formula="ndtri(self)",
     promotion="float",
     checks=numbers("ndtri_cpu", halves=False),
     method=False,

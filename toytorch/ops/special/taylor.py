@@ -8,7 +8,6 @@ error little more than that of its last addition.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from typing import Any
@@ -79,27 +78,6 @@ def scaled_equation(order: int, sign: int) -> Callable[[Decimal], Parts]:
         )
 
     return parts
-
-
-def table_i(order: int, size: float, rows: int, terms: int) -> Any:
-    """Taylor coefficients of e^{-x}·Iₙ(x) around 0, size, 2·size, …."""
-    step, count = Decimal(size), 40
-    with localcontext() as context:
-        context.prec = DIGITS
-        half, power = Decimal("0.5"), [Decimal(0)] * count  # the series of Iₙ
-        term = half**order
-        for k in range(order, count, 2):
-            power[k] = term
-            j = (k - order) // 2 + 1
-            term = term / 4 / (j * (j + order))
-        falling = [Decimal(-1) ** k / math.factorial(k) for k in range(count)]
-        row = [sum(power[j] * falling[k - j] for j in range(k + 1)) for k in range(count)]
-        value = sum(c * step**k for k, c in enumerate(row))
-        slope = sum(k * c * step ** (k - 1) for k, c in enumerate(row) if k)
-    rest = solution(
-        scaled_equation(order, 1), step, Decimal(value), Decimal(slope), step, rows, terms
-    )
-    return np.array([[float(c) for c in row[:terms]], *rest])
 
 
 # e·K₀(1) and e·K₁(1), to 62 digits
