@@ -21,19 +21,20 @@ ROOT = Path(__file__).resolve().parents[2]
 selftest = pytest.mark.skipif(SELFTEST, reason="compares toytorch with PyTorch")
 
 
+# Sums near 0, of terms whose sizes add up to some 600,000: a float32 of that size has steps of 0.06.
+CANCELLING = {"sum, 1 million floats": 0.001}
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_same_work(case: Case) -> None:
     """Results of a case agree on both sides, after three calls too."""
     theirs, ours = case.build(torch), case.build(tt)
-    asked = torch.get_num_threads()
-    torch.set_num_threads(1)  # with more, PyTorch adds in another order, and one sum is near 0
-    try:
-        for _ in range(3):
-            want, got = theirs(), ours()
-    finally:
-        torch.set_num_threads(asked)
+    for _ in range(3):
+        want, got = theirs(), ours()
     if want is not None and not case.random:
         bad = differences(want, got, SUBJECT)
+        if bad and case.name in CANCELLING:
+            bad = abs(want.item() - got.item()) > CANCELLING[case.name]
         assert not bad, bad
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import toytorch as tt
 from toytorch.kernels import reduce
 from toytorch.kernels.reduce import total
 from toytorch.loops.elementwise import Loop
@@ -53,6 +54,17 @@ def test_large_sums_are_exact_enough(threads: int) -> None:
     assert abs(float(total(x, (0,))) / (x[0].item() * x.size) - 1) < 1e-6
     some = RNG.standard_normal(reduce.SHARED + 13)
     np.testing.assert_allclose(total(some, (0,)), some.sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(1000, 1000), (300_007,), (10, 100_000)])
+def test_sums_are_the_same_for_any_number_of_threads(shape: tuple[int, ...]) -> None:
+    x = tt.tensor(RNG.standard_normal(shape).astype(np.float32))
+    before, made = tt.get_num_threads(), []
+    for count in (1, 2, 4):
+        tt.set_num_threads(count)
+        made.append([v.tolist() for v in (x.sum(), x.mean(), x.sum(-1), x.sum(0), x.var())])
+    tt.set_num_threads(before)
+    assert made[0] == made[1] == made[2]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

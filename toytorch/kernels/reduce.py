@@ -14,10 +14,10 @@ import numpy as np
 
 from toytorch.facts.hints import Array
 from toytorch.loops import Recipe
-from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 
-SHARED = 1 << 18  # elements of which several threads sum parts
+SHARED = 1 << 18  # elements that are summed by parts, for any number of threads the same
 PARTS = 64
 # By which of the dimensions, in the order of memory, are summed ("s") and which are kept ("k").
 SUMS = {
@@ -128,8 +128,7 @@ def reordered(a: Array, over: tuple[int, ...], mean: bool) -> Any:
 def everything(flat: Array) -> Any:
     """The sum of all numbers, as an array without dimensions."""
     made = np.empty((), flat.dtype)
-    small = flat.size < SHARED or threads.thread_count() == 1
-    if small and flat.dtype.char == "f":
+    if flat.size < SHARED and flat.dtype.char == "f":
         SUMS["s"](made, flat)
         return made
     each = flat.size // PARTS  # roundings of float64, too, add up less in parts
