@@ -19,14 +19,13 @@ from toytorch.core.memory_order import (
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim, wrap_dims
+from toytorch.loops.llvm.builder import BLOCK
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import general
+from toytorch.ops.shaping.copies import MANY
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
-
-BLOCK = 8  # rows of a matrix, from which there is a kernel that transposes it
-MANY = 4096  # elements, from which it is worth asking for a kernel
 
 
 def _common(xp: ArrayModule, arrays: Sequence[Array]) -> Any:
