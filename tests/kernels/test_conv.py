@@ -15,8 +15,8 @@ if SELFTEST:
     pytest.skip("looks into toytorch's own kernels", allow_module_level=True)
 
 import toytorch
-from toytorch.kernels import conv, conv_tile, memory_format
-from toytorch.kernels.conv import Grid, forward_grid, phases
+from toytorch.kernels import conv, conv_grid, conv_tile, conv_weight, memory_format
+from toytorch.kernels.conv_grid import Grid, forward_grid, phases
 from toytorch.loops.runtime import jit
 
 RNG = np.random.default_rng(0)
@@ -62,7 +62,7 @@ def close(got: Any, want: Any) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_beside_pytorch(monkeypatch: Any, case: Any, order: str, dtype: str) -> None:
     """The result and both gradients, in the order of memory of the images."""
-    monkeypatch.setattr(conv, "SMALLEST", 0)
+    monkeypatch.setattr(conv_grid, "SMALLEST", 0)
     n, channels, sizes, outputs, kernel, *how, groups = case
     x, bias = values(n, channels, *sizes, dtype=dtype), values(outputs, dtype=dtype)
     w = values(outputs, channels // groups, *kernel, dtype=dtype)
@@ -74,12 +74,12 @@ def test_beside_pytorch(monkeypatch: Any, case: Any, order: str, dtype: str) -> 
     made = conv.forward(x, w, *how, groups, bias)
     close(made, y.detach().numpy())
     of_x = conv.input_gradient(g, w, sizes, *how, groups)
-    if conv.fits(g, w, n, channels, groups):
+    if conv_grid.fits(g, w, n, channels, groups):
         close(of_x, theirs[0].grad.numpy())
         assert memory_format.channels_last(of_x) == (order == "last")
     else:
         assert of_x is None, "too few channels to fill vectors"
-    of_w = conv.weight_gradient(x, g, kernel, *how, groups)
+    of_w = conv_weight.weight_gradient(x, g, kernel, *how, groups)
     close(of_w, theirs[1].grad.numpy())
     assert memory_format.channels_last(made) == (order == "last")
 
@@ -88,7 +88,7 @@ def test_beside_pytorch(monkeypatch: Any, case: Any, order: str, dtype: str) -> 
 @pytest.mark.parametrize("more", [0, 1, 2])
 def test_transposed_with_output_padding(monkeypatch: Any, more: int) -> None:
     """Output padding of a stride or more leaves room for outputs that the input does not have."""
-    monkeypatch.setattr(conv, "SMALLEST", 0)
+    monkeypatch.setattr(conv_grid, "SMALLEST", 0)
     how = {"stride": 1, "padding": 1, "dilation": 3, "output_padding": more}
     x, w = values(2, 8, 5, 6, dtype="float64"), values(8, 16, 3, 2, dtype="float64")
     found = []
@@ -165,7 +165,7 @@ def test_left_to_products(monkeypatch: Any) -> None:
     x, w = values(1, 16, 8, 8, dtype="float32"), values(16, 16, 3, 3, dtype="float32")
     how = (1, 1), (1, 1), (1, 1), 1
     assert conv.forward(x, w, *how) is None  # too little work
-    monkeypatch.setattr(conv, "SMALLEST", 0)
+    monkeypatch.setattr(conv_grid, "SMALLEST", 0)
     assert conv.forward(x.astype("int64"), w.astype("int64"), *how) is None
     assert conv.forward(x, w[:1], *how) is None  # one place of a vector
     assert conv.forward(x[:0], w, *how) is None
@@ -197,7 +197,7 @@ def test_weight_gradients_for_any_number_of_threads(shape: tuple[int, ...]) -> N
     try:
         for threads in (1, 2, 4):
             toytorch.set_num_threads(threads)
-            made.append(conv.weight_gradient(x, g, (3, 3), (1, 1), (1, 1), (1, 1), 1))
+            made.append(conv_weight.weight_gradient(x, g, (3, 3), (1, 1), (1, 1), (1, 1), 1))
     finally:
         toytorch.set_num_threads(before)
     np.testing.assert_allclose(made[0], wanted, rtol=1e-3, atol=1e-3)

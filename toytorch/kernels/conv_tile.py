@@ -21,9 +21,11 @@ several dimensions that stay in registers for many rows at once; programs keep o
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from toytorch.kernels.chain import Step
 from toytorch.loops import processor
 from toytorch.loops.runtime.native import Call, Native
 
@@ -50,6 +52,7 @@ WORDS = (
     "C",
     "start",
 )
+SIZES = (*(f"n{k}" for k in range(TILES)), *(f"sum{k}" for k in range(SUMS)))
 
 
 def table(words: dict[str, int]) -> list[int]:
@@ -158,6 +161,24 @@ class Tile(Native):
         for r, line in enumerate(lines):
             for v in each:
                 self.write(sums[r * self.vectors + v], line, v * self.lanes)
+
+
+def tiles_of(
+    kernel: Call, words: dict[str, int], rows: int, arrays: tuple[tuple[str, int], ...]
+) -> Step:
+    """The kernel as a step of a chain. Threads that share it divide the images; or the tiles, where
+    there is one image or all add to the same sums: then each thread has one part, and reads all
+    pixels once.
+
+    arrays  names of A, B, C and `start`, and the bytes from where each begins
+    """
+    by_images = words.get("n0", 1) > 1 and words.get("c0", 0) != 0
+    told = table({**words, "shared": 0 if by_images else TILES - 1})
+    work = math.prod(told[WORDS.index(w)] for w in (*SIZES, "c1"))
+    places = tuple((WORDS.index("A") + k, *array) for k, array in enumerate(arrays))
+    if by_images:
+        return Step(kernel, tuple(told), places, words["n0"], work)
+    return Step(kernel, tuple(told), places, -(-words["n3"] // rows), work, 1)
 
 
 @functools.cache

@@ -61,6 +61,14 @@ def copied(source: Array) -> Any:
     return made
 
 
+def in_rows(a: Array) -> Any:
+    """An array in rows: itself, or a copy."""
+    if a.flags.c_contiguous:
+        return a
+    made = copied(a)
+    return np.ascontiguousarray(a) if made is None else made
+
+
 def joined(arrays: Sequence[Array], d: int) -> Any:
     """Arrays of one type along a dimension; None where NumPy joins them as fast."""
     first, size = arrays[0], 0
@@ -142,8 +150,13 @@ def plan(
     parts = -(-rows // part)
     words = (0, 0, n1, parts, part, rows, length, whole, t0, t1, t2, t3, s0, s1, s2, s3)
     assert len(words) == len(WORDS)
-    inner = {item: "run", -item: "backwards", 0: "one"}.get(s3, "") if t3 == item else ""
-    return ArrayCall(kernel(item * 8, inner), words, (0, 1), n0 * n1 * parts, work)
+    call = kernel(item * 8, inner_of(item, t3, s3))
+    return ArrayCall(call, words, (0, 1), n0 * n1 * parts, work)
+
+
+def inner_of(item: int, to: int, source: int) -> str:
+    """What the inner loop is, by its steps in both arrays: a kernel's second name."""
+    return {item: "run", -item: "backwards", 0: "one"}.get(source, "") if to == item else ""
 
 
 def transposing(item: int, dims: list[tuple[int, int, int]], work: int) -> ArrayCall | None:

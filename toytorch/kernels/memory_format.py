@@ -122,17 +122,6 @@ def unpack(lines: Any, into: Any) -> None:
     transpose(into.dtype.char, False, (*places, *steps, 1, 0, 0, *across))
 
 
-def padded_taps(taps: Any, lanes: int, vectors: int) -> Any:
-    """Weights (kh, kw, C, F) as packed panels: (F / (vectors·lanes), kh, kw, C, vectors·lanes)."""
-    kh, kw, c, f = taps.shape
-    wide = vectors * lanes
-    if f % wide:
-        full = np.zeros((kh, kw, c, -(-f // wide) * wide), taps.dtype)
-        full[..., :f] = taps
-        taps = full
-    return np.ascontiguousarray(taps.reshape(kh, kw, c, -1, wide).transpose(3, 0, 1, 2, 4))
-
-
 # -- transposing blocks in registers --------------------------------------------------------------
 
 WORDS = (

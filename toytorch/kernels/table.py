@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import conv, matmul, norm, pool, reduce, rows, softmax, tiled_product
+from toytorch.kernels import matmul, norm, pool, reduce, rows, softmax, tiled_product
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
@@ -40,9 +40,9 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "batch_norm_affine": norm.affine,
     "batch_norm_backward": norm.batch_backward,
     "cast": later("convert", "cast"),
-    "convolution": conv.forward,
-    "convolution_input": conv.input_gradient,
-    "convolution_weight": conv.weight_gradient,
+    "convolution": later("conv", "forward"),
+    "convolution_input": later("conv", "input_gradient"),
+    "convolution_weight": later("conv_weight", "weight_gradient"),
     "distances": later("distance", "between"),
     "distances_within": later("distance", "within"),
     "gather": later("by_index", "gather"),

@@ -1,0 +1,211 @@
+"""Kernels that follow each other on a few images at a time.
+
+A thread that has copied some images into another order should be the one that multiplies them: they
+are in its cache. So the steps of a computation are put in a table, and a thread that takes a part of
+the images does all steps for it, one unit after the other. Memory that holds something from one
+step to the next is the thread's own, a slot of it.
+
+A step is a kernel of `native.py` with its table. Where an array lies for a unit of a part is
+
+    its beginning + unit · (bytes of a unit) + part · (bytes of a part) + slot · (bytes of a slot)
+
+and that is written into the step's table before it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache as once
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array
+from toytorch.loops.runtime import threads
+from toytorch.loops.runtime.native import Call, Native
+from toytorch.loops.runtime.thread_pool import PARTS
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
+
+LINE = 64  # bytes of a line of the cache
+# The chain's own table: the units of a part and all of them; how many steps and where they are;
+# their words, how many and where; how many addresses are to be written and where that is said;
+# the slots, where it stands which are taken, and where each has its words.
+WORDS = (
+    *("each", "units", "steps", "step", "length", "words", "places", "place"),
+    *("slots", "taken", "own"),
+)
+STEP = ("run", "first", "total")
+PLACE = ("word", "start", "unit", "part", "slot")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A kernel and its table for one unit of images.
+
+    places  where addresses go: (which word, which array, bytes from the array's beginning)
+    total   its range; work, counted in additions, and `parts` are what threads need to share it
+    """
+
+    kernel: Call
+    words: tuple[int, ...]
+    places: tuple[tuple[int, str, int], ...]
+    total: int
+    work: int
+    parts: int = PARTS
+
+
+@dataclass(frozen=True)
+class Lies:
+    """How far it is, in bytes, from an array's unit to the next, and from its part to the next."""
+
+    unit: int = 0
+    part: int = 0
+
+
+class Chain:
+    """Steps for `units` of images, of which a part has `each`.
+
+    arrays   how the arrays lie that a call is given
+    scratch  the bytes of what lies between steps; it is zero before the first one
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        arrays: dict[str, Lies],
+        scratch: dict[str, int],
+        units: int,
+        each: int = 1,
+    ) -> None:
+        self.steps, self.units, self.each = steps, units, each
+        self.own, self.starts = 0, {}
+        for name, size in scratch.items():
+            self.starts[name] = self.own
+            self.own += -(-size // LINE) * LINE
+        self.words = np.array([w for s in steps for w in s.words], np.int64)
+        self.first = np.cumsum([0, *(len(s.words) for s in steps)]).tolist()
+        self.table = np.array(
+            [(s.kernel.address, 8 * f, s.total) for s, f in zip(steps, self.first)], np.int64
+        )
+        self.names = list(arrays)
+        places, whose = [], []
+        for s, first in zip(steps, self.first):
+            for word, name, far in s.places:
+                lies = arrays.get(name)
+                if lies is None:
+                    whose.append(len(self.names))
+                    places.append((first + word, far + self.starts[name], 0, 0, self.own))
+                else:
+                    whose.append(self.names.index(name))
+                    places.append((first + word, far, lies.unit, lies.part, 0))
+        self.places, self.whose = np.array(places, np.int64), np.array(whose)
+
+    def __call__(self, **arrays: Array) -> None:
+        """Runs the steps. Where there are too few parts for all threads, they share each step."""
+        count = threads.thread_count()
+        parts = -(-self.units // self.each)
+        alone = count > 1 and parts < 2 * count
+        slots = 1 if alone else min(count, parts)
+        memory = np.zeros(slots * self.own + LINE, np.uint8)
+        start = address(memory) + -address(memory) % LINE
+        starts = np.array([*(address(arrays[name]) for name in self.names), start])
+        places = self.places.copy()
+        places[:, 1] += starts[self.whose]
+        if alone:
+            self.share_each(places)
+            return
+        length = len(self.words)
+        own, taken = np.empty((slots, length), np.int64), np.zeros(slots * LINE // 8, np.int64)
+        steps, table, words = self.steps, self.table, self.words
+        told = np.array(
+            [self.each, self.units, len(steps), address(table), length, address(words)]
+            + [len(places), address(places), slots, address(taken), address(own)]
+        )
+        call = chain()
+        if count == 1 or not threads.thread_pool().share(call.address, address(told), parts):
+            call.run(address(told), 0, parts)
+
+    def share_each(self, places: Array) -> None:
+        """Runs the steps one by one, each by all threads."""
+        words = self.words.copy()
+        start = address(words)
+        for unit in range(self.units):
+            words[places[:, 0]] = places[:, 1:4] @ (1, unit, unit // self.each)
+            for step, first in zip(self.steps, self.first):
+                step.kernel.on(start + 8 * first, step.total, step.work, step.parts)
+
+
+def address(a: Any) -> int:
+    """Where an array begins."""
+    return int(a.ctypes.data)
+
+
+@once
+def chain() -> Call:
+    """The compiled kernel."""
+    return Call("chain", Loop)
+
+
+class Loop(Native):
+    """LLVM for a thread's parts. By hand: it calls kernels, and writes their tables."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "f", WORDS)
+        b, word = self.b, self.word_of
+        self.taken = self.array("taken", "word")
+        slot = self.slot()
+        own = b.add(word["own"], b.mul(b.mul(slot, word["length"]), self.word(8)))
+        mine, words = self.pointer(own), self.array("words", "word")
+        self.count(word["length"], lambda k: self.put(mine, k, self.get(words, k)))
+
+        def unit(u: Value, part: Value) -> None:
+            def place(k: Value) -> None:
+                at = b.mul(k, self.word(len(PLACE)))
+                base = b.gep(self.array("place", "word"), [at])
+                which, start, *far = (self.get(base, n) for n in range(len(PLACE)))
+                for distance, turns in zip(far, (u, part, slot)):
+                    start = b.add(start, b.mul(distance, turns))
+                self.put(mine, which, start)
+
+            self.count(word["places"], place)
+
+            def step(k: Value) -> None:
+                base = b.gep(self.array("step", "word"), [b.mul(k, self.word(len(STEP)))])
+                run, first, total = (self.get(base, n) for n in range(len(STEP)))
+                table = self.pointer(b.add(own, first))
+                self.call(run, "void", table, self.word(0), total)
+
+            self.count(word["steps"], step)
+
+        def part(p: Value) -> None:
+            first = b.mul(p, word["each"])
+            end = self.smaller(b.add(first, word["each"]), word["units"])
+            self.loop(first, end, 1, lambda u: unit(u, p))
+
+        self.loop(self.lo, self.hi, 1, part)
+        b.store_atomic(self.word(0), self.flag(slot), "seq_cst", 8)
+
+    def flag(self, slot: Value) -> Any:
+        """Where it says whether a slot is taken; each has a line of the cache."""
+        return self.b.gep(self.taken, [self.b.mul(slot, self.word(LINE // 8))])
+
+    def slot(self) -> Any:
+        """A slot that nobody has, which is taken from now on; there are as many as threads."""
+        b = self.b
+        before = b.block
+        ask, on, found = (self.block(n) for n in ("ask", "on", "found"))
+        b.branch(ask)
+        b.position_at_end(ask)
+        slot = b.phi(self.word)
+        slot.add_incoming(self.word(0), before)
+        was = b.atomic_rmw("xchg", self.flag(slot), self.word(1), "seq_cst")
+        b.cbranch(b.icmp_signed("==", was, self.word(0)), found, on)
+        b.position_at_end(on)
+        slot.add_incoming(b.urem(b.add(slot, self.word(1)), self.word_of["slots"]), on)
+        b.branch(ask)
+        b.position_at_end(found)
+        return slot
