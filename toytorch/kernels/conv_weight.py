@@ -25,7 +25,10 @@ from toytorch.kernels.memory_format import channels_last, chunk_of, lines_of, pl
 from toytorch.loops import processor
 
 PARTS = 4
-ENOUGH_PIXELS = 64  # a tile's sums over so many take ten times what reading and writing them does
+ENOUGH_PIXELS = 48  # a tile's sums over so many take ten times what reading and writing them does
+# A unit's images take this part of the second-level cache: they are read again for each line of a
+# window, and the sums lie there, too.
+HELD = 4
 
 
 def weight_gradient(
@@ -95,7 +98,7 @@ def plan(
     sums = groups * down.taps * runs * length * columns
     parts = PARTS if images >= PARTS and PARTS * sums * item <= processor.this().l2 else 1
     pixels, each_g = math.prod(x_size[1:]), math.prod(g_size[1:])
-    most = min(chunk_of(pixels + each_g, item, 1), -(-images // parts))
+    most = min(chunk_of(HELD * (pixels + each_g), item, 1), -(-images // parts))
     each = next(k for k in range(most, 0, -1) if images % k == 0)
     left, right = -along.start, max(0, along.at(along.count - 1, along.taps - 1) + 1 - width)
     line = width + left + right
