@@ -16,7 +16,14 @@ from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel
 
 pytestmark = pytest.mark.skipif(not jit.works(), reason="a chain is compiled code")
-SHAPES = [(12, 3, 5, 7), (7, 16, 9, 11), (9, 8, 8, 8), (24, 21, 1, 19), (1, 40, 6, 30), (5, 1, 4, 4)]
+SHAPES = [
+    (12, 3, 5, 7),
+    (7, 16, 9, 11),
+    (9, 8, 8, 8),
+    (24, 21, 1, 19),
+    (1, 40, 6, 30),
+    (5, 1, 4, 4),
+]
 
 
 @pytest.fixture(params=[1, 2, 4])

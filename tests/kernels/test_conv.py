@@ -136,22 +136,6 @@ def seen(grid: Grid, taps: Any, size: int) -> set[tuple[int, int, int]]:
     }
 
 
-@pytest.mark.parametrize("shape", [(2, 16, 9, 11), (1, 8, 8, 8), (2, 3, 5, 6), (1, 21, 1, 19)])
-@pytest.mark.parametrize("order", ORDERS)
-def test_packing(shape: Any, order: str) -> None:
-    x = ordered(values(*shape, dtype=np.float32), order)
-    n, c, h, w = shape
-    for left, right in ((0, 0), (2, 1)):
-        lines = np.zeros((n, h, left + w + right, c), np.float32)
-        memory_format.pack(x, lines, left)
-        np.testing.assert_array_equal(lines[:, :, left : left + w], x.transpose(0, 2, 3, 1))
-        assert not lines[:, :, :left].any()
-        assert not lines[:, :, left + w :].any()
-    back = memory_format.empty_images(shape, np.float32, order == "last")
-    memory_format.unpack(np.ascontiguousarray(x.transpose(0, 2, 3, 1)), back)
-    np.testing.assert_array_equal(back, x)
-
-
 def test_order_of_memory() -> None:
     x = np.zeros((2, 3, 4, 5), np.float32)
     assert not memory_format.channels_last(x)

@@ -98,7 +98,7 @@ def plan(
     sums = groups * down.taps * runs * length * columns
     parts = PARTS if images >= PARTS and PARTS * sums * item <= processor.this().l2 else 1
     pixels, each_g = math.prod(x_size[1:]), math.prod(g_size[1:])
-    most = min(chunk_of(HELD * (pixels + each_g), item, 1), -(-images // parts))
+    most = min(chunk_of(HELD * (pixels + each_g), item), -(-images // parts))
     each = next(k for k in range(most, 0, -1) if images % k == 0)
     left, right = -along.start, max(0, along.at(along.count - 1, along.taps - 1) + 1 - width)
     line = width + left + right

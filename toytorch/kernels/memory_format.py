@@ -1,8 +1,7 @@
-"""Images as convolutions want them: channels last, with a border at both ends of a line.
+"""The two orders of memory that images (N, C, H, W) come in, and transposition in registers.
 
-Images come as (N, C, H, W) in one of two orders of memory. Where channels lie last already, a few
-are copied at a time with their border; else they are transposed in blocks of registers on the way.
-A few at a time, so that what was copied is still in the second-level cache when it is used.
+Images in rows are transposed in blocks on their way to kernels that want channels last
+(`image_steps.py`): a few at a time, so that they are still in the second-level cache when used.
 """
 
 from __future__ import annotations
@@ -17,18 +16,16 @@ import numpy.typing as npt
 from toytorch.facts.hints import Array
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
-from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
 
 if TYPE_CHECKING:
     from llvmlite.ir import Value
 
 
-def chunk_of(size: int, itemsize: int, cores: int = 0) -> int:
-    """How many images of a size are copied at a time: what the second-level caches hold of the
-    cores that work on them (all threads, if nothing is said)."""
-    room = processor.this().l2 * (cores or threads.thread_count())
-    return max(1, room // max(size * itemsize, 1))
+def chunk_of(size: int, itemsize: int) -> int:
+    """How many images of a size the second-level cache of a core holds, one at least."""
+    return max(1, processor.this().l2 // max(size * itemsize, 1))
 
 
 def channels_last(a: Any) -> bool:
@@ -90,36 +87,6 @@ def lines_of(a: Array) -> Any:
     """Images whose channels lie last as (N, H, W, C), else None."""
     moved = a.transpose(0, 2, 3, 1)
     return moved if moved.flags.c_contiguous else None
-
-
-def pack(images: Any, into: Any, left: int) -> None:
-    """Copies images (n, C, H, W) into (n, H, left + W + …, C or more), inside the border."""
-    n, c, h, w = images.shape
-    lines = lines_of(images)
-    if lines is not None:
-        into[:n, :, left : left + w, :c] = lines
-    elif min(c, w) < BLOCK:
-        into[:n, :, left : left + w, :c] = images.transpose(0, 2, 3, 1)
-    else:
-        place = into.ctypes.data + left * into.strides[2]
-        if into.shape[2] == w and images.strides[2] == w * images.strides[3]:
-            h, w = 1, h * w
-        across = (c, w, into.strides[2], images.strides[1])
-        lines = (h, into.strides[1], images.strides[2])
-        steps = (n, into.strides[0], images.strides[0])
-        transpose(images.dtype.char, True, (place, images.ctypes.data, *steps, *lines, *across))
-
-
-def unpack(lines: Any, into: Any) -> None:
-    """Copies (n, H, W, C or more) into images (n, C, H, W)."""
-    n, c, h, w = into.shape
-    if lines_of(into) is not None or min(c, h * w) < BLOCK or not into.flags.c_contiguous:
-        into.transpose(0, 2, 3, 1)[...] = lines[:n, ..., :c]
-        return
-    across = (h * w, c, into.strides[1], lines.strides[2])
-    steps = (n, into.strides[0], lines.strides[0])
-    places = into.ctypes.data, lines.ctypes.data
-    transpose(into.dtype.char, False, (*places, *steps, 1, 0, 0, *across))
 
 
 # -- transposing blocks in registers --------------------------------------------------------------

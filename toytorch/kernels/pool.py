@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels.chain import Chain, Lies, Step
+from toytorch.kernels.image_steps import pack, unpack
 from toytorch.kernels.memory_format import (
     channels_last,
     chunk_of,
     empty_images,
     in_order,
     lines_of,
-    pack,
     plain,
-    unpack,
 )
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
@@ -56,6 +56,7 @@ WORDS = (
     "made",
     "factor",
 )
+ARRAYS = 6  # the last words: where they begin
 
 
 class Pool(Native):
@@ -197,55 +198,89 @@ def as_images(a: Any) -> Any:
     return a if channels_last(a) else np.ascontiguousarray(a).reshape(1, -1, *a.shape[-2:])
 
 
-class Run:
-    """The kernel of a rule over images, whose lines and columns see these ranges."""
-
-    def __init__(
-        self, rule: str, ranges: list[Array], steps: Sequence[int] = (1, 1), factor: Any = None
-    ) -> None:
-        self.rule, self.steps, self.factor = rule, steps, factor
-        self.lines, self.columns = ranges
-
-    def __call__(self, source: Any, places: Any, made: Any) -> None:
-        """All arrays are images (N, C, H, W) in one order of memory; `places` may be None."""
-        tables = [None if v is None else lines_of(v) for v in (source, places, made)]
-        if all(v is None or n is not None for v, n in zip((source, places, made), tables)):
-            self.run(*tables)
-            return
-        reads = self.rule == "max backward"
-        area = max(math.prod(v.shape[2:]) for v in (source, made))
-        step = max(16, chunk_of(2 * area, made.itemsize) // 16 * 16)  # and what is made of them
-        for i in range(0, source.shape[1], step):
-            if source.shape[1] - i < 8:  # too few for a vector: some are done twice
-                i = source.shape[1] - 8
-            parts = [None if v is None else v[:, i : i + step] for v in (source, places, made)]
-            buffers = [
-                None if v is None else np.empty((1, *v.shape[2:], v.shape[1]), v.dtype)
-                for v in parts
-            ]
-            for v, buffer in zip(parts[: 1 + reads], buffers):
-                pack(as_numbers(v), as_numbers(buffer), 0)
-            self.run(*buffers)
-            for v, buffer in list(zip(parts, buffers))[1 + reads :]:
-                if v is not None:
-                    unpack(as_numbers(buffer), as_numbers(v))
-
-    def run(self, source: Any, places: Any, made: Any) -> None:
-        """The same over arrays (N, H, W, C)."""
-        n, h, w, c = made.shape
-        lanes = 16 if c >= 16 and processor.this().vector >= 32 and made.itemsize == 4 else 8
-        arrays = (self.lines, self.columns, source, places, made, self.factor)
-        kernel(made.dtype.char, self.rule, lanes)(
-            n * h,
-            max(source.size, made.size) * 2 * jit.TRAFFIC,
-            *(n, h, w, c, *source.shape[1:3], *self.steps),
-            *(0 if v is None else v.ctypes.data for v in arrays),
-        )
+def pooled(
+    rule: str,
+    ranges: tuple[Array, Array],
+    steps: Sequence[int],
+    source: Any,
+    places: Any,
+    made: Any,
+    factor: Any = None,
+) -> None:
+    """Writes what the kernel of a rule makes of images. All are (N, C, H, W) in one order of memory;
+    `places` and `factor` may be None."""
+    found = {"source": source, "places": places, "made": made, "factor": factor}
+    arrays = dict(zip(("lines seen", "seen"), ranges))
+    arrays |= {name: v for name, v in found.items() if v is not None}
+    n, c, h, w = made.shape
+    seen = source.shape[2:], (h, w), tuple(steps)
+    if all(lines_of(v) is not None for v in (source, places, made) if v is not None):
+        step = step_of(rule, made.dtype.char, (n, c), *seen, {name: name for name in arrays})
+        words = list(step.words)
+        for word, name, _ in step.places:
+            words[word] = arrays[name].ctypes.data
+        step.kernel(step.total, step.work, *words)
+    else:
+        by_planes(rule, made.dtype.char, c, *seen)(**arrays)
 
 
-def as_numbers(a: Any) -> Any:
-    """Places as floating-point numbers of the same bits, which can be transposed."""
-    return a.view(np.float64) if a.dtype == np.int64 else a
+def step_of(
+    rule: str,
+    kind: str,
+    images: tuple[int, int],
+    source: Sequence[int],
+    made: Sequence[int],
+    steps: Sequence[int],
+    names: dict[str, str],
+) -> Step:
+    """The kernel over (N, C) images of these sizes, with the names of its arrays."""
+    n, c = images
+    item = np.dtype(kind).itemsize
+    lanes = 16 if c >= 16 and processor.this().vector >= 32 and item == 4 else 8
+    words = (n, *made, c, *source, *steps, *(0,) * ARRAYS)
+    assert len(words) == len(WORDS)
+    work = n * c * max(math.prod(source), math.prod(made)) * 2 * jit.TRAFFIC
+    places = tuple((WORDS.index(word), name, 0) for word, name in names.items())
+    return Step(kernel(kind, rule, lanes), words, places, n * made[0], work)
+
+
+@functools.lru_cache(256)
+def by_planes(
+    rule: str,
+    kind: str,
+    planes: int,
+    source: tuple[int, int],
+    made: tuple[int, int],
+    steps: tuple[int, ...],
+) -> Chain:
+    """The kernel over planes, one after the other in memory, of which some are transposed at a time."""
+    item, area = np.dtype(kind).itemsize, max(math.prod(source), math.prod(made))
+    most = max(16, chunk_of(2 * area, item))
+    # As many as there is room for, in whole vectors if that can be. All turns have the same number.
+    fitting = [k for k in range(8, min(planes, most) + 1) if planes % k == 0] or [planes]
+    each = max(fitting, key=lambda k: (k % 16 == 0, k))
+    sides = {
+        "source": (source, item, True),
+        "places": (source, 8, True) if rule == "max backward" else (made, 8, False),
+        "made": (made, item, False),
+    }
+    if "mean" in rule:
+        del sides["places"]
+    names = {"lines seen": "lines seen", "seen": "seen"}
+    arrays, scratch, before, after = {name: Lies() for name in names}, {}, [], []
+    if "mean" in rule:
+        names["factor"] = "factor"
+        arrays["factor"] = Lies()
+    for name, (size, bytes, read) in sides.items():
+        lines, unit = f"lines of {name}", (1, each, *size)
+        names[name], arrays[name] = lines, Lies(math.prod(unit) * bytes)
+        scratch[lines] = math.prod(unit) * bytes
+        if read:
+            before.append(pack(name, unit, False, bytes, lines, size[1], 0, each))
+        else:
+            after.append(unpack(lines, unit, False, bytes, name, each))
+    step = step_of(rule, kind, (1, each), source, made, steps, names)
+    return Chain([*before, step, *after], arrays, scratch, planes // each)
 
 
 # -- the pools ------------------------------------------------------------------------------------
@@ -259,7 +294,7 @@ def windows(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     out: tuple[int, ...],
-) -> Any:
+) -> tuple[Array, Array]:
     """For each dimension (start, end) of what every window sees, inside the image."""
     made = []
     for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out):
@@ -267,7 +302,7 @@ def windows(
         end = np.minimum(start + d * (k - 1) + 1, n)
         start = np.where(start < 0, start + -(start // d) * d, start)
         made.append(np.ascontiguousarray(np.stack([start, end], 1), np.int64))
-    return made
+    return made[0], made[1]
 
 
 @functools.lru_cache(256)
@@ -278,7 +313,7 @@ def coverings(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     out: tuple[int, ...],
-) -> Any:
+) -> tuple[Array, Array]:
     """For each dimension (start, end) of the windows that may see every element."""
     made = []
     for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out):
@@ -287,7 +322,7 @@ def coverings(
         made.append(
             np.stack([np.clip(start, 0, o), np.clip(place // s + 1, 0, o)], 1).astype(np.int64)
         )
-    return made
+    return made[0], made[1]
 
 
 def max_pool(
@@ -304,8 +339,7 @@ def max_pool(
     last, shape = channels_last(a), (*a.shape[:-2], *out)
     values, places = (images(shape, kind, last) for kind in (a.dtype, np.int64))
     ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, dilation, out)))
-    rule = Run("max", ranges, dilation)
-    rule(as_images(a), as_images(places), as_images(values))
+    pooled("max", ranges, dilation, *map(as_images, (a, places, values)))
     return values, places
 
 
@@ -329,11 +363,8 @@ def max_pool_backward(
     made = images((*g.shape[:-2], *sizes), g.dtype, last)
     if planes(places) < 8:
         return None
-    rule = Run(
-        "max backward",
-        coverings(*map(tuple, (sizes, kernel, stride, padding, dilation, g.shape[-2:]))),
-    )
-    rule(as_images(in_order(g, last)), as_images(places), as_images(made))
+    ranges = coverings(*map(tuple, (sizes, kernel, stride, padding, dilation, g.shape[-2:])))
+    pooled("max backward", ranges, (1, 1), *map(as_images, (in_order(g, last), places, made)))
     return made
 
 
@@ -350,12 +381,9 @@ def mean_pool(
         return None
     last = channels_last(a)
     made = images((*a.shape[:-2], *out), a.dtype, last)
-    rule = Run(
-        "mean",
-        windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, (1, 1), out))),
-        factor=np.ascontiguousarray(factor, a.dtype),
-    )
-    rule(as_images(plain(a)), None, as_images(made))
+    ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, (1, 1), out)))
+    factor = np.ascontiguousarray(factor, a.dtype)
+    pooled("mean", ranges, (1, 1), as_images(plain(a)), None, as_images(made), factor)
     return made
 
 
@@ -372,10 +400,7 @@ def mean_pool_backward(
         return None
     last = channels_last(g)
     made = images((*g.shape[:-2], *sizes), g.dtype, last)
-    rule = Run(
-        "mean backward",
-        coverings(*map(tuple, (sizes, kernel, stride, padding, (1, 1), g.shape[-2:]))),
-        factor=np.ascontiguousarray(factor, g.dtype),
-    )
-    rule(as_images(plain(g)), None, as_images(made))
+    ranges = coverings(*map(tuple, (sizes, kernel, stride, padding, (1, 1), g.shape[-2:])))
+    factor = np.ascontiguousarray(factor, g.dtype)
+    pooled("mean backward", ranges, (1, 1), as_images(plain(g)), None, as_images(made), factor)
     return made

@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.kernels import matmul, norm, pool, reduce, rows, softmax, tiled_product
+from toytorch.kernels import matmul, norm, reduce, rows, softmax, tiled_product
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
@@ -55,11 +55,11 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "layer_norm_weight": norm.layer_weight,
     "log_softmax": softmax.log_softmax,
     "log_softmax_backward": softmax.log_softmax_backward,
-    "max_pool": pool.max_pool,
-    "max_pool_backward": pool.max_pool_backward,
+    "max_pool": later("pool", "max_pool"),
+    "max_pool_backward": later("pool", "max_pool_backward"),
     "max_runs": rows.max_runs,
-    "mean_pool": pool.mean_pool,
-    "mean_pool_backward": pool.mean_pool_backward,
+    "mean_pool": later("pool", "mean_pool"),
+    "mean_pool_backward": later("pool", "mean_pool_backward"),
     "nonzero": later("masks", "nonzero"),
     "picked": later("masks", "picked"),
     "picked_mean": rows.picked_mean,
