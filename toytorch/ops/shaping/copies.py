@@ -83,16 +83,16 @@ def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
         )
         a = a.real
-    if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
-        return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
     if a.dtype == np.float64 and dtype.name == "float16":
         a = a.astype(np.float32, order=copy_order(a))  # PyTorch rounds twice
     if dtype.name == "float8_e4m3fn" and a.dtype != dtype.numpy:  # has no infinity, and saturates
         a = xp.clip(a, -448, 448)
-    if a.size >= MANY and (dtype.itemsize == 2 or a.dtype.itemsize == 2):
+    if a.size >= MANY:
         made = base.attempt(xp, "cast", a, np.dtype(dtype.numpy))
         if made is not None:
             return made
+    if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
+        return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
     return a.astype(dtype.numpy, order=copy_order(a))
 
 
