@@ -61,6 +61,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "mean_pool": later("pool", "mean_pool"),
     "mean_pool_backward": later("pool", "mean_pool_backward"),
     "nonzero": later("masks", "nonzero"),
+    "ordered": later("radix", "ordered"),
     "picked": later("masks", "picked"),
     "picked_mean": rows.picked_mean,
     "product": matmul.product,

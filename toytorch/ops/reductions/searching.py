@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.compute import NUMBERS
 from toytorch.core.memory_order import walk
 from toytorch.core.tensor import Tensor, beside, wrap
@@ -98,6 +99,9 @@ def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = None if dim is None else wrap_dim(dim, a.ndim)
     if d is not None:
         _refuse_nothing(a.shape, d)
+    in_order = attempt(xp, "ordered", a.reshape(-1), 0, False) if d is None else None
+    if in_order is not None:
+        return _runs_of(in_order, a.shape)
     if d is None and a.dtype.kind in "fc" and xp.isnan(a).any():  # each is one of its own
         made = xp.unique(a, return_inverse=True, return_counts=True, equal_nan=False)
         return made[0], made[1].reshape(a.shape), made[2]
@@ -107,6 +111,19 @@ def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     if not values.size and a.__class__ is np.ndarray and (d is None or not a.shape[d]):
         values = np.zeros(values.shape, a.dtype)
     return values, inverse.reshape(a.shape if d is None else -1), counts
+
+
+def _runs_of(in_order: tuple[Array, Array], shape: tuple[int, ...]) -> Any:
+    """What differs from the number before it, in (numbers in order, where each stood): NaN
+    does, too."""
+    values, places = in_order
+    new = np.empty(values.size, bool)
+    new[0] = True
+    np.not_equal(values[1:], values[:-1], new[1:])
+    first, inverse = np.flatnonzero(new), np.empty(values.size, np.int64)
+    counts = np.diff(first, append=values.size)
+    inverse[places] = np.arange(first.size).repeat(counts)
+    return values[first], inverse.reshape(shape), counts
 
 
 def _unique_rows(xp: ArrayModule, a: Array, d: int) -> Any:

@@ -26,6 +26,9 @@ def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = 
     """Indices that sort along a dimension; NaN counts as the largest."""
     if a.dtype.kind == "V":  # bfloat16, which CuPy does not sort
         a = a.astype(np.float32)
+    made = attempt(xp, "ordered", a, dim, descending)
+    if made is not None:
+        return made[1]
     if a.__class__ is np.ndarray:
         if not descending:
             return a.argsort(dim, "stable")
@@ -56,8 +59,10 @@ def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -
         return a.copy(), xp.zeros((), np.int64)
     if a.shape[d] <= SHORT and a.size < SMALL:
         made = attempt(xp, "top", a, a.shape[d], d, descending)
-        if made is not None:
-            return made
+    else:
+        made = attempt(xp, "ordered", a, d, descending)
+    if made is not None:
+        return made
     index = order(xp, a, d, descending)
     return taken(xp, a, index, d), index.astype(np.int64, copy=False)
 
