@@ -79,4 +79,5 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "sum": reduce.total,
     "take_rows": rows.take_rows,
     "top": later("top", "top"),
+    "triangle": later("triangle", "triangle"),
 }

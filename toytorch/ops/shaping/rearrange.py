@@ -317,18 +317,19 @@ repeat_interleave = general(
 )
 
 
-def _triangle(name: str) -> Any:
+def _triangle(name: str, lower: bool) -> Any:
     def kernel(xp: ArrayModule, a: Array, diagonal: int) -> Any:
         if a.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return getattr(xp, name)(a, diagonal)
+        made = base.attempt(xp, "triangle", a, lower, diagonal) if a.size >= MANY else None
+        return getattr(xp, name)(a, diagonal) if made is None else made
 
     return kernel
 
 
 tril = general(
     "tril(Tensor self, int diagonal=0) -> Tensor",
-    _triangle("tril"),
+    _triangle("tril", True),
     inplace=True,
     overlap=True,
     upcast=False,
@@ -342,7 +343,7 @@ tril = general(
 )
 triu = general(
     "triu(Tensor self, int diagonal=0) -> Tensor",
-    _triangle("triu"),
+    _triangle("triu", False),
     inplace=True,
     overlap=True,
     upcast=False,
