@@ -19,6 +19,7 @@ from toytorch.facts.size import broadcast_pair
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.scalars import as_element
+from toytorch.ops.shaping.copies import MANY
 from toytorch.ops.shaping.rearrange import cat
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ def _check_bounds(a: Array, indices: Sequence[Array | None]) -> Sequence[Array |
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = [None if i is None else i._array for i in indices]
     arrays = list(_check_bounds(a, arrays))
+    if a.size >= MANY:
+        made = _slices(xp, a, arrays)
+        if made is not None:
+            return made
     try:
         found = a[full_places(a, arrays)]
     except IndexError as error:
@@ -79,6 +84,22 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     ):
         return found if found.flags.c_contiguous else found.copy()
     return with_layout(found, _layout_of_picked(a, arrays, found))
+
+
+def _slices(xp: ArrayModule, a: Array, arrays: Sequence[Array | None]) -> Any:
+    """What one index array picks along its dimension; None where there are several."""
+    at = [d for d, i in enumerate(arrays) if i is not None]
+    if len(at) != 1 or not a.flags.c_contiguous:
+        return None
+    d, i = at[0], arrays[at[0]]
+    if i is None or i.dtype.kind != "i" or not i.flags.c_contiguous or not i.size:
+        return None
+    flat = i.reshape(-1)
+    if int(flat.min()) < 0:
+        flat = xp.where(flat < 0, flat + a.shape[d], flat)
+    made = base.attempt(xp, "select", a, d, flat)
+    shape = *a.shape[:d], *i.shape, *a.shape[d + 1 :]
+    return a.take(flat, d).reshape(shape) if made is None else made.reshape(shape)
 
 
 def _layout_of_picked(a: Array, arrays: Sequence[Array | None], found: Array) -> tuple[int, ...]:

@@ -245,11 +245,12 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
 
 
 WHOLE = slice(None)
+LARGE = 1 << 15  # elements that are picked, from which it is worth asking for a kernel
 
 
 def by_places(x: Tensor, index: Tensor) -> Tensor | None:
-    """x[index] for integers, where nobody wants a gradient; None for what takes more, or is
-    refused."""
+    """x[index] for integers, where nobody wants a gradient; None for what takes more, is refused,
+    or is so large that a kernel may be faster."""
     a, i, mode = x._array, index._array, state.fast_path
     if (
         a.__class__ is i.__class__ is np.ndarray
@@ -258,6 +259,7 @@ def by_places(x: Tensor, index: Tensor) -> Tensor | None:
         and i.size
         and a.size
         and a.flags.c_contiguous
+        and a.size // len(a) * i.size < LARGE
         and ((mode is None and not x._requires_grad) or mode == get_ident())
     ):
         try:
