@@ -33,6 +33,8 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream that belongs to `seed`."""
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         if not -(1 << 63) <= int(seed) < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
         self._seed = int(seed) % (1 << 64)
@@ -167,6 +169,9 @@ def states() -> list[Any]:
 @composed(reads="generator")
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator of every device; returns the CPU's."""
+    seed = int(
+        seed
+    )  # also of a text or a number with a fraction, unlike the generators' own method
     for generator in _of_device.values():
         generator.manual_seed(seed)
     return default_generator
