@@ -329,6 +329,10 @@ def compute_pointwise(
         if complex in [a.__class__ for a in args] and not common.is_complex:
             refuse_complex(common)
     reduced = half = common in REDUCED or (common is not None and common.storage_only)
+    if reduced and op.narrow:
+        at = op.schema.index[op.narrow]
+        if arrays[at].__class__ is float:
+            arrays[at] = float(common.numpy.type(arrays[at]))  # type: ignore[union-attr]  # it has a dtype
     if half and op.in_halves:
         half = False
     work = np.float32 if half else common.numpy if common is not None else None
@@ -353,10 +357,17 @@ def compute_pointwise(
                 lying.append(array)
                 continue
             else:
-                array = array.astype(common.numpy) if half and common is not None else array
+                if (
+                    half
+                    and common is not None
+                    and (a.ndim or op.schema.args[i].name != op.wide_number)
+                ):
+                    array = array.astype(common.numpy)
                 arrays[i] = kept(array.astype(work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
+            if half and op.schema.args[i].name != op.wide_number:
+                arrays[i] = kept(arrays[i].astype(common.numpy).astype(work), arrays[i])  # type: ignore[union-attr]  # half has a dtype
             beside = next(
                 (t.dtype for t in args if isinstance(t, Tensor) and t.dtype.rank == 2), None
             )

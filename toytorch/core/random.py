@@ -18,6 +18,8 @@ from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 
+NO_GENERATORS = ("meta", "mkldnn", "opengl", "opencl", "ideep", "fpga", "vulkan")  # device types
+
 
 class Generator:
     """A stream of random numbers, like `torch.Generator`.
@@ -29,6 +31,8 @@ class Generator:
 
     def __init__(self, device: Device = "cpu") -> None:
         self.device = device_class(device)
+        if self.device.type in NO_GENERATORS:
+            raise RuntimeError(f"{self.device.type.upper()} device type not an accelerator.")
         self.manual_seed(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:
