@@ -157,6 +157,12 @@ FORMS: dict[str, Any] = {
     "upsample_bilinear2d": lambda a, m: a.upsample_bilinear2d(
         image(m, 1, 2, 3, 2), [5, 4], True, None, None
     ),
+    "upsample_bilinear2d by name": lambda a, m: a.upsample_bilinear2d(
+        input=image(m, 1, 2, 3, 2), output_size=None, align_corners=False, scale_factors=[2.0, 1.5]
+    ),
+    "_upsample_bilinear2d_aa by name": lambda a, m: a._upsample_bilinear2d_aa(
+        image(m, 1, 2, 6, 4), [3, 2], align_corners=False, scales_h=0.5, scales_w=0.5
+    ),
     "upsample_bilinear2d, scales": lambda a, m: a.upsample_bilinear2d(
         image(m, 1, 2, 3, 2), [5, 4], False, 1.7, 2.2
     ),

@@ -123,7 +123,9 @@ def generator_of(where: device_class, given: Generator | None) -> base.RandomSou
         if backend.device_count() > 1 or hasattr(backend, "runtime"):
             where = device_class(where.type, backend.runtime.current_device())
     if where not in _of_device:
-        _of_device[where] = Generator(where).manual_seed(default_generator.initial_seed())
+        made = Generator().manual_seed(default_generator.initial_seed())
+        made.device = where  # also "meta", for which nobody can ask: nothing is drawn there
+        _of_device[where] = made
     return _of_device[where].rng
 
 

@@ -127,6 +127,7 @@ def _ctc_loss_backward(
 
 def _softmax_form(op: Op) -> Callable[..., Tensor]:
     def form(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+        """softmax or its logarithm, without a change of type."""
         if half_to_float:  # what GPUs do in one step
             raise RuntimeError(
                 f"softmax with half to float conversion is not supported on {self.device.type.upper()}"
@@ -156,18 +157,24 @@ def _log_softmax_backward_data(
 def _resizing(record: Op, n: int, aligned: bool) -> None:
     """Both ops of a resizing: sizes, whether corners are aligned if it asks, a scale a dimension."""
 
-    def parts(given: tuple[Any, ...]) -> tuple[bool, tuple[float, ...] | None]:
-        scales = tuple(given[aligned:])
-        corners = bool(given[0]) if aligned and given else False
-        if len(scales) == 1 and isinstance(scales[0], Sequence):  # the overload `vec`
-            return corners, tuple(scales[0])
-        if len(scales) > n:
-            raise TypeError(f"{record.name}(): expected at most {n} scales, but got {len(scales)}")
-        known = all(s is not None for s in scales) and len(scales) == n
-        return corners, scales if known else None
+    own = ["scales"] if n == 1 else [f"scales_{letter}" for letter in "dhw"[-n:]]
+    order = (["align_corners"] if aligned else []) + own
 
-    def form(input: Tensor, output_size: Sequence[int] | None, *rest: Any) -> Tensor:
-        corners, scales = parts(rest)
+    def parts(
+        given: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[bool, tuple[float, ...] | None]:
+        if len(given) > len(order) or not named.keys() <= {*order, "scale_factors"}:
+            raise TypeError(f"{record.name}() takes {', '.join(order)} or scale_factors")
+        values = [*given, *(named.get(word) for word in order[len(given) :])]
+        corners = bool(values[0]) if aligned else False
+        scales = named.get("scale_factors") or values[aligned:]
+        if isinstance(scales[0], Sequence):  # by position: the overload `vec`
+            scales = scales[0]
+        return corners, None if None in scales else tuple(scales)
+
+    def form(input: Tensor, output_size: Sequence[int] | None, *rest: Any, **named: Any) -> Tensor:
+        """A resizing by ATen's schemas."""
+        corners, scales = parts(rest, named)
         if output_size is None:
             if scales is None:
                 raise RuntimeError("Must specify exactly one of output_size and scale_factors")
@@ -176,10 +183,15 @@ def _resizing(record: Op, n: int, aligned: bool) -> None:
         return made
 
     def backward(
-        grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *rest: Any
+        grad_output: Tensor,
+        output_size: Sequence[int],
+        input_size: Sequence[int],
+        *rest: Any,
+        **named: Any,
     ) -> Tensor:
+        """The gradient of a resizing by ATen's schemas."""
         made: Tensor = registry[f"{record.name}_backward"].function(
-            grad_output, output_size, input_size, *parts(rest)
+            grad_output, output_size, input_size, *parts(rest, named)
         )
         return made
 
@@ -199,6 +211,7 @@ def _of_tensor(name: str) -> None:
     """A gradient whose record takes the shape of the operand in the operand's place."""
 
     def form(grad_output: Tensor, self: Tensor, *rest: Any) -> Tensor:
+        """A gradient, by the operand whose shape it has."""
         made: Tensor = registry[name].function(grad_output, tuple(self.shape), *rest)
         return made
 
