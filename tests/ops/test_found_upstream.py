@@ -76,6 +76,15 @@ SAME: dict[str, Callable[[Any], Any]] = {
     "rows kept short": lambda m: kept_short(m, m.nn.functional.embedding, m.tensor([1, 2])),
     "bags kept short": lambda m: kept_short(m, m.nn.functional.embedding_bag, m.tensor([[1, 2]])),
     "rows of no elements": lambda m: no_elements(m),
+    **{
+        f"repeated by one number, dim={dim}, {count}": (
+            lambda m, dim=dim, count=count: m.repeat_interleave(
+                m.arange(4).reshape(2, 2), m.tensor([count]), dim=dim
+            )
+        )
+        for dim in (None, 0, 1)
+        for count in (0, 2, 20_000)
+    },
     "vander": lambda m: m.vander(m.tensor([1 + 1j, 0, 2j]), 4),
     "vander ints": lambda m: m.vander(m.tensor([0, 2, 3], dtype=m.int8), increasing=True),
     "vander bools": lambda m: m.vander(m.tensor([True, False]), 1),
