@@ -252,6 +252,11 @@ LATER = {
         "sparse_csr_tensor".split(),
         "ops.sparse.compressed_create",
     ),
+    **dict.fromkeys(
+        "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
+        "_sobol_engine_scramble_".split(),
+        "ops.creation.sobol",
+    ),
     "is_storage": "compat._checks",
     **dict.fromkeys(("Event", "Stream"), "compat._streams"),
     "_assert_async": "compat._checks",
@@ -265,7 +270,7 @@ LATER = {
 LATER_PACKAGES = (
     "__config__ _C _dynamo _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
     "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
-    "jit library linalg masked mps multiprocessing nn optim overrides profiler serialization signal sparse "
+    "jit library linalg masked mps multiprocessing nn optim overrides profiler quasirandom serialization signal sparse "
     "special storage testing trainer types utils vision viz xpu"
 ).split()
 ABSENT = ("fx", "onnx", "PyTorchFileReader", "PyTorchFileWriter")  # names alone: compat/_absent.py

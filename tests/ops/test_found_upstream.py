@@ -45,8 +45,46 @@ def without_gradients(m: Any) -> Any:
         return x.numpy().tolist()
 
 
+def kept_short(m: Any, look_up: Callable[..., Any], places: Any) -> Any:
+    """A table that is a parameter, whose rows have a largest norm."""
+    table = m.nn.Parameter(m.arange(12.0).reshape(4, 3))
+    made = look_up(places, table, max_norm=1.0)
+    made.sum().backward()
+    return made.detach(), table.detach(), table.grad, table._version
+
+
+def no_elements(m: Any) -> Any:
+    table = m.nn.Embedding(0, 0, sparse=True)
+    table(m.tensor([], dtype=m.int64)).sum().backward()
+    return table.weight.grad.shape
+
+
 SAME: dict[str, Callable[[Any], Any]] = {
     "consecutive": lambda m: m.unique_consecutive(m.ones(0, 0, 3), return_inverse=True),
+    "isclose of complex numbers": lambda m: m.isclose(
+        m.tensor([complex(-(2**0.5), 2**0.5), 2 + 4j], dtype=m.complex128),
+        m.tensor([complex(-(0.5**0.5), 0.5**0.5), 1 + 8.8523607j], dtype=m.complex128),
+        rtol=0.5,
+        atol=0.5,
+    ),
+    "trapezoid of places and distances": lambda m: m.trapezoid(m.ones(3), m.ones(3), dx=2),
+    "cumulative trapezoid of both": lambda m: m.cumulative_trapezoid(m.ones(3), m.ones(3), dx=2),
+    "trapezoid of distances": lambda m: (m.trapezoid(m.ones(3), dx=2), m.trapz(m.ones(3), dx=0.5)),
+    "generator of no accelerator": lambda m: m.Generator("opengl"),
+    "generator of meta": lambda m: m.Generator("meta"),
+    "draws on meta": lambda m: m.rand(2, device="meta").normal_(),
+    "rows kept short": lambda m: kept_short(m, m.nn.functional.embedding, m.tensor([1, 2])),
+    "bags kept short": lambda m: kept_short(m, m.nn.functional.embedding_bag, m.tensor([[1, 2]])),
+    "rows of no elements": lambda m: no_elements(m),
+    **{
+        f"repeated by one number, dim={dim}, {count}": (
+            lambda m, dim=dim, count=count: m.repeat_interleave(
+                m.arange(4).reshape(2, 2), m.tensor([count]), dim=dim
+            )
+        )
+        for dim in (None, 0, 1)
+        for count in (0, 2, 20_000)
+    },
     "vander": lambda m: m.vander(m.tensor([1 + 1j, 0, 2j]), 4),
     "vander ints": lambda m: m.vander(m.tensor([0, 2, 3], dtype=m.int8), increasing=True),
     "vander bools": lambda m: m.vander(m.tensor([True, False]), 1),

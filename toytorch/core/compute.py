@@ -329,9 +329,14 @@ def compute_pointwise(
         if complex in [a.__class__ for a in args] and not common.is_complex:
             refuse_complex(common)
     reduced = half = common in REDUCED or (common is not None and common.storage_only)
+    own: Any = None if common is None else common.numpy
+    if reduced and op.narrow:
+        at = op.schema.index[op.narrow]
+        if arrays[at].__class__ is float:
+            arrays[at] = float(own.type(arrays[at]))
     if half and op.in_halves:
         half = False
-    work = np.float32 if half else common.numpy if common is not None else None
+    work = np.float32 if half else own
     ready: list[Any] = []
     lying: list[Any] = []  # the operands as PyTorch has them, which computes on halves themselves
     for i in op.tensor_at:
@@ -353,10 +358,17 @@ def compute_pointwise(
                 lying.append(array)
                 continue
             else:
-                array = array.astype(common.numpy) if half and common is not None else array
+                if (
+                    half
+                    and common is not None
+                    and (a.ndim or op.schema.args[i].name != op.wide_number)
+                ):
+                    array = array.astype(common.numpy)
                 arrays[i] = kept(array.astype(work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
+            if half and op.schema.args[i].name != op.wide_number:
+                arrays[i] = kept(arrays[i].astype(own).astype(work), arrays[i])
             beside = next(
                 (t.dtype for t in args if isinstance(t, Tensor) and t.dtype.rank == 2), None
             )

@@ -86,6 +86,9 @@ class Op:
                 number, or as the kernel leaves them; reductions give rows
     in_halves   whether numbers of half types are computed with as they are, with a rounding after
                 each step, and not in float32
+    wide_number the operand that may be a number of more digits than the half type beside it; others
+                are rounded to that type first, as in PyTorch
+    narrow      the option that is rounded so, too
     rounds_once the half types, "float16 bfloat16" or one of them, whose derivatives are computed in
                 float32, as PyTorch's are where they are one kernel; others are rounded after each
                 of their operations
@@ -140,6 +143,8 @@ class Op:
         node: str = "",
         upcast: bool = True,
         in_halves: bool = False,
+        wide_number: str = "",
+        narrow: str = "",
         rounds_once: str = "",
         reflected: str = "",
         results: tuple[bool, ...] = (True,),
@@ -190,6 +195,7 @@ class Op:
         self.has_out = out and kind not in ("view", "composite")
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
         self.in_halves, self.rounds_once = in_halves, rounds_once
+        self.wide_number, self.narrow = wide_number, narrow
         self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"

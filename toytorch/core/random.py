@@ -18,6 +18,8 @@ from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 
+NO_GENERATORS = ("meta", "mkldnn", "opengl", "opencl", "ideep", "fpga", "vulkan")  # device types
+
 
 class Generator:
     """A stream of random numbers, like `torch.Generator`.
@@ -29,10 +31,14 @@ class Generator:
 
     def __init__(self, device: Device = "cpu") -> None:
         self.device = device_class(device)
+        if self.device.type in NO_GENERATORS:
+            raise RuntimeError(f"{self.device.type.upper()} device type not an accelerator.")
         self.manual_seed(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream that belongs to `seed`."""
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         if not -(1 << 63) <= int(seed) < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
         self._seed = int(seed) % (1 << 64)
@@ -117,7 +123,9 @@ def generator_of(where: device_class, given: Generator | None) -> base.RandomSou
         if backend.device_count() > 1 or hasattr(backend, "runtime"):
             where = device_class(where.type, backend.runtime.current_device())
     if where not in _of_device:
-        _of_device[where] = Generator(where).manual_seed(default_generator.initial_seed())
+        made = Generator().manual_seed(default_generator.initial_seed())
+        made.device = where  # also "meta", for which nobody can ask: nothing is drawn there
+        _of_device[where] = made
     return _of_device[where].rng
 
 
@@ -167,6 +175,9 @@ def states() -> list[Any]:
 @composed(reads="generator")
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator of every device; returns the CPU's."""
+    seed = int(
+        seed
+    )  # also of a text or a number with a fraction, unlike the generators' own method
     for generator in _of_device.values():
         generator.manual_seed(seed)
     return default_generator

@@ -8,6 +8,7 @@ tensor([-1.])
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,8 @@ class Packet:
 
 @functools.cache
 def __getattr__(name: str) -> Packet:
+    # Writes its functions to PUBLIC; programs that never ask for `torch.ops.aten` do without.
+    importlib.import_module("toytorch.ops.aten_forms")
     found = PUBLIC.get(f"aten.{name}") or PUBLIC.get(name)
     if found is None and name.startswith("_unsafe_"):  # no index is left unchecked here
         return __getattr__(name.removeprefix("_unsafe_"))

@@ -74,7 +74,7 @@ def embedding(
     """
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
-        tables.embedding_renorm_(weight, input, max_norm, norm_type)
+        tables.embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # a parameter, too
     return tables.embedding_record.function(
         weight, input, -1 if padding is None else padding, scale_grad_by_freq, sparse
     )
@@ -138,7 +138,7 @@ def embedding_bag(
             f"'{mode}'). Please open a feature request on GitHub."
         )
     if max_norm is not None:
-        tables.embedding_renorm_(weight, input, max_norm, norm_type)
+        tables.embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # a parameter, too
     made: Any = tables.embedding_bag(
         weight,
         input,

@@ -6,6 +6,7 @@ derivative there is PyTorch's choice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from toytorch.ops.define import define, general, pointwise, public
 from toytorch.ops.elementwise.operand_checks import numbers
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import C_NAMES
+from toytorch.ops.scalars import raise_overflow
 from toytorch.ops.shaping.rearrange import cat
 
 if TYPE_CHECKING:
@@ -86,12 +88,26 @@ threshold = pointwise(
     d_self="0 if self <= threshold else g",
     doc="x above a threshold, a fixed value below.",
 )
+
+
+def _within_type(kernel: str) -> Any:
+    """A check of a threshold that C++ casts to the type of the elements."""
+
+    def check(common: DType, args: Sequence[Any]) -> None:
+        _float(kernel)(common, args)
+        if math.isfinite(args[1]) and abs(args[1]) > types.finfo(common).max:
+            raise_overflow(common.name)
+
+    return check
+
+
 hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     formula="0 if self >= -lambd and self <= lambd else self",
     inplace=False,
     in_halves=True,
-    checks=_float("hardshrink_cpu"),
+    narrow="lambd",
+    checks=_within_type("hardshrink_cpu"),
     d_self="g if self < -lambd or self > lambd else 0",
     doc="x, and 0 near 0.",
     out_type="found",
@@ -100,8 +116,12 @@ hardshrink = pointwise(
 
 def _check_softshrink(common: DType, args: Sequence[Any]) -> None:
     _float("softshrink_cpu")(common, args)
-    if args[1] < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {args[1]:g}.")
+    most = types.finfo(common).max
+    if not 0 <= args[1] <= most:
+        raise RuntimeError(
+            f"lambda must be in range [0, {most:g}] for input dtype {common.legacy}, "
+            f"but found {args[1]:g}"
+        )
 
 
 softshrink = pointwise(

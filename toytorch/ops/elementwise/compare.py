@@ -139,8 +139,10 @@ def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equa
         return close
     kind = a.dtype if a.dtype.kind in "fc" else xp.dtype("float32")
     x, y = a.astype(kind), b.astype(kind)
-    allowed = atol + xp.abs(rtol * y)
-    difference = xp.abs(x - y)
+    # NumPy's abs of complex numbers is off by a last digit for one in three.
+    size = (lambda z: xp.hypot(z.real, z.imag)) if kind.kind == "c" else xp.abs
+    allowed = atol + size(rtol * y)
+    difference = size(x - y)
     return placed(close | (xp.isfinite(difference) & (difference <= allowed)), close)
 
 

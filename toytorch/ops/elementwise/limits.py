@@ -163,6 +163,7 @@ lerp = pointwise(
     "lerp(Tensor self, Tensor end, Operand weight) -> Tensor",
     formula="self + weight * (end - self) if abs(weight) < 0.5 else end - (end - self) * (1 - weight)",
     promotion="tensors",
+    wide_number="weight",
     checks=_one_dtype,
     variant=lambda self, end, weight: 1 if hasattr(weight, "dtype") else 0,
     d_self="g * (1 - weight)",

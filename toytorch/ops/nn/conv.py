@@ -86,10 +86,10 @@ def _convolution_input(
     shape, strides, _ = input_layout
     if len(shape) == 4 and strides[1] == 1 != strides[3]:
         g = g.contiguous(memory_format=channels_last)
-    return _gradient_of_input(g, shape, weight, stride, padding, dilation, transposed, groups)
+    return gradient_of_input(g, shape, weight, stride, padding, dilation, transposed, groups)
 
 
-def _gradient_of_input(
+def gradient_of_input(
     g: Tensor,
     input_shape: tuple[int, ...],
     weight: Tensor,
@@ -126,7 +126,7 @@ def _conv_transposed(g: Tensor, weight: Tensor, *rest: int | Sequence[int]) -> A
     return convolution.function(g, weight, None, stride, padding, dilation, True, extra, groups)
 
 
-def _gradient_of_weight(
+def gradient_of_weight(
     g: Tensor,
     input: Tensor,
     weight_shape: tuple[int, ...],
@@ -144,7 +144,7 @@ def _gradient_of_weight(
     )
 
 
-def _gradient_of_bias(g: Tensor, weight_shape: tuple[int, ...]) -> Tensor:
+def gradient_of_bias(g: Tensor, weight_shape: tuple[int, ...]) -> Tensor:
     return g.sum([0, *range(2, g.ndim)]) if g.shape[1] else g.new_zeros(weight_shape[0])
 
 
@@ -155,8 +155,8 @@ convolution: Op = general(
     method=False,
     out=False,
     d_input=_convolution_input,
-    d_weight=_gradient_of_weight,
-    d_bias=_gradient_of_bias,
+    d_weight=gradient_of_weight,
+    d_bias=gradient_of_bias,
     amp="half",
     fresh=True,
     flops=flops.windows,
@@ -189,7 +189,7 @@ def _weight_gradient_input(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
-    return _gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
+    return gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
 
 
 weight_gradient: Op = general(

@@ -126,7 +126,8 @@ def sparse_backward(
         raise RuntimeError(
             "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
         )
-    rows, flat = g.reshape(-1, g.shape[-1]), indices.reshape(-1)
+    flat = indices.reshape(-1)
+    rows = g.reshape(flat.numel(), g.shape[-1])  # not -1: rows may have no elements
     if padding_idx >= 0:
         kept = flat != padding_idx
         rows, flat = rows[kept], flat[kept]

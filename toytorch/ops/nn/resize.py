@@ -162,23 +162,6 @@ bicubic_antialias = _resampler(
 )
 
 
-@public("aten._upsample_bilinear2d_aa")
-def upsample_bilinear2d_aa(
-    input: Tensor,
-    output_size: Any,
-    align_corners: bool,
-    scales_h: Any = None,
-    scales_w: float | None = None,
-    *,
-    scale_factors: Any = None,
-) -> Tensor:
-    """Bilinear resizing without aliasing, as ATen's schemas have it."""
-    scales = (scales_h, scales_w) if scale_factors is None else tuple(scale_factors)
-    if output_size is None:
-        output_size = [int(n * s) for n, s in zip(input.shape[-2:], scales)]
-    return bilinear_antialias.function(input, output_size, align_corners, scales)
-
-
 # -- adaptive averages ----------------------------------------------------------------------------
 
 

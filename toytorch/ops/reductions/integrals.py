@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.size import wrap_dim
@@ -47,34 +47,48 @@ def _refuse_masks(name: str, y: Tensor, x: Tensor | None) -> None:
             )
 
 
+def _spacing(name: str, x: Tensor | None, dx: Any) -> float:
+    """The distance of samples, 1 where nothing is said; samples that have places have none."""
+    if x is not None and dx is not None:
+        said = f"got (Tensor, Tensor, dx={type(dx).__name__})"
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - {said}, but expected one of:\n"
+            " * (Tensor y, Tensor x, *, int dim = -1)\n"
+            " * (Tensor y, *, Number dx = 1, int dim = -1)\n"
+        )
+    _need_real(name, dx)
+    return 1 if dx is None else dx
+
+
 def _need_real(name: str, dx: object) -> None:
     if dx.__class__ in (bool, complex):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
 
 
 @public("trapezoid", "trapz")
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
+def trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+) -> Tensor:
     """∫ y dx along a dimension: Σ (xᵢ₊₁ - xᵢ)(yᵢ + yᵢ₊₁)/2.
 
     >>> import toytorch as torch
     >>> torch.trapezoid(torch.tensor([1., 2., 4.]))
     tensor(4.5000)
     """
-    v: Any = y
+    spacing, v = _spacing("trapezoid", x, dx), cast(Any, y)
     d = wrap_dim(dim, v.ndim)
     if v.shape[d] == 0:
         return v.new_zeros([n for i, n in enumerate(v.shape) if i != d])
     _refuse_masks("trapezoid", y, x)
-    _need_real("trapezoid", dx)
     if x is None:  # all samples, but half of the first and the last
-        return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * dx
-    strips, _ = _strips("trapezoid", v, x, dx, dim)
+        return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * spacing
+    strips, _ = _strips("trapezoid", v, x, spacing, dim)
     return strips.sum(dim) / 2.0
 
 
 @public("cumulative_trapezoid")
 def cumulative_trapezoid(
-    y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
     """The running integral of y along a dimension.
 
@@ -83,6 +97,6 @@ def cumulative_trapezoid(
     tensor([1.5000, 4.5000])
     """
     _refuse_masks("cumulative_trapezoid", y, x)
-    _need_real("cumulative_trapezoid", dx)
-    strips, scale = _strips("cumulative_trapezoid", y, x, dx, dim)
+    spacing = _spacing("cumulative_trapezoid", x, dx)
+    strips, scale = _strips("cumulative_trapezoid", y, x, spacing, dim)
     return strips.cumsum(dim) * scale / 2.0

@@ -284,8 +284,9 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
             )
     if xp.any(xp.asarray(repeats) < 0):
         raise RuntimeError("Repeats must be non-negative")
-    if a.__class__ is np.ndarray and np.size(repeats) == 1 and a.size * int(repeats) >= MANY:
-        shape = *a.shape[: d + 1], int(repeats), *a.shape[d + 1 :]
+    times = int(np.ravel(repeats)[0]) if a.__class__ is np.ndarray and np.size(repeats) == 1 else 0
+    if a.size * times >= MANY:
+        shape = *a.shape[: d + 1], times, *a.shape[d + 1 :]
         made = np.empty(shape, a.dtype)
         assign(made, np.broadcast_to(np.expand_dims(a, d + 1), made.shape))
         return made.reshape(*a.shape[:d], -1, *a.shape[d + 1 :])
