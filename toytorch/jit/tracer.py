@@ -7,12 +7,14 @@ finds the values of the forward pass again.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+from toytorch.autograd.modes import no_grad
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -295,7 +297,7 @@ class Tracer:
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
             return result
-        made = [r for r in tree_leaves(result) if isinstance(r, Tensor)]
+        made = tensors_of(result)
         for tensor in made:
             if id(tensor._array) in self.values:  # detach: the same memory is another value
                 tensor._array = tensor._array[...]
@@ -344,6 +346,45 @@ class Tracer:
         self.bind(result, node.output)
         return result
 
+    def on_function(self, function: Any, inputs: tuple[Any, ...]) -> Any:
+        """A Function of the user's own was applied: one node, which applies it in every run.
+
+        Its operations are not written down. Forward runs without gradients, and what it leaves for
+        backward, which is Python too, is no value of the graph.
+        """
+        result = function._run(tuple(map(plain, inputs)))
+        if self.reason:
+            return result
+        places = [i for i, v in enumerate(inputs) if is_traced(v)]
+        given = [self.value_of(inputs[i]) for i in places]
+        rest = [None if i in places else v for i, v in enumerate(inputs)]
+        unrecorded = self.recording and not state.local.grad
+
+        def apply(*values: Any) -> Any:
+            filled = list(rest)
+            for i, v in zip(places, values):
+                filled[i] = v
+            with no_grad() if unrecorded else contextlib.nullcontext():
+                made = tensors_of(function.apply(*filled))
+            return made[0] if len(made) == 1 else tuple(made)
+
+        made = tensors_of(result)
+        for tensor in made:
+            if id(tensor._array) in self.values and not any(tensor is v for v in inputs):
+                tensor._array = tensor._array[...]  # a view of everything is a value of its own
+        node = self.add(
+            self.graph.make(
+                "prim::CallFunction",
+                given,
+                [types.of(r) for r in made],
+                {"name": function.__name__},
+                function=apply,
+            )
+        )
+        for tensor, value in zip(made, node.outputs):
+            self.bind(tensor, value)
+        return result
+
     def record(self, op: Op, kind: str, args: tuple[Any, ...], result: Any) -> None:
         """Adds the node of a call and binds its results."""
         inputs = [self.value_of(a) for a in args]
@@ -385,6 +426,11 @@ class Tracer:
             if tensor._array.base is not None and tensor._array.shape == array.shape:
                 tensor._array = array
         self.apart.clear()
+
+
+def tensors_of(result: object) -> list[Tensor]:
+    """The tensors that a call gave."""
+    return [r for r in tree_leaves(result) if isinstance(r, Tensor)]
 
 
 def is_traced(item: object) -> bool:
