@@ -8,6 +8,7 @@ finds the values of the forward pass again.
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import sys
 import warnings
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
+from toytorch.backends.sparse import TABLES
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -110,7 +112,7 @@ class Tracer:
             return False
         self.apart.append((item, item._array))
         item._memory()
-        item._array = item._array[...]
+        item._array = another(item._array)
         return True
 
     def constant(self, item: object) -> Value:
@@ -300,7 +302,7 @@ class Tracer:
         made = tensors_of(result)
         for tensor in made:
             if id(tensor._array) in self.values:  # detach: the same memory is another value
-                tensor._array = tensor._array[...]
+                tensor._array = another(tensor._array)
         given = [self.value_of(a) for a in (*args, *kwargs.values())]
         attributes = {"_names": tuple(kwargs)} if kwargs else {}
         node = self.add(
@@ -371,7 +373,7 @@ class Tracer:
         made = tensors_of(result)
         for tensor in made:
             if id(tensor._array) in self.values and not any(tensor is v for v in inputs):
-                tensor._array = tensor._array[...]  # a view of everything is a value of its own
+                tensor._array = another(tensor._array)  # a view of everything is a value of its own
         node = self.add(
             self.graph.make(
                 "prim::CallFunction",
@@ -391,7 +393,7 @@ class Tracer:
         for made in result if op.many else [result]:
             held = self.values.get(id(made._array))
             if held is not None and held[1] is made._array and not any(made is a for a in args):
-                made._array = made._array[...]  # a view of everything is a value of its own
+                made._array = another(made._array)  # a view of everything is a value of its own
         if not op.many:
             node = self.add(self.graph.make(kind, inputs, [types.of(result)], function=op))
             self.bind(result, node.output)
@@ -426,6 +428,11 @@ class Tracer:
             if tensor._array.base is not None and tensor._array.shape == array.shape:
                 tensor._array = array
         self.apart.clear()
+
+
+def another(array: Any) -> Any:
+    """Another object over the same memory, by which a tensor is told apart."""
+    return copy.copy(array) if array.__class__ in TABLES else array[...]
 
 
 def tensors_of(result: object) -> list[Tensor]:

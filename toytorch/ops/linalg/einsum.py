@@ -215,7 +215,9 @@ def as_product(equation: str, ranks: tuple[int, int]) -> Product | None:
         return None
     made = Product(labels, out)
     return (
-        made if made.sums or (made.turned == made.plain and made.last == sorted(made.last)) else None
+        made
+        if made.sums or (made.turned == made.plain and made.last == sorted(made.last))
+        else None
     )
 
 
