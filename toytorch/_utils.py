@@ -15,6 +15,19 @@ def _element_size(dtype: dtype_class) -> int:
     return dtype.itemsize
 
 
+def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
+    """The elements of several tensors, one after the other."""
+    from toytorch import cat  # a circle otherwise
+
+    return cat([t.contiguous().view(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Views of what `_flatten_dense_tensors` made, with the sizes of those tensors."""
+    parts = flat.split([t.numel() for t in tensors])
+    return tuple(part.view_as(t) for part, t in zip(parts, tensors, strict=True))
+
+
 def render_call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """A call as one line of source, tensors by their sizes: `torch.sum(tensor([...], size=(3,)))`."""
     resolved = torch_function_name(fn)

@@ -56,3 +56,19 @@ def test_as_in_pytorch(name: str, n: int) -> None:
         except RuntimeError as error:
             found.append(str(error))
     assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("places", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+def test_maxima_along_a_line_lie_in_memory_as_in_pytorch(
+    turned: bool, grad: bool, places: bool
+) -> None:
+    def seen(t: Any) -> Any:
+        x = t.arange(72.0).view(2, 6, 6)
+        x = (x.transpose(1, 2) if turned else x).requires_grad_(grad)
+        y = t.nn.functional.max_pool1d(x, 2, return_indices=places)
+        made = y if places else (y,)
+        return [(m.tolist(), m.stride(), type(m.grad_fn).__name__) for m in made]
+
+    assert seen(tt) == seen(torch)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -24,7 +25,7 @@ ABSENT: dict[str, tuple[str, str]] = {
     ),
     "torch.distributed": (
         PROCESSES,
-        "ProcessGroup ReduceOp Store TCPStore FileStore HashStore PrefixStore Work Backend P2POp group "
+        "ProcessGroup Store TCPStore FileStore HashStore PrefixStore Work Backend P2POp group "
         "GroupMember monitored_barrier all_gather_into_tensor reduce_scatter_tensor",
     ),
     "torch.distributed.tensor": (
@@ -135,7 +136,11 @@ MADE: dict[str, ModuleType] = {}
 ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
     "torch.fx": {"wrap": wrap},
     "torch.distributed.rpc": {"is_available": lambda: False},
-    "torch.nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+    "torch.nn.attention.flex_attention": {
+        "_DEFAULT_SPARSE_BLOCK_SIZE": 128,
+        "_mask_mod_signature": Callable[..., Any],  # of b, h, q and kv, four tensors
+        "_score_mod_signature": Callable[..., Any],  # of the score and these
+    },
     "torch.onnx": {
         "is_in_onnx_export": lambda: False,
         "register_custom_op_symbolic": register_custom_op_symbolic,

@@ -5,11 +5,25 @@ There are no process groups yet, so `is_available()` is False, as in a PyTorch b
 
 from __future__ import annotations
 
+import enum
 import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from toytorch.compat._absent import attribute
+
+
+class RedOpType(enum.Enum):
+    """How several processes' numbers become one."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+
+
+class ReduceOp:
+    """The kinds of reduction by name, which programs have as default arguments."""
+
+    RedOpType = RedOpType
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = RedOpType
 
 
 def is_available() -> bool:

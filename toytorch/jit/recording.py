@@ -18,7 +18,7 @@ from toytorch.jit.ir import Graph
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.side_effects import SideEffects
 from toytorch.jit.trace import scoping
-from toytorch.jit.tracer import Tracer, TracerWarning
+from toytorch.jit.tracer import Tracer, TracerWarning, another
 from toytorch.nn import Module
 
 
@@ -127,7 +127,7 @@ class Recording:
         if id(leaf._array) in self.tracer.values:
             self.tracer.apart.append((leaf, leaf._array))
             leaf._memory()
-            leaf._array = leaf._array[...]
+            leaf._array = another(leaf._array)
         self.given.append(i)
         self.tracer.strangers[id(leaf._array)] = leaf
         self.tracer.bind(leaf, self.tracer.graph.add_input(types.of_tensor(leaf)))

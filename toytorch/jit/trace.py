@@ -23,7 +23,7 @@ from toytorch.jit.module import TracedModule
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.specialise import copied
-from toytorch.jit.tracer import TracedInt, Tracer, TracerWarning, running
+from toytorch.jit.tracer import TracedInt, Tracer, TracerWarning, another, running
 from toytorch.nn import Module
 
 
@@ -185,7 +185,9 @@ def traced_function(
                 "traced"
             )
         shown = alias_of(item)
-        shown._array = item._array[...]  # its own: the item may be another input, or a parameter
+        shown._array = another(
+            item._array
+        )  # its own: the item may be another input, or a parameter
         leaves.append(shown)
         tracer.given.append(shown)
         if item._requires_grad and item.is_leaf:

@@ -7,12 +7,16 @@ finds the values of the forward pass again.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import inspect
 import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+from toytorch.autograd.modes import no_grad
+from toytorch.backends.sparse import TABLES
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -108,7 +112,7 @@ class Tracer:
             return False
         self.apart.append((item, item._array))
         item._memory()
-        item._array = item._array[...]
+        item._array = another(item._array)
         return True
 
     def constant(self, item: object) -> Value:
@@ -295,10 +299,10 @@ class Tracer:
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
             return result
-        made = [r for r in tree_leaves(result) if isinstance(r, Tensor)]
+        made = tensors_of(result)
         for tensor in made:
             if id(tensor._array) in self.values:  # detach: the same memory is another value
-                tensor._array = tensor._array[...]
+                tensor._array = another(tensor._array)
         given = [self.value_of(a) for a in (*args, *kwargs.values())]
         attributes = {"_names": tuple(kwargs)} if kwargs else {}
         node = self.add(
@@ -344,13 +348,52 @@ class Tracer:
         self.bind(result, node.output)
         return result
 
+    def on_function(self, function: Any, inputs: tuple[Any, ...]) -> Any:
+        """A Function of the user's own was applied: one node, which applies it in every run.
+
+        Its operations are not written down. Forward runs without gradients, and what it leaves for
+        backward, which is Python too, is no value of the graph.
+        """
+        result = function._run(tuple(map(plain, inputs)))
+        if self.reason:
+            return result
+        places = [i for i, v in enumerate(inputs) if is_traced(v)]
+        given = [self.value_of(inputs[i]) for i in places]
+        rest = [None if i in places else v for i, v in enumerate(inputs)]
+        unrecorded = self.recording and not state.local.grad
+
+        def apply(*values: Any) -> Any:
+            filled = list(rest)
+            for i, v in zip(places, values):
+                filled[i] = v
+            with no_grad() if unrecorded else contextlib.nullcontext():
+                made = tensors_of(function.apply(*filled))
+            return made[0] if len(made) == 1 else tuple(made)
+
+        made = tensors_of(result)
+        for tensor in made:
+            if id(tensor._array) in self.values and not any(tensor is v for v in inputs):
+                tensor._array = another(tensor._array)  # a view of everything is a value of its own
+        node = self.add(
+            self.graph.make(
+                "prim::CallFunction",
+                given,
+                [types.of(r) for r in made],
+                {"name": function.__name__},
+                function=apply,
+            )
+        )
+        for tensor, value in zip(made, node.outputs):
+            self.bind(tensor, value)
+        return result
+
     def record(self, op: Op, kind: str, args: tuple[Any, ...], result: Any) -> None:
         """Adds the node of a call and binds its results."""
         inputs = [self.value_of(a) for a in args]
         for made in result if op.many else [result]:
             held = self.values.get(id(made._array))
             if held is not None and held[1] is made._array and not any(made is a for a in args):
-                made._array = made._array[...]  # a view of everything is a value of its own
+                made._array = another(made._array)  # a view of everything is a value of its own
         if not op.many:
             node = self.add(self.graph.make(kind, inputs, [types.of(result)], function=op))
             self.bind(result, node.output)
@@ -385,6 +428,16 @@ class Tracer:
             if tensor._array.base is not None and tensor._array.shape == array.shape:
                 tensor._array = array
         self.apart.clear()
+
+
+def another(array: Any) -> Any:
+    """Another object over the same memory, by which a tensor is told apart."""
+    return copy.copy(array) if array.__class__ in TABLES else array[...]
+
+
+def tensors_of(result: object) -> list[Tensor]:
+    """The tensors that a call gave."""
+    return [r for r in tree_leaves(result) if isinstance(r, Tensor)]
 
 
 def is_traced(item: object) -> bool:

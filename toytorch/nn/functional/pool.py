@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Ints
 from toytorch.facts.size import wrap_dim
@@ -96,7 +97,7 @@ def max_pool1d_with_indices(
     values, places = pools.MAX[2].function(
         input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding), (1, dilation), ceil_mode
     )
-    return values.squeeze(-2).contiguous(), places.squeeze(-2).contiguous()
+    return values.squeeze(-2), places.squeeze(-2)
 
 
 def max_pool2d_with_indices(
@@ -137,7 +138,10 @@ def max_pool1d(
 ) -> Any:
     """The largest element of every window of (B, C, L)."""
     made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return made if return_indices else made[0]
+    if return_indices:
+        return made
+    wanted = state.local.grad and input._requires_grad  # without, PyTorch's kernel makes plain rows
+    return made[0] if wanted else made[0].contiguous()
 
 
 @composed(returns="(Tensor, Tensor) if return_indices else Tensor")

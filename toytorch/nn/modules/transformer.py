@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn import init
+from toytorch.nn.modules.activation import GELU, ReLU
 from toytorch.nn.modules.attention import MultiheadAttention
 from toytorch.nn.modules.container import ModuleList
 from toytorch.nn.modules.dropout import Dropout
@@ -138,6 +141,9 @@ class TransformerEncoderLayer(_Layer):
             bias,
             {"device": device, "dtype": dtype},
         )
+        known = {F.relu: 1, ReLU: 1, F.gelu: 2, GELU: 2}  # what PyTorch has one kernel for
+        made = self.activation
+        self.activation_relu_or_gelu = known.get(made, known.get(type(made), 0))
 
     def forward(
         self,
@@ -239,6 +245,27 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
+def keeps_padding(layer: Module) -> str:
+    """What keeps PyTorch from evaluating an encoder of such layers without the padding; empty if
+    nothing does."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return " was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    if layer.norm_first:
+        return ".norm_first was True"
+    if not attention.batch_first:
+        return (
+            ".self_attn.batch_first was not True(use batch_first for better inference performance)"
+        )
+    if attention.in_proj_bias is None:
+        return ".self_attn was passed bias=False"
+    if not layer.activation_relu_or_gelu:
+        return ".activation_relu_or_gelu was not True"
+    if layer.norm1.eps != layer.norm2.eps:
+        return ".norm1.eps was not equal to encoder_layer.norm2.eps"
+    return ".self_attn.num_heads is odd" if attention.num_heads % 2 else ""
+
+
 class TransformerEncoder(_Stack):
     """A stack of encoder layers."""
 
@@ -252,6 +279,14 @@ class TransformerEncoder(_Stack):
     ) -> None:
         super().__init__(encoder_layer, num_layers, norm)
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        why_not = keeps_padding(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not why_not
+        if enable_nested_tensor and why_not:
+            warnings.warn(
+                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                f"encoder_layer{why_not}",
+                stacklevel=2,
+            )
 
     def forward(
         self,
@@ -261,11 +296,36 @@ class TransformerEncoder(_Stack):
         is_causal: bool | None = None,
     ) -> Tensor:
         causal = is_causal_mask(mask, is_causal, self._length(src))
+        clears = mask is None and self._clears(src, src_key_padding_mask)
         for layer in self.layers:
             src = layer(
                 src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
             )
+        if clears and src_key_padding_mask is not None:
+            src = src.masked_fill(src_key_padding_mask.ne(0).unsqueeze(-1), 0)
         return self._normed(src)
+
+    def _clears(self, src: Tensor, padding: Tensor | None) -> bool:
+        """Whether padded positions come out of the layers as zeros.
+
+        PyTorch evaluates such a batch without its padding, as a nested tensor, and fills the places
+        up again; a program that averages over positions sees that. Not where operations are
+        watched: its compiler does not do it either, since it asks where the padding lies.
+        """
+        layer = self.layers[0]
+        if (
+            padding is None
+            or not self.use_nested_tensor
+            or layer.training
+            or src.ndim != 3
+            or state.fast_path is state.SLOW
+        ):
+            return False
+        asked = [src, *layer.parameters()]
+        if state.local.grad and any(t.requires_grad for t in asked):
+            return False
+        padded = padding.ne(0)
+        return not (self.mask_check and bool((padded[:, :-1] & ~padded[:, 1:]).any()))
 
 
 class TransformerDecoder(_Stack):

@@ -92,9 +92,12 @@ def diagonals(x: Tensor, labels: list[str]) -> tuple[Any, list[str]]:
 
 
 def contract(
-    a: Tensor, la: list[str], b: Tensor, lb: list[str], keep: set[str]
+    a: Tensor, la: list[str], b: Tensor, lb: list[str], keep: set[str], out: list[str]
 ) -> tuple[Any, list[str]]:
-    """Two operands as one batched matrix product over the labels that end here."""
+    """Two operands as one batched matrix product over the labels that end here.
+
+    Where none ends it is a plain product: it promotes types, and comes out in the order of `out`.
+    """
     same = a.dtype is b.dtype
     a, la = drop(a, la, keep | set(lb))
     b, lb = drop(b, lb, keep | set(la))
@@ -104,6 +107,10 @@ def contract(
     ends = [c for c in la if c in lb and c not in keep]
     only_a = [c for c in la if c not in lb]
     only_b = [c for c in lb if c not in la]
+    if not ends:
+        wanted = [c for c in out if c in la or c in lb]
+        wanted += [c for c in batch + only_a + only_b if c not in out]
+        return among(a, la, wanted) * among(b, lb, wanted), wanted
     sizes: dict[str, int] = {}
     for x, labels in ((a, la), (b, lb)):
         for c, n in zip(labels, x.shape):
@@ -122,6 +129,20 @@ def contract(
     right = b.reshape(size(batch), size(ends), size(only_b))
     labels = batch + only_a + only_b
     return left.bmm(right).reshape([sizes[c] for c in labels]), labels
+
+
+def among(x: Tensor, labels: list[str], wanted: list[str]) -> Any:
+    """Dimensions in a wanted order, with one of size 1 for each label that is not there."""
+    x = in_order(x, [labels.index(c) for c in wanted if c in labels])
+    for i, c in enumerate(wanted):
+        if c not in labels:
+            x = x.unsqueeze(i)
+    return x
+
+
+def in_order(x: Tensor, dims: list[int]) -> Any:
+    """Dimensions in another order; the tensor itself where it is the same."""
+    return x if dims == sorted(dims) else x.permute(dims)
 
 
 def arranged(x: Tensor, labels: list[str], wanted: list[str], sizes: dict[str, int]) -> Any:
@@ -143,6 +164,8 @@ class Product:
     the order of dimensions. It comes out as `contract` would have it.
 
     turned  the order of each operand's dimensions
+    sums    whether a label ends here; where none does the result lies as a product's would, so the
+            order of the operands' dimensions has to be the plain one
     parts   how many of the first one's dimensions are batch and rows
     last    the order of the result's
     """
@@ -159,10 +182,14 @@ class Product:
         ]
         self.parts = len(batch), len(batch) + len(rows), len(batch) + len(ends)
         made = batch + rows + columns
+        self.sums = bool(ends)
+        self.plain = [list(range(len(la))), list(range(len(lb)))]
         self.last = [made.index(c) for c in out]
 
     def __call__(self, a: Array, b: Array) -> Any:
-        """The result, or None where sizes differ."""
+        """The result, or None where sizes differ, or a plain product's memory has another order."""
+        if not self.sums and not (a.flags.c_contiguous and b.flags.c_contiguous):
+            return None
         a, b = a.transpose(self.turned[0]), b.transpose(self.turned[1])
         batch, end_of_rows, end_of_ends = self.parts
         shared, ends = a.shape[:batch], a.shape[end_of_rows:]
@@ -184,7 +211,14 @@ def as_product(equation: str, ranks: tuple[int, int]) -> Product | None:
         len(set(term)) == len(term) and set(term) <= set(out) | set(other)
         for term, other in (labels, labels[::-1])
     )
-    return Product(labels, out) if whole else None
+    if not whole:
+        return None
+    made = Product(labels, out)
+    return (
+        made
+        if made.sums or (made.turned == made.plain and made.last == sorted(made.last))
+        else None
+    )
 
 
 def on_arrays(equation: str, x: Tensor, y: Tensor) -> Any:
@@ -230,6 +264,6 @@ def evaluate(equation: str, operands: list[Any]) -> Any:
     x, now = terms[0]
     for k in range(1, len(terms)):
         keep = set(out) | {c for _, later in terms[k + 1 :] for c in later}
-        x, now = contract(x, now, *terms[k], keep)
+        x, now = contract(x, now, *terms[k], keep, out)
     x, now = drop(x, now, set(out))
-    return x.permute([now.index(c) for c in out]) if out else x
+    return in_order(x, [now.index(c) for c in out])
