@@ -23,6 +23,7 @@ from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import run_view
 from toytorch.core.write import (
+    need_out,
     refuse_before_kernel,
     refuse_grad,
     refuse_leaf,
@@ -63,7 +64,7 @@ def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
 def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
     """The arguments with out='s type as the one asked for, where none is."""
     i = op.schema.index["dtype"]
-    if args[i] is not None or not isinstance(out, Tensor):
+    if args[i] is not None:
         return args
     return (*args[:i], out.dtype, *args[i + 1 :])
 
@@ -86,6 +87,10 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ not in TABLES:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
+    if out is not None:
+        need_out(op.name, out, -1 if op.schema.returns[0] == "Tensor[]" else op.count)
+        if op.kind == "pointwise":  # which goes over out= as it lies, before it is resized
+            writing.refuse_overlap(out)
     if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     elif out is not None and op.underived and state.local.grad:
@@ -94,7 +99,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         return copied_to(out, run(op, args))
     if out is not None and op.out_type == "given":
         args = in_type_of(op, args, out)
-    if op.out_type == "alike" and isinstance(out, Tensor):
+    if out is not None and op.out_type == "alike":
         op.checks(out.dtype, (*args, out))
     try:
         results = compute(op, args)

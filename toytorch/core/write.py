@@ -237,6 +237,26 @@ def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]
         )
 
 
+def need_out(name: str, out: Any, count: int) -> None:
+    """Refuses an out= that is not a tensor or, for several results, not as many tensors (of a list
+    of results, count -1, any number)."""
+    if count == 1:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        return
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}"
+        )
+    if count >= 0 and len(out) != count:
+        raise TypeError(f"expected tuple of {count} elements but got {len(out)}")
+    for i, o in enumerate(out):
+        if not isinstance(o, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 'out', but got {type(o).__name__}"
+            )
+
+
 def refuse_leaf(aten: str, out: Any) -> None:
     """Refuses an out= that is a leaf which requires a gradient, for what has no derivative."""
     leaf = isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None
@@ -310,14 +330,12 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
     for place, (o, array) in enumerate(zip(outs, arrays)):
-        if op.kind == "pointwise" and isinstance(o, Tensor):
+        if op.kind == "pointwise":
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
-        if op.apart is True and isinstance(o, Tensor):
+        if op.apart is True:
             writing.refuse_overlap(o)
             writing.refuse_arguments(o, args, array.shape)
-        if not isinstance(o, Tensor):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
         writing.refuse_inference(o)
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were

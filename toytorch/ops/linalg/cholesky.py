@@ -90,7 +90,11 @@ cholesky_op: Op = general(
 
 @public("linalg.cholesky_ex", returns="(Tensor L, Tensor info)")
 def cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Tensor | None = None
+    A: Tensor,
+    *,
+    upper: bool = False,
+    check_errors: bool = False,
+    out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """(L, info): `linalg.cholesky` that reports failures instead of raising."""
     made = cholesky_op.function(A, upper=upper, out=out)

@@ -103,7 +103,7 @@ slogdet_op = general(
 
 
 @public("linalg.slogdet", "slogdet", method=True, returns="(Tensor sign, Tensor logabsdet)")
-def slogdet(A: Tensor, *, out: Tensor | None = None) -> Any:
+def slogdet(A: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(sign, logabsdet): the determinant as sign·e^{logabsdet}, which does not overflow."""
     return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out))
 

@@ -75,7 +75,7 @@ eigh_op: Op = general(
 
 
 @public("linalg.eigh", returns="(Tensor eigenvalues, Tensor eigenvectors)")
-def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
+def eigh(A: Tensor, UPLO: str = "L", *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read.
 
     >>> import toytorch as torch
@@ -171,7 +171,7 @@ eig_op = general(
 
 
 @public("linalg.eig", returns="(Tensor eigenvalues, Tensor eigenvectors)")
-def eig(A: Tensor, *, out: Tensor | None = None) -> Any:
+def eig(A: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(eigenvalues, eigenvectors) of square matrices, as complex numbers."""
     return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(A, out=out))
 

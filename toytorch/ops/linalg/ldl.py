@@ -126,7 +126,11 @@ ldl_factor_op = general(
 
 @public("linalg.ldl_factor_ex", returns="(Tensor LD, Tensor pivots, Tensor info)")
 def ldl_factor_ex(
-    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Tensor | None = None
+    A: Tensor,
+    *,
+    hermitian: bool = False,
+    check_errors: bool = False,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(LD, pivots, info) of A = LDLᵀ (LDLᴴ where hermitian); D has blocks of one or two."""
     made = ldl_factor_op.function(A, hermitian=hermitian, out=out)
@@ -136,7 +140,9 @@ def ldl_factor_ex(
 
 
 @public("linalg.ldl_factor", returns="(Tensor LD, Tensor pivots)")
-def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
+def ldl_factor(
+    A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, Tensor] | None = None
+) -> Any:
     """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
     made = ldl_factor_op.function(A, hermitian=hermitian)
     raise_first("torch.linalg.ldl_factor", made[2], ZERO)

@@ -125,7 +125,7 @@ def solve_ex(
     *,
     left: bool = True,
     check_errors: bool = False,
-    out: Tensor | None = None,
+    out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """(result, info): `linalg.solve` that reports singular matrices instead of raising."""
     made = solve_op.function(A, B, left=left, out=out)
@@ -175,7 +175,9 @@ inv_op = general(
 
 
 @public("linalg.inv_ex", returns="(Tensor inverse, Tensor info)")
-def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) -> Any:
+def inv_ex(
+    A: Tensor, *, check_errors: bool = False, out: tuple[Tensor, Tensor] | None = None
+) -> Any:
     """(inverse, info): `linalg.inv` that reports singular matrices instead of raising."""
     made = inv_op.function(A, out=out)
     if check_errors:

@@ -149,7 +149,11 @@ svd_op: Op = general(
 
 @public("linalg.svd", returns="(Tensor U, Tensor S, Tensor Vh)")
 def svd(
-    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Tensor | None = None
+    A: Tensor,
+    full_matrices: bool = True,
+    *,
+    driver: str | None = None,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(U, S, Vh) with A = U·diag(S)·Vh.
 
@@ -201,7 +205,11 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
 
 @public("svd", method="svd", returns="(Tensor U, Tensor S, Tensor V)")
 def svd_legacy(
-    input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor | None = None
+    input: Tensor,
+    some: bool = True,
+    compute_uv: bool = True,
+    *,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`."""
     if input.ndim < 2:

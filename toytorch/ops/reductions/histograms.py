@@ -159,7 +159,7 @@ def histogram(
     range: tuple[float, ...] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
-    out: Tensor | None = None,
+    out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """The weight of elements in each bin, and the edges of the bins.
 
