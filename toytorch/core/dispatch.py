@@ -24,6 +24,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.views import run_view
 from toytorch.core.write import (
     need_out,
+    overlapping,
     refuse_before_kernel,
     refuse_grad,
     refuse_leaf,
@@ -69,6 +70,16 @@ def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
     return (*args[:i], out.dtype, *args[i + 1 :])
 
 
+def lacks(op: Op, args: tuple[Any, ...]) -> str:
+    """What to say of a call with out= that lacks what it needs then; "" where it does not."""
+    i = op.schema.index[op.out_needs]
+    if op.schema.args[i].takes_number:
+        kinds = ", ".join(type(a).__name__ for a in args)
+        wrong = not isinstance(args[i], Tensor)
+        return f"{op.name}() received an invalid combination of arguments - got ({kinds})" * wrong
+    return arguments.missing(op, [i]) * (args[i] is None)
+
+
 def copied_to(out: Tensor, made: Tensor) -> Tensor:
     """A result in `out`, with its history."""
     if made.dtype.rank > out.dtype.rank:
@@ -89,8 +100,10 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
     if out is not None:
         need_out(op.name, out, -1 if op.schema.returns[0] == "Tensor[]" else op.count)
-        if op.kind == "pointwise":  # which goes over out= as it lies, before it is resized
-            writing.refuse_overlap(out)
+        if op.out_needs and (found := lacks(op, args)):
+            raise TypeError(found)
+        if op.kind == "pointwise" and not overlapping(op, args):
+            writing.refuse_overlap(out)  # it goes over out= as it lies, before it is resized
     if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     elif out is not None and op.underived and state.local.grad:

@@ -77,6 +77,9 @@ class Op:
                 so of out= too ("alike"): how the refusal is
                 worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
+                ("joined": cast, and refused as `cat` refuses)
+    out_needs   an argument without which there is no out=: a dimension, or one that must be a
+                tensor then, though a number will do without
     out_history what out= has where an operand wants a gradient: "" is a refusal, "none" a node that
                 has no derivative, "copied" the history of the result and of a copy
     memory      how results lie (see `memory_order`): "rows", "like" the first argument where they
@@ -149,6 +152,7 @@ class Op:
         overlap: bool | str = False,
         apart: bool | str = False,
         out_type: str = "",
+        out_needs: str = "",
         out_history: str = "",
         words: dict[str, str] | None = None,
         memory: str | None = None,
@@ -195,7 +199,7 @@ class Op:
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.variant = checks, variant
         self.overlap, self.apart, self.out_type = overlap, apart, out_type
-        self.out_history = out_history
+        self.out_history, self.out_needs = out_history, out_needs
         self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
         self.batch = batch or ("elementwise" if kind == "pointwise" else "")
         self.names = names or ("reduced" if kind == "reduction" else "")

@@ -75,7 +75,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         common = common_dtype(op, args)
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
         writing.check(target, needs)
-    if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
+    if not overlapping(op, args):
         writing.refuse_overlap(target)
     if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
@@ -119,6 +119,11 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             pack(node)  # now that a saved result is there
         writing.rebase(target, node)
     return target
+
+
+def overlapping(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether a call may write where one place of memory is several elements."""
+    return bool(op.overlap(*args) if callable(op.overlap) else op.overlap)
 
 
 def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
@@ -330,16 +335,18 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
     for place, (o, array) in enumerate(zip(outs, arrays)):
-        if op.kind == "pointwise":
+        shares = overlapping(op, args)
+        if op.kind == "pointwise" and not shares:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
         if op.apart is True:
-            writing.refuse_overlap(o)
+            if o._array.shape == array.shape:
+                writing.refuse_overlap(o)
             writing.refuse_arguments(o, args, array.shape)
         writing.refuse_inference(o)
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
-        if op.out_type not in ("", "alike") and made is not o.dtype and not truth:
+        if op.out_type not in ("", "alike", "joined") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
             if not (op.out_type == "modulus" and fits_modulus(args[0], made, o)):
                 raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
@@ -348,6 +355,10 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))
+        if made.rank > o.dtype.rank and op.out_type == "joined":
+            raise TypeError(
+                f"torch.cat(): input types can't be cast to the desired output type {o.dtype.legacy}"
+            )
         if made.rank > o.dtype.rank and made is not o.dtype:
             raise RuntimeError(
                 f"result type {made.legacy} can't be cast to the desired output "
@@ -357,7 +368,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             warn_of_size(o, array.shape, 5)
             take(o, array)
         else:
-            writing.refuse_overlap(o)
+            if not shares:
+                writing.refuse_overlap(o)
             o._array[...] = array
         writing.bump(o)
     return out

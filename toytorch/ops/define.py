@@ -159,6 +159,8 @@ def with_words(
         typed(kwargs)
         if outs and kwargs.get("out") is not None:
             need_out(called, kwargs["out"], outs)
+        if "self" in kwargs and renamed.get("input") == "self":
+            raise TypeError(f'{called}() missing 1 required positional arguments: "input"')
         for word in renamed.keys() & kwargs.keys():
             name = renamed[word]
             if name in kwargs or (name in known and known.index(name) < len(args)):
@@ -196,10 +198,9 @@ def typed(kwargs: dict[str, Any]) -> None:
 
 def spelled_by_callers(function: Any, known: list[str]) -> list[str]:
     """PyTorch's names of parameters: the first tensor is called `input`."""
-    own = inspect.unwrap(function)
-    first = known[0] if own.__code__.co_argcount > own.__code__.co_posonlyargcount == 0 else ""
-    tensor = first == "self" or own.__annotations__.get(first) == "Tensor"
-    return ["input", *known[1:]] if first and tensor and "input" not in known else known
+    own = inspect.unwrap(function).__code__
+    first = known[0] if own.co_argcount > own.co_posonlyargcount == 0 else ""
+    return ["input", *known[1:]] if first == "self" and "input" not in known else known
 
 
 def takes_words(**words: str) -> Callable[[F], F]:

@@ -147,6 +147,7 @@ def like_compressed(
     return asking(made) if requires_grad else made
 
 
+FILLS = ("zeros", "ones", "full")  # what writes one number everywhere
 NOTHING = (None,) * 5  # arguments that were not given
 
 
@@ -284,11 +285,16 @@ def put_out(
     if out._array.shape != made._array.shape and told_to_resize(out, made):
         out.copy_(made)
     elif out._array.shape != made._array.shape:
-        take(out, made._array if made.dtype is out.dtype else made.to(out.dtype)._array)
+        array = made._array if made.dtype is out.dtype else made.to(out.dtype)._array
+        if not same and array.__class__ is np.ndarray:
+            array = np.asarray(array, order="C")  # in rows, however the result itself lies
+        take(out, array)
         if made._requires_grad:
             out.copy_(made)  # which gives it the history
         else:
             writing.bump(out)
+    elif aten in FILLS:  # which write one number, however often a place of memory occurs
+        out.fill_(made.flatten()[0]) if made.numel() else writing.bump(out)
     else:
         out.copy_(made)
     return out  # out is a Tensor

@@ -183,6 +183,7 @@ remainder = pointwise(
     d_other="-g * floordiv(self, other)",
     variant=_remainder_of,
     doc="Remainder with the sign of the divisor, as Python's %.",
+    out_needs="self",
 )
 fmod = pointwise(
     "fmod(Tensor self, Operand other) -> Tensor",

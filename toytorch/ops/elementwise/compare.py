@@ -206,6 +206,7 @@ bitwise_and = pointwise(
     formula="self & other",
     checks=_integers("bitwise_and"),
     doc="Bits set in both.",
+    out_needs="self",
     out_history="none",
 )
 bitwise_or = pointwise(
@@ -213,6 +214,7 @@ bitwise_or = pointwise(
     formula="self | other",
     checks=_integers("bitwise_or"),
     doc="Bits set in one of them.",
+    out_needs="self",
     out_history="none",
 )
 bitwise_xor = pointwise(
@@ -220,6 +222,7 @@ bitwise_xor = pointwise(
     formula="self ^ other",
     checks=_integers("bitwise_xor"),
     doc="Bits set in just one of them.",
+    out_needs="self",
     out_history="none",
 )
 
@@ -229,6 +232,7 @@ bitwise_left_shift = pointwise(
     formula="shift_left(self, other)",
     checks=_integers("lshift", "bitwise_left_shift", masks=False),
     doc="self·2ᵒᵗʰᵉʳ, in bits.",
+    out_needs="self",
     out_history="none",
 )
 bitwise_right_shift = pointwise(
@@ -236,5 +240,6 @@ bitwise_right_shift = pointwise(
     formula="shift_right(self, other)",
     checks=_integers("rshift", "bitwise_right_shift", masks=False),
     doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.",
+    out_needs="self",
     out_history="none",
 )

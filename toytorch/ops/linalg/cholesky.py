@@ -90,14 +90,14 @@ cholesky_op: Op = general(
 
 @public("linalg.cholesky_ex", returns="(Tensor L, Tensor info)")
 def cholesky_ex(
-    A: Tensor,
+    input: Tensor,
     *,
     upper: bool = False,
     check_errors: bool = False,
     out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """(L, info): `linalg.cholesky` that reports failures instead of raising."""
-    made = cholesky_op.function(A, upper=upper, out=out)
+    made = cholesky_op.function(input, upper=upper, out=out)
     if check_errors:
         raise_first("linalg.cholesky_ex", made[1], NOT_POSITIVE)
     return named("linalg_cholesky_ex", "L info", made)

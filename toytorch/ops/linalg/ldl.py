@@ -126,14 +126,14 @@ ldl_factor_op = general(
 
 @public("linalg.ldl_factor_ex", returns="(Tensor LD, Tensor pivots, Tensor info)")
 def ldl_factor_ex(
-    A: Tensor,
+    input: Tensor,
     *,
     hermitian: bool = False,
     check_errors: bool = False,
     out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(LD, pivots, info) of A = LDLᵀ (LDLᴴ where hermitian); D has blocks of one or two."""
-    made = ldl_factor_op.function(A, hermitian=hermitian, out=out)
+    made = ldl_factor_op.function(input, hermitian=hermitian, out=out)
     if check_errors:
         raise_first("torch.linalg.ldl_factor_ex", made[2], ZERO)
     return named("linalg_ldl_factor_ex", "LD pivots info", made)
@@ -141,10 +141,10 @@ def ldl_factor_ex(
 
 @public("linalg.ldl_factor", returns="(Tensor LD, Tensor pivots)")
 def ldl_factor(
-    A: Tensor, *, hermitian: bool = False, out: tuple[Tensor, Tensor] | None = None
+    input: Tensor, *, hermitian: bool = False, out: tuple[Tensor, Tensor] | None = None
 ) -> Any:
     """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
-    made = ldl_factor_op.function(A, hermitian=hermitian)
+    made = ldl_factor_op.function(input, hermitian=hermitian)
     raise_first("torch.linalg.ldl_factor", made[2], ZERO)
     return named("linalg_ldl_factor", "LD pivots", made[:2])
 

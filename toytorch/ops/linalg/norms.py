@@ -113,7 +113,7 @@ def matrix_norm(
 
 @public("linalg.norm")
 def norm(
-    A: Tensor,
+    input: Tensor,
     ord: Any = None,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
@@ -127,7 +127,7 @@ def norm(
     >>> torch.linalg.norm(torch.tensor([3., 4.]))
     tensor(5.)
     """
-    a: Any = A
+    a: Any = input
     dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if dims is not None and len(dims) not in (1, 2) and ord is not None:
         raise RuntimeError(
@@ -154,14 +154,14 @@ def norm(
 
 
 @public("linalg.cond")
-def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
+def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number ‖A‖·‖A⁻¹‖; S₀/Sₖ for p=None or 2.
 
     >>> import toytorch as torch
     >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
     tensor(2.)
     """
-    a: Any = A
+    a: Any = input
     if a.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor A must have at least 2 dimensions.")
     if p is not None and not isinstance(p, (str, int, float)):

@@ -316,7 +316,7 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
 
 
 @public("linalg.matrix_power", "matrix_power", method=True)
-def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """Aⁿ by repeated squaring; a negative n takes the inverse first.
 
     >>> import toytorch as torch
@@ -324,7 +324,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     tensor([[1., 5.],
             [0., 1.]])
     """
-    a: Any = A
+    a: Any = input
     need_square("linalg.matrix_power", a._array)
     if out is not None and a.dtype.rank > out.dtype.rank:
         raise RuntimeError(
@@ -343,5 +343,5 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
             made = a if made is None else made @ a
         n >>= 1
         if not n:
-            return put_out(made.clone() if made is A else made, out)
+            return put_out(made.clone() if made is input else made, out)
         a = a @ a

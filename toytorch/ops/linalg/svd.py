@@ -304,7 +304,7 @@ pinv_op = general(
 
 @public("linalg.pinv")
 def pinv(
-    A: Tensor,
+    input: Tensor,
     rcond: float | None = None,
     hermitian: bool = False,
     *,
@@ -320,7 +320,7 @@ def pinv(
             [0.0000, 0.0000]])
     """
     rtol = rcond if rtol is None else rtol
-    return pinv_op.function(A, atol, rtol, hermitian, out=out)
+    return pinv_op.function(input, atol, rtol, hermitian, out=out)
 
 
 @public("pinverse", method=True)
@@ -364,7 +364,7 @@ matrix_rank_op = general(
 
 @public("linalg.matrix_rank")
 def matrix_rank(
-    A: Tensor,
+    input: Tensor,
     tol: float | None = None,
     hermitian: bool = False,
     *,
@@ -375,5 +375,5 @@ def matrix_rank(
     """How many singular values are above max(atol, rtol·S₀)."""
     if tol is not None:
         atol, rtol = tol, 0.0
-    made = matrix_rank_op.function(A, atol, rtol, hermitian)
+    made = matrix_rank_op.function(input, atol, rtol, hermitian)
     return put_out(made, out)

@@ -69,7 +69,7 @@ nanmedian_all = general(
 
 @public("nanmedian", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
 def nanmedian(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
 ) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 

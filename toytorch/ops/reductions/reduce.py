@@ -240,6 +240,7 @@ prod = reduction(
     batch="along",
     fused="prod(self)",
     out_type="given",
+    out_needs="dim",
     doc="Product over a dimension; integers are multiplied as int64.",
 )
 

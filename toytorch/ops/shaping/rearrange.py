@@ -107,6 +107,7 @@ cat = general(
     method=False,
     upcast=False,
     apart=True,
+    out_type="joined",
     d_tensors=_cat_gradient,
     memory="format",
     amp="widest",

@@ -227,7 +227,13 @@ PLACES = dict.fromkeys(
 )  # fmt: skip
 
 
-@public("split", method=True, words={"split_size": "split_size_or_sections"})
+@public("split", tensor_first=False)
+def split_anything(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+    """`tensor.split(…)`, whatever that is: PyTorch asks no more of its first argument."""
+    return tensor.split(split_size_or_sections, dim)
+
+
+@public(method=True, words={"split_size": "split_size_or_sections"})
 def split(
     tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
