@@ -26,7 +26,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
             f"one_hot(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
         )
     if input.dtype is not int64:
-        raise RuntimeError("one_hot is only applicable to index input of type LongTensor.")
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     mode, array = state.fast_path, input._array
     if array.__class__ is np.ndarray and array.size and (mode is None or mode == get_ident()):
         low, high = int(np.minimum.reduce(array, None)), int(np.maximum.reduce(array, None))

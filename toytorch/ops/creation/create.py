@@ -13,6 +13,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import kept
 from toytorch.core.record import underive
+from toytorch.core.scalars import as_element
 from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
@@ -360,7 +361,7 @@ def full(
         names=names,
         aten="full",
         made=finish(
-            lambda xp: xp.full(shape, np.asarray(fill_value).astype(kind)[()], kind),
+            lambda xp: xp.full(shape, as_element(np, fill_value, np.dtype(kind))[()], kind),
             device,
             requires_grad,
             "full",

@@ -25,7 +25,8 @@ def _frequencies(
     requires_grad: bool,
     out: Tensor | None,
 ) -> Any:
-    if out is not None and dtype is None and out.dtype.rank < 2:
+    asked = dtype if dtype is not None or out is None else out.dtype
+    if asked is not None and asked.rank < 2:
         name = "rfftfreq" if half else "fftfreq"
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     count = int(n / 2) + 1
