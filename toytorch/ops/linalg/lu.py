@@ -349,6 +349,8 @@ lu_solve_op: Op = general(
 
 @public("lu_solve", method=True)
 @cast_to("float32")
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+def lu_solve(
+    input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """X of AX = B: the older form of `linalg.lu_solve`."""
-    return lu_solve_op.function(LU_data, LU_pivots, b, out=out)
+    return lu_solve_op.function(LU_data, LU_pivots, input, out=out)

@@ -13,7 +13,7 @@ from toytorch.core.memory_order import columns
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.facts.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
@@ -213,6 +213,8 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
     """The inverse for `tensordot`: the first `ind` dimensions are the rows of a matrix."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    if ind > input.ndim:
+        raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {input.ndim}")
     end, start = tuple(input.shape[ind:]), tuple(input.shape[:ind])
     if math.prod(end) != math.prod(start):
         raise RuntimeError(
@@ -232,8 +234,9 @@ def tensorsolve(
 ) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B; `dims` of A go to its end first."""
     if dims is not None:
-        moved = [d % input.ndim for d in dims]
-        input = input.permute([d for d in range(input.ndim) if d not in moved] + moved)
+        moved = [wrap_dim(d, input.ndim) for d in dims]
+        kept = [d for d in range(input.ndim) if d not in moved]
+        input = input.permute(kept + moved) if input.ndim else input
     shape = tuple(input.shape[B.ndim :])
     n = math.prod(shape)
     if B.numel() != n:

@@ -220,7 +220,7 @@ def svd_legacy(
     if not compute_uv:
         m, n = input.shape[-2:]
         batch = tuple(input.shape[:-2])
-        made = (input.new_zeros((*batch, m, m)), svdvals(input), input.new_zeros((*batch, n, n)))
+        made = (input.new_zeros((*batch, m, m)), svdvals(input), input.new_zeros((*batch, n, n)).mH)
     else:
         u, s, vh = svd_op.function(input, not some)
         made = (u, s, vh.mH)

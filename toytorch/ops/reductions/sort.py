@@ -186,7 +186,9 @@ median_dim = general(
 
 
 def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
-    """NaN, or the smallest integer."""
+    """NaN, True, or the smallest integer."""
+    if a.dtype.kind == "b":
+        return xp.asarray(True)
     return (
         xp.asarray(np.nan).astype(a.dtype)
         if a.dtype.kind == "f"

@@ -228,7 +228,9 @@ PLACES = dict.fromkeys(
 
 
 @public("split", tensor_first=False)
-def split_anything(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+def split_anything(
+    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
     """`tensor.split(…)`, whatever that is: PyTorch asks no more of its first argument."""
     return tensor.split(split_size_or_sections, dim)
 

@@ -135,8 +135,10 @@ def _whole_clone(a: Array) -> tuple[Any, int]:
 
 
 def _clone(a: Array) -> Any:
-    """A copy with the strides of an array, gaps among them; in rows where elements share a place."""
-    if a.flags.c_contiguous or any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
+    """A copy with the strides of an array, and of all the memory behind it; in rows where elements
+    share a place."""
+    whole = a.flags.c_contiguous and a.size == base.of_array(a).flat(a).size
+    if whole or any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
         return a.copy("C")
     return _whole_clone(a)[0]
 

@@ -264,6 +264,8 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
         # A negative base to a broken power is no number; at the poles q = 0, -1, … it is infinite.
         value = xp.where((z <= 0) & ~whole & (x != xp.floor(x)), np.nan, value)
         value = at_the_ends(xp, value, x, z)
+        if np.result_type(s.dtype, q.dtype) == np.float64:
+            value = xp.where((z > 0) & (z**-x == 0), np.nan, value)  # 0/0, as PyTorch's sum has it
         value = xp.where(x == 1, np.inf, xp.where(x < 1, np.nan, value))
         return xp.where(xp.isnan(x) | xp.isnan(z), np.nan, value).astype(
             np.result_type(s.dtype, q.dtype)
