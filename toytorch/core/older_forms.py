@@ -69,9 +69,9 @@ def rearranged_numbers(
     op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool
 ) -> Any:
     """`add(x, y, 0.5)`, which is x + 0.5·y; of two numbers, as in `add(x, 0.5, 2)`, the first is the
-    factor."""
+    factor where the record says so."""
     first, other, alpha = values
-    if not isinstance(other, Tensor):
+    if op.older == "factor first" and not isinstance(other, Tensor):
         other, alpha = alpha, other
     if in_place:
         return getattr(first, op.name + "_")(other, alpha=alpha)

@@ -120,7 +120,8 @@ class Op:
     across      that its kernel takes arrays of different devices as they are: "always", or
                 "between" devices that differ
     host_indices  whether its indices may be on the CPU, wherever its first operand is
-    older       whether its numbers may stand among its tensors, as once (see `core.older_forms`)
+    older       whether its numbers may stand among its tensors, as once (see `core.older_forms`);
+                "factor first" where of two numbers the first is alpha
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
     """
@@ -170,7 +171,7 @@ class Op:
         layer: bool = False,
         across: str = "",
         host_indices: bool = False,
-        older: bool = False,
+        older: bool | str = False,
         spreads: str = "",
     ) -> None:
         self.spreads = spreads

@@ -90,6 +90,13 @@ class underived:
         raise RuntimeError(f"derivative for {self.name} is not implemented")
 
 
+class underived_parts(underived):
+    """The same for an op of several results."""
+
+    def __call__(self, gs: Any) -> Any:
+        return super().__call__(gs)
+
+
 # -- functions composed of records ----------------------------------------------------------------
 
 

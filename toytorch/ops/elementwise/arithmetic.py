@@ -83,7 +83,7 @@ add = pointwise(
     identity={"other": -0.0},
     spreads="other",
     doc="Sum, self + alpha·other.",
-    older=True,
+    older="factor first",
 )
 sub = pointwise(
     "sub(Operand self, Operand other, *, Scalar alpha=1) -> Tensor",
@@ -94,7 +94,7 @@ sub = pointwise(
     identity={"other": 0.0},
     spreads="other",
     doc="Difference, self - alpha·other.",
-    older=True,
+    older="factor first",
 )
 rsub = pointwise(
     "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",

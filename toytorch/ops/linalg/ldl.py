@@ -15,7 +15,7 @@ import numpy as np
 from toytorch.backends.base import on_host
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, public, underived_parts
 from toytorch.ops.linalg.checks import (
     empty_of_any_type,
     named,
@@ -118,7 +118,8 @@ ldl_factor_op = general(
     upcast=False,
     function=False,
     method=False,
-    results=(False, False, False),
+    results=(True, False, False),
+    d_self=underived_parts("aten::linalg_ldl_factor_ex"),
     memory="columns",
     doc="A = LDLᵀ in one matrix, with its pivots.",
 )

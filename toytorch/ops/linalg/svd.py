@@ -191,6 +191,7 @@ svdvals_op: Op = general(
     node="LinalgSvdBackward0",
     amp="float32",
     batch="leading",
+    memory="rows",
     doc="The singular values in falling order.",
     out_type="same",
 )

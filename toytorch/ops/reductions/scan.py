@@ -110,10 +110,12 @@ cumprod = general(
 
 def _running_extreme(name: str) -> Any:
     def kernel(xp: ArrayModule, a: Array, dim: int) -> Any:
+        if not a.size:  # before PyTorch asks which dimension
+            return a.copy(), xp.zeros(a.shape, np.int64)
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
             return a.copy(), xp.zeros((), np.int64)
-        if a.dtype.kind == "c" and a.size:
+        if a.dtype.kind == "c":
             kernel_name = f"cum{name[:3]}_cpu"
             raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{type_name(a)}'")
         values = accumulate(xp, name, a, d)

@@ -191,7 +191,7 @@ def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
         return xp.asarray(True)
     return (
         xp.asarray(np.nan).astype(a.dtype)
-        if a.dtype.kind == "f"
+        if a.dtype.kind not in "iu"
         else xp.asarray(np.iinfo(a.dtype).min, a.dtype)
     )
 
