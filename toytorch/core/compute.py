@@ -371,13 +371,12 @@ def compute_pointwise(
         if isinstance(a, Tensor):  # a tensor for a number, such as alpha
             arrays[i] = a = a.item()
         if (
-            a.__class__ is int
-            and op.schema.args[i].type == "Scalar"
-            and common is not None
+            common is not None
             and common.rank == 1
-            and common is not types.int64
-        ):
-            arrays[i] = as_element(np, a, common.numpy)[()]  # NumPy refuses to wrap a number
+            and op.schema.args[i].type == "Scalar"
+            and (common is not types.int64 if a.__class__ is int else a - a != 0)
+        ):  # NumPy refuses to wrap a number, PyTorch one without end
+            arrays[i] = as_element(np, a, common.numpy)[()]
     if op.spreads and xp is np and np.dtype(work).kind == "c" and arrays[-1] == 1:
         at = op.schema.index[op.spreads]
         ready[op.tensor_at.index(at)] = arrays[at] = spread_infinity(arrays[at])

@@ -107,7 +107,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         try:
             result = compute_pointwise(op, args, array, common)
         except NotImplementedError:
-            refuse_before_kernel(op, args, None)
+            refuse_before_kernel(op, args, None, target)
             raise
     else:
         result = compute(op, args, array)
@@ -132,15 +132,23 @@ def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
     return alike and not (callable(op.overlap) and op.overlap(*args))
 
 
-def refuse_before_kernel(op: Op, args: tuple[Any, ...], out: Any) -> None:
+def refuse_before_kernel(
+    op: Op, args: tuple[Any, ...], out: Any, target: Tensor | None = None
+) -> None:
     """What PyTorch says of a pointwise call before it looks for a kernel, which there is none of:
-    of an out= that overlaps itself, of shapes, and of types that out= cannot hold."""
+    of an out= that overlaps itself, of shapes, also of what is written to in place (`target`), and
+    of types that out= cannot hold."""
     if isinstance(out, Tensor):
         writing.refuse_overlap(out)
     shape: tuple[int, ...] = ()
     for i in op.tensor_at:
         if isinstance(args[i], Tensor):
             shape = broadcast_pair(shape, tuple(args[i]._array.shape))
+    if target is not None and shape != target._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
     if isinstance(out, Tensor) and op.promotion != "none":
         check_cast(op, common_dtype(op, args), out.dtype)
 

@@ -147,7 +147,7 @@ def with_words(
         for word in (spelled, *NUMPY_WORDS.get(spelled, ())):
             if word not in known:
                 renamed.setdefault(word, name)
-    if code.co_flags & inspect.CO_VARARGS:
+    if code.co_flags & inspect.CO_VARARGS and code.co_varnames[count] != "tensors":
         sizes = {code.co_varnames[count], *SIZE_WORDS}.difference(known)
         renamed.update(dict.fromkeys(sizes, "*"))
 

@@ -140,6 +140,8 @@ def argsort(
     >>> argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
+    if out is not None:
+        write.refuse_grad("sort", (input,), out)
     return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out, same=True)
 
 

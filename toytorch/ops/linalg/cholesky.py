@@ -104,7 +104,7 @@ def cholesky_ex(
 
 
 @public("linalg.cholesky")
-def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
+def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """L of A = LLᴴ (or U of A = UᴴU) for positive definite matrices.
 
     >>> import toytorch as torch
@@ -113,8 +113,8 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
             [1., 2.]])
     """
     if out is not None:
-        refuse_grad("linalg_cholesky_ex", (A,), out)
-    factor, info = cholesky_op.function(A, upper=upper)
+        refuse_grad("linalg_cholesky_ex", (input,), out)
+    factor, info = cholesky_op.function(input, upper=upper)
     raise_first("linalg.cholesky", info, NOT_POSITIVE)
     return put_out(factor, out, same=True)
 

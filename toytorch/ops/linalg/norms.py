@@ -129,7 +129,7 @@ def norm(
     """
     a: Any = input
     dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    if dims is not None and len(dims) not in (1, 2) and ord is not None:
+    if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {dims}"
         )

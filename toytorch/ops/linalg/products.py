@@ -231,6 +231,11 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
                 "linalg.vecdot: Expected a floating point or complex tensor as "
                 f"input. Got {t.dtype.legacy}"
             )
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{x.dtype.legacy} and y of type {y.dtype.legacy} instead"
+        )
     return put_out((x.conj() * y).sum(dim), out, same=True)
 
 

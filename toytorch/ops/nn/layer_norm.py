@@ -349,7 +349,8 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """(x - mean)·rstd·weight + bias, with statistics over groups of channels."""
-    wrap_dim(1, input.ndim)
+    for d in (0, 1):
+        wrap_dim(d, input.ndim, wrap_scalar=False)
     batch, channels = input.shape[:2]
     if num_groups <= 0:
         raise RuntimeError(f"num_groups must be positive, but got {num_groups}")

@@ -491,7 +491,8 @@ def instance_norm(
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
-    wrap_dim(1, input.ndim)
+    for d in (0, 1):
+        wrap_dim(d, input.ndim, wrap_scalar=False)
     batch, channels = input.shape[:2]
     weight, bias, mean, var = (
         None if v is None else v.repeat(batch) for v in (weight, bias, running_mean, running_var)

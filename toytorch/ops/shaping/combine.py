@@ -122,6 +122,10 @@ def repeat_interleave(
     if input is None:
         input, repeats = repeats, None
     if repeats is None:
+        if input.dtype not in (types.int64, types.int32):
+            raise NotImplementedError(
+                f"\"repeat_interleave_cpu\" not implemented for '{input.dtype.legacy}'"
+            )
         repeats, input, dim = input, arange(len(input), device=input.device), 0
     if output_size is not None and isinstance(repeats, int):
         wanted = repeats * (input.numel() if dim is None else input.shape[dim])

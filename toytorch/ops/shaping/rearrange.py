@@ -150,6 +150,8 @@ stack = general(
     _stack,
     method=False,
     upcast=False,
+    apart=True,
+    out_type="joined",
     d_tensors=lambda g, dim: list(g.unbind(dim)),
     amp="widest",
     batch="along",

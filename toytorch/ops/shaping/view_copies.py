@@ -44,6 +44,7 @@ def _view(self: Tensor, *shape_: Any, dtype: DType | None = None) -> Any:
     return convert.view_(self.contiguous() if sizes else self, *shape_, dtype=dtype)
 
 
+SEVERAL = ("split", "split_with_sizes", "unbind")  # whose results are several
 SIZES = {"as_strided": "size", "expand": "size", "permute": "dims", "view": "size"}
 VIEWS = {
     "alias": view.alias.function,
@@ -87,6 +88,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
         if name in SIZES:
             _need_sizes(name, args)
         sources = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        if name in SEVERAL and isinstance(out, Tensor):
+            raise TypeError(f"{name}_copy(): argument 'out' must be tuple of Tensors, not Tensor")
         if aten and isinstance(out, Tensor):
             refuse_leaf(aten, out)
         made = show(*args, **kwargs)
@@ -98,8 +101,6 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
             if out is None and name == "detach":
                 underive("aten::detach_copy", sources, copy)
             return create.put_out(copy, out, same=True, aten=aten, of=sources)
-        if isinstance(out, Tensor):
-            raise TypeError(f"{name}_copy(): argument 'out' must be tuple of Tensors, not Tensor")
         outs = [None] * len(made) if out is None else out
         if len(outs) != len(made):
             raise RuntimeError(
