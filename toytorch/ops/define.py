@@ -230,6 +230,8 @@ def watched(function: F, name: str = "") -> F:
     def make(*args: object, **kwargs: object) -> Any:
         if kwargs:
             typed(kwargs)
+            if kwargs.get("out") is not None:
+                need_out(make.__name__, kwargs["out"], 1)
         if state.fast_path is state.SLOW:
             for mode in reversed(state.local.modes):
                 take_over = getattr(mode, "on_create", None)

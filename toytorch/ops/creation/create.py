@@ -295,7 +295,7 @@ def put_out(
         else:
             writing.bump(out)
     elif aten in FILLS:  # which write one number, however often a place of memory occurs
-        out.fill_(made.flatten()[0]) if made.numel() else writing.bump(out)
+        out.fill_(made.flatten()[0].item()) if made.numel() else writing.bump(out)
     else:
         out.copy_(made)
     return out  # out is a Tensor
@@ -310,7 +310,7 @@ def told_to_resize(out: Tensor, made: Tensor) -> builtins.bool:
 
     for mode in reversed(state.local.modes):
         stands_for_input = getattr(mode, "stands_for_input", None)
-        if stands_for_input is not None and (out._storage is not None or stands_for_input(out)):
+        if stands_for_input is not None:
             with state.below(mode):
                 mode.on_relaid(resize_as_, (out, made), {})
             return True

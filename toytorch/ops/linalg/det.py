@@ -117,7 +117,7 @@ def linalg_slogdet(A: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> An
 @public("slogdet", method=True, returns="(Tensor sign, Tensor logabsdet)")
 def slogdet(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """`linalg.slogdet`."""
-    return linalg_slogdet(input, out=out)
+    return named("slogdet", "sign logabsdet", slogdet_op.function(input, out=out))
 
 
 @public("logdet", method=True)

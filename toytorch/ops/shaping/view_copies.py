@@ -9,7 +9,7 @@ from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor
-from toytorch.core.write import refuse_grad, refuse_leaf
+from toytorch.core.write import need_out, refuse_grad, refuse_leaf
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
@@ -88,8 +88,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
         if name in SIZES:
             _need_sizes(name, args)
         sources = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
-        if name in SEVERAL and isinstance(out, Tensor):
-            raise TypeError(f"{name}_copy(): argument 'out' must be tuple of Tensors, not Tensor")
+        if out is not None:
+            need_out(f"{name}_copy", out, -1 if name in SEVERAL else 1)
         if aten and isinstance(out, Tensor):
             refuse_leaf(aten, out)
         made = show(*args, **kwargs)
