@@ -136,7 +136,8 @@ def resized_inverse(m: Any, x: Any, y: Any) -> Any:
 
 def resized_copy(m: Any, x: Any, y: Any) -> Any:
     made = y.to(m.float64)
-    return m.alias_copy(x, out=made), made
+    m.alias_copy(x, out=made)
+    return made
 
 
 @pytest.mark.filterwarnings("ignore:An output with one")
@@ -153,7 +154,8 @@ def test_an_out_of_another_shape_inside_a_compiled_function(what: Any, how: str)
         if m is tt:
             x = m.eye(2, dtype=m.float64)
             f = m.compile(f) if how == "compile" else m.jit.trace(f, (x, y), check_trace=False)
-        return [seen(f(m.eye(2, dtype=m.float64) * k, y)) for k in (1, 2, 4)]
+        made = [f(m.eye(2, dtype=m.float64) * k, y) for k in (1, 2, 4)]
+        return [t.tolist() for t in made]
 
     assert results(tt) == results(torch)
 

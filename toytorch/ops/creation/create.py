@@ -148,7 +148,7 @@ def like_compressed(
     return asking(made) if requires_grad else made
 
 
-FILLS = ("zeros", "ones", "full")  # what writes one number everywhere
+ONE_NUMBER = ("zeros", "ones", "full")  # what writes one number everywhere
 NOTHING = (None,) * 5  # arguments that were not given
 
 
@@ -294,7 +294,7 @@ def put_out(
             out.copy_(made)  # which gives it the history
         else:
             writing.bump(out)
-    elif aten in FILLS:  # which write one number, however often a place of memory occurs
+    elif aten in ONE_NUMBER:  # which write one number, however often a place of memory occurs
         out.fill_(made.flatten()[0].item()) if made.numel() else writing.bump(out)
     else:
         out.copy_(made)
