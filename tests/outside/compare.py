@@ -143,6 +143,7 @@ COMPOSED = {
     ("GridSampler2DBackward0", "ViewBackward0"), ("ViewBackward0", "MmBackward0"),
     ("IndexPutImplBackward0", "IndexPutBackward0"),
     ("MultilabelMarginLossBackward0", "MeanBackward0"), ("CopyBackwards", "CloneBackward0"),
+    ("CholeskyBackward0", "CloneBackward0"), ("SumBackward1", "PermuteBackward0"),
 }  # fmt: skip
 
 

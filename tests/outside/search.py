@@ -274,6 +274,61 @@ def value_at(run: Run, path: str) -> np.ndarray[Any, Any] | None:
         return None
 
 
+# Rational approximations with errors up to 2e-5 near zeros: airy_ai(-2.166) is 0.1193463 and not
+# PyTorch's 0.1193482. Ours are held to mpmath's values by tests/accuracy.
+APPROXIMATE = re.compile(r"airy_ai|bessel_\w\d|polygamma")
+
+
+def nearly(found: Found) -> bool:
+    """Whether both sides' results are the same to four digits."""
+    lines, path = found.program.lines[: found.line + 1], found.difference.path
+    theirs, ours = Run(torch), Run(tt)
+    for text in lines:
+        theirs.step(text)
+        ours.step(text)
+    a = value_at(theirs, path)
+    try:
+        b = SUBJECT.numpy(eval(path, ours.space))
+    except Exception:
+        return False
+    return a is not None and a.shape == b.shape and np.allclose(a, b, 1e-4, 1e-6, equal_nan=True)
+
+
+OVER_ITSELF = re.compile(r"^( *(?:\w+ = )?)(.*\(.*)\bout=(\w+)\)$")
+# Polynomials of NaN by whole degrees: PyTorch gives back what it has not computed.
+POLYNOMIALS = re.compile(r"polynomial_\w\(")
+
+
+def of_copies(text: str) -> str:
+    """A statement, or a function's text, in which what is both an operand and out= is copied first:
+    what PyTorch reads of it after it has written there is nowhere said."""
+    lines = []
+    for line in text.split("\n"):
+        m = OVER_ITSELF.match(line)
+        if m is not None:
+            copied = re.sub(rf"\b{m[3]}\b", f"{m[3]}.clone()", m[2])
+            line = f"{m[1]}{copied}out={m[3]})"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def over_itself(found: Found) -> bool:
+    """Whether our result is PyTorch's of a program that copies operands which are out=, too."""
+    changed = [of_copies(text) for text in found.program.lines[: found.line + 1]]
+    if changed == list(found.program.lines[: found.line + 1]):
+        return False
+    theirs, ours = Run(torch), Run(tt)
+    for text, mine in zip(changed, found.program.lines):
+        theirs.step(text)
+        ours.step(mine)
+    path = found.difference.path
+    try:
+        mine_too = SUBJECT.numpy(eval(path, ours.space))
+    except Exception:
+        return False
+    return alike(value_at(theirs, path), mine_too)
+
+
 def read_after_resizing(found: Found) -> bool:
     """Whether an out= is an operand, too, and of another shape than the result: PyTorch resizes it
     and then reads what is left; the result of copied operands is what nobody can mistake."""
@@ -317,6 +372,14 @@ def explained(found: Found) -> bool:
     if kind == "value" and PRODUCTS.search(last) and not finite(found):
         return True  # nor BLAS of what infinity times 0 is, or a complex product with an infinity
     if kind == "value" and PUT.search(last) and "accumulate=True" not in last:
+        return True
+    if kind == "value" and APPROXIMATE.search(last) and nearly(found):
+        return True
+    if kind == "shape" and re.search(r"-\d", found.difference.expected):
+        return True  # a size below 0, which `as_strided_` of PyTorch takes as it is
+    if kind == "value" and POLYNOMIALS.search(str(found.program)) and not finite(found):
+        return True
+    if kind in ("value", "shape") and over_itself(found):
         return True
     if kind == "shape" and "out=" in last:
         return read_after_resizing(found)

@@ -375,7 +375,7 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
         if hasattr(src, "dtype"):
             _same_dtype("scatter", a, src)
         else:
-            src = as_element(xp, src, a.dtype)
+            src = as_element(xp, src if i.size else 0, a.dtype)  # of nothing, nothing is asked
         d = dim + a.ndim if dim < 0 else dim
         if src.ndim and 0 <= d < a.ndim and i.size >= MANY:
             result = in_rows(a)

@@ -321,6 +321,12 @@ def pinv(
             [0.0000, 0.0000]])
     """
     rtol = rcond if rtol is None else rtol
+    for word, bound in (("atol", atol), ("rtol", rtol)):
+        if isinstance(bound, Tensor) and bound.dtype.is_complex:
+            raise RuntimeError(
+                f"torch.linalg.pinv: {word} tensor of complex type is not supported. Got "
+                f"{bound.dtype.legacy}"
+            )
     return pinv_op.function(input, atol, rtol, hermitian, out=out)
 
 
