@@ -327,3 +327,20 @@ def test_two_numbers_by_position(what: Any) -> None:
 )
 def test_results_and_refusals(what: Any) -> None:
     alike(what)
+
+
+def test_a_leaf_that_is_detached_in_place_may_be_written_to() -> None:
+    def f(x: Any) -> Any:
+        x.detach_()
+        x.pow_(2)
+        return x * 1
+
+    def leaf(m: Any) -> Any:
+        return m.tensor([2.0, 3.0], requires_grad=True)
+
+    traced = tt.jit.trace(f, (leaf(tt),), check_trace=False)
+    for ours in (tt.compile(f), traced):
+        a, b = leaf(torch), leaf(tt)
+        assert seen(f(a)) == seen(ours(b))
+        assert seen(a) == seen(b)
+        assert a.requires_grad == b.requires_grad
