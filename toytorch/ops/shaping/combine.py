@@ -121,6 +121,12 @@ def repeat_interleave(
     """Every element repeated where it stands."""
     if input is None:
         input, repeats = repeats, None
+    if not isinstance(input, Tensor):
+        kinds = "" if input is None else type(input).__name__
+        raise TypeError(
+            "repeat_interleave() received an invalid combination of arguments - got "
+            f"({kinds}), but expected one of:"
+        )
     if repeats is None:
         if input.dtype not in (types.int64, types.int32):
             raise NotImplementedError(
