@@ -142,12 +142,14 @@ COMPOSED = {
     ("NormBackward0", "LinalgVectorNormBackward0"), ("VdotBackward0", "SumBackward1"),
     ("GridSampler2DBackward0", "ViewBackward0"), ("ViewBackward0", "MmBackward0"),
     ("IndexPutImplBackward0", "IndexPutBackward0"),
+    ("MultilabelMarginLossBackward0", "MeanBackward0"), ("CopyBackwards", "CloneBackward0"),
+    ("CholeskyBackward0", "CloneBackward0"), ("SumBackward1", "PermuteBackward0"),
 }  # fmt: skip
 
 
 def same_node(a: Any, b: Any) -> bool:
     """Whether two names of nodes are the same, or known to be names of the same thing."""
-    if a == b or (a, b) in COMPOSED:
+    if a == b or (a, b) in COMPOSED or (b, a) in COMPOSED:
         return True
     if a is None or b is None:
         return False

@@ -13,7 +13,7 @@ from tests.oracle import ORACLE, SUBJECT, dtype_name, torch, tt
 from tests.outside import compare
 from tests.outside.compare import Comparer, Difference
 from tests.outside.program import draw
-from tests.outside.running import Program, Run, limited
+from tests.outside.running import Failure, Program, Run, limited
 
 TRIES = 6  # runs with other roundings
 
@@ -44,6 +44,19 @@ def compiled_names(program: Program) -> set[str]:
     return set(re.findall(r"^(f\d+) = ", str(program), re.M))
 
 
+# What torch.unique_consecutive gives for flags by position are results that nobody computed.
+FLAGS_LOST = re.compile(r"torch\.unique_consecutive\([^=]*\b(True|False)\b")
+
+
+def of_pytorch_alone(text: str, failed: Failure | None, theirs: Run) -> bool:
+    """Whether a statement went otherwise for a reason in PyTorch: its library of Fourier transforms
+    knows no transforms of nothing, and complex numbers of halves are a name only here, by design."""
+    if failed is not None:
+        return failed.message.startswith("MKL FFT error")
+    made = theirs.space.get(text.partition(" = ")[0])
+    return isinstance(made, torch.Tensor) and dtype_name(made.dtype) == "complex32"
+
+
 def first_difference(program: Program) -> Found | None:
     """Both sides run, statement by statement, until they differ."""
     theirs, ours = Run(torch), Run(tt)
@@ -53,6 +66,8 @@ def first_difference(program: Program) -> Found | None:
         with limited():
             b, too = ours.step(text)
         found = compare.failures(a, b)
+        if found is not None and of_pytorch_alone(text, a, theirs):
+            return None
         if re.match(r"(v\d+) = f\d+\(", text):
             comparer.from_functions.update(re.findall(r"v\d+", text))
         if "pickle.loads(" in text:
@@ -66,6 +81,8 @@ def first_difference(program: Program) -> Found | None:
             found = found or comparer.differences(ours.values(), theirs.values())
             if found is not None and found[:1] + found[2:3] == ("dtype", "complex32"):
                 return None  # a type that is a name only here, by design
+            if found is not None and FLAGS_LOST.search(text):
+                return None
             if a is not None and found is not None and found.kind == "shape" and "out=" in text:
                 return None  # PyTorch may have resized the out= of what it then refused
         except Exception as e:
@@ -167,6 +184,11 @@ DECOMPOSED = re.compile(
     r"torch\.(?:linalg\.(?:lstsq|solve|solve_ex|det|slogdet|inv|inv_ex|pinv|matrix_rank|cond)"
     r"|slogdet|logdet|det|inverse|pinverse|geqrf|linalg\.qr|qr)\(|\.geqrf\(|\.qr\("
 )
+PRODUCTS = re.compile(
+    r" @ |@=|\b(?:\w*mm|matmul|dot|bmm|mv|inner|tensordot|einsum|linear|multi_dot)\("
+)
+# Several values for one place: which of them stays is nowhere said.
+PUT = re.compile(r"\.put_?\(")
 BITS = re.compile(r"view(?:_copy)?\(.*torch\.(?:u?int\d+|bool)\)|view\(dtype")
 
 
@@ -252,6 +274,77 @@ def value_at(run: Run, path: str) -> np.ndarray[Any, Any] | None:
         return None
 
 
+# Rational approximations with errors up to 2e-5 near zeros: airy_ai(-2.166) is 0.1193463 and not
+# PyTorch's 0.1193482. Ours are held to mpmath's values by tests/accuracy.
+APPROXIMATE = re.compile(r"airy_ai|bessel_\w\d|polygamma")
+
+
+def nearly(found: Found) -> bool:
+    """Whether both sides' results are the same to four digits."""
+    lines, path = found.program.lines[: found.line + 1], found.difference.path
+    theirs, ours = Run(torch), Run(tt)
+    for text in lines:
+        theirs.step(text)
+        ours.step(text)
+    a = value_at(theirs, path)
+    try:
+        b = SUBJECT.numpy(eval(path, ours.space))
+    except Exception:
+        return False
+    return a is not None and a.shape == b.shape and np.allclose(a, b, 1e-4, 1e-6, equal_nan=True)
+
+
+OVER_ITSELF = re.compile(r"^( *(?:\w+ = )?)(.*\(.*)\bout=(\w+)\)$")
+# Polynomials of NaN by whole degrees: PyTorch gives back what it has not computed.
+POLYNOMIALS = re.compile(r"polynomial_\w\(")
+
+
+def of_copies(text: str) -> str:
+    """A statement, or a function's text, in which what is both an operand and out= is copied first:
+    what PyTorch reads of it after it has written there is nowhere said."""
+    lines = []
+    for line in text.split("\n"):
+        m = OVER_ITSELF.match(line)
+        if m is not None:
+            copied = re.sub(rf"\b{m[3]}\b", f"{m[3]}.clone()", m[2])
+            line = f"{m[1]}{copied}out={m[3]})"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def over_itself(found: Found) -> bool:
+    """Whether our result is PyTorch's of a program that copies operands which are out=, too."""
+    changed = [of_copies(text) for text in found.program.lines[: found.line + 1]]
+    if changed == list(found.program.lines[: found.line + 1]):
+        return False
+    theirs, ours = Run(torch), Run(tt)
+    for text, mine in zip(changed, found.program.lines):
+        theirs.step(text)
+        ours.step(mine)
+    path = found.difference.path
+    try:
+        mine_too = SUBJECT.numpy(eval(path, ours.space))
+    except Exception:
+        return False
+    return alike(value_at(theirs, path), mine_too)
+
+
+def read_after_resizing(found: Found) -> bool:
+    """Whether an out= is an operand, too, and of another shape than the result: PyTorch resizes it
+    and then reads what is left; the result of copied operands is what nobody can mistake."""
+    before, ours = Run(torch), Run(tt)
+    for text in found.program.lines[: found.line]:
+        before.step(text)
+        ours.step(text)
+    last, path = found.program.lines[found.line], found.difference.path
+    ours.step(last)
+    try:
+        mine = SUBJECT.numpy(eval(path, ours.space))
+    except Exception:
+        return False
+    return alike(from_a_copy(last, before, path), mine)
+
+
 def finite(found: Found) -> bool:
     """Whether all that the program holds before its last statement is finite, as is its text."""
     run = Run(torch)
@@ -276,6 +369,20 @@ def explained(found: Found) -> bool:
         return True  # which of two rows that rounding, or NaN, makes alike comes first
     if kind == "value" and DECOMPOSED.search(last) and not finite(found):
         return True  # LAPACK says nothing of infinities and NaN
+    if kind == "value" and PRODUCTS.search(last) and not finite(found):
+        return True  # nor BLAS of what infinity times 0 is, or a complex product with an infinity
+    if kind == "value" and PUT.search(last) and "accumulate=True" not in last:
+        return True
+    if kind == "value" and APPROXIMATE.search(last) and nearly(found):
+        return True
+    if kind == "shape" and re.search(r"-\d", found.difference.expected):
+        return True  # a size below 0, which `as_strided_` of PyTorch takes as it is
+    if kind == "value" and POLYNOMIALS.search(str(found.program)) and not finite(found):
+        return True
+    if kind in ("value", "shape") and over_itself(found):
+        return True
+    if kind == "shape" and "out=" in last:
+        return read_after_resizing(found)
     if kind in ("accepted", "refused", "class of error"):
         return False
     if kind not in ("value", "grad", "array", "number", "plain"):

@@ -17,6 +17,7 @@ from toytorch.backends.sparse import TABLES, Kernels
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.memory_order import kept, placed, row_major
 from toytorch.core.op import Op
+from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
@@ -380,7 +381,14 @@ def compute_pointwise(
         lying.append(arrays[i])
     for i, a in enumerate(arrays):
         if isinstance(a, Tensor):  # a tensor for a number, such as alpha
-            arrays[i] = a.item()
+            arrays[i] = a = a.item()
+        if (
+            common is not None
+            and common.rank == 1
+            and op.schema.args[i].type == "Scalar"
+            and (common is not types.int64 if a.__class__ is int else a - a != 0)
+        ):  # NumPy refuses to wrap a number, PyTorch one without end
+            arrays[i] = as_element(np, a, common.numpy)[()]
     if op.spreads and xp is np and np.dtype(work).kind == "c" and arrays[-1] == 1:
         at = op.schema.index[op.spreads]
         ready[op.tensor_at.index(at)] = arrays[at] = spread_infinity(arrays[at])

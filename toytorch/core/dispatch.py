@@ -23,6 +23,8 @@ from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import run_view
 from toytorch.core.write import (
+    need_out,
+    overlapping,
     refuse_before_kernel,
     refuse_grad,
     refuse_leaf,
@@ -63,9 +65,19 @@ def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
 def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
     """The arguments with out='s type as the one asked for, where none is."""
     i = op.schema.index["dtype"]
-    if args[i] is not None or not isinstance(out, Tensor):
+    if args[i] is not None:
         return args
     return (*args[:i], out.dtype, *args[i + 1 :])
+
+
+def lacks(op: Op, args: tuple[Any, ...]) -> str:
+    """What to say of a call with out= that lacks what it needs then; "" where it does not."""
+    i = op.schema.index[op.out_needs]
+    if op.schema.args[i].takes_number:
+        kinds = ", ".join(type(a).__name__ for a in args)
+        wrong = not isinstance(args[i], Tensor)
+        return f"{op.name}() received an invalid combination of arguments - got ({kinds})" * wrong
+    return arguments.missing(op, [i]) * (args[i] is None)
 
 
 def copied_to(out: Tensor, made: Tensor) -> Tensor:
@@ -86,6 +98,12 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ not in TABLES:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
+    if out is not None:
+        need_out(op.name, out, -1 if op.schema.returns[0] == "Tensor[]" else op.count)
+        if op.out_needs and (found := lacks(op, args)):
+            raise TypeError(found)
+        if op.kind == "pointwise" and not overlapping(op, args):
+            writing.refuse_overlap(out)  # it goes over out= as it lies, before it is resized
     if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     elif out is not None and op.underived and state.local.grad:
@@ -94,7 +112,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         return copied_to(out, run(op, args))
     if out is not None and op.out_type == "given":
         args = in_type_of(op, args, out)
-    if op.out_type == "alike" and isinstance(out, Tensor):
+    if out is not None and op.out_type == "alike":
         op.checks(out.dtype, (*args, out))
     try:
         results = compute(op, args)

@@ -68,8 +68,11 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
 def rearranged_numbers(
     op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool
 ) -> Any:
-    """`add(x, 2, 0.5)`, which is x + 0.5·2."""
+    """`add(x, y, 0.5)`, which is x + 0.5·y; of two numbers, as in `add(x, 0.5, 2)`, the first is the
+    factor where the record says so."""
     first, other, alpha = values
+    if op.older == "factor first" and not isinstance(other, Tensor):
+        other, alpha = alpha, other
     if in_place:
         return getattr(first, op.name + "_")(other, alpha=alpha)
     given = {word: value for word, value in more.items() if word != "out" or value is not None}

@@ -77,6 +77,9 @@ class Op:
                 so of out= too ("alike"): how the refusal is
                 worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
+                ("joined": cast, and refused as `cat` refuses)
+    out_needs   an argument without which there is no out=: a dimension, or one that must be a
+                tensor then, though a number will do without
     out_history what out= has where an operand wants a gradient: "" is a refusal, "none" a node that
                 has no derivative, "copied" the history of the result and of a copy
     memory      how results lie (see `memory_order`): "rows", "like" the first argument where they
@@ -120,7 +123,8 @@ class Op:
     across      that its kernel takes arrays of different devices as they are: "always", or
                 "between" devices that differ
     host_indices  whether its indices may be on the CPU, wherever its first operand is
-    older       whether its numbers may stand among its tensors, as once (see `core.older_forms`)
+    older       whether its numbers may stand among its tensors, as once (see `core.older_forms`);
+                "factor first" where of two numbers the first is alpha
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
     """
@@ -154,6 +158,7 @@ class Op:
         overlap: bool | str = False,
         apart: bool | str = False,
         out_type: str = "",
+        out_needs: str = "",
         out_history: str = "",
         words: dict[str, str] | None = None,
         memory: str | None = None,
@@ -171,7 +176,7 @@ class Op:
         layer: bool = False,
         across: str = "",
         host_indices: bool = False,
-        older: bool = False,
+        older: bool | str = False,
         spreads: str = "",
     ) -> None:
         self.spreads = spreads
@@ -201,7 +206,7 @@ class Op:
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.variant = checks, variant
         self.overlap, self.apart, self.out_type = overlap, apart, out_type
-        self.out_history = out_history
+        self.out_history, self.out_needs = out_history, out_needs
         self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
         self.batch = batch or ("elementwise" if kind == "pointwise" else "")
         self.names = names or ("reduced" if kind == "reduction" else "")

@@ -75,7 +75,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         common = common_dtype(op, args)
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
         writing.check(target, needs)
-    if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
+    if not overlapping(op, args):
         writing.refuse_overlap(target)
     if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
@@ -107,7 +107,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         try:
             result = compute_pointwise(op, args, array, common)
         except NotImplementedError:
-            refuse_before_kernel(op, args, None)
+            refuse_before_kernel(op, args, None, target)
             raise
     else:
         result = compute(op, args, array)
@@ -121,21 +121,34 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     return target
 
 
+def overlapping(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether a call may write where one place of memory is several elements."""
+    return bool(op.overlap(*args) if callable(op.overlap) else op.overlap)
+
+
 def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether a copy may be one of a tensor to another place of its memory."""
     alike = bool(args[0]._array.shape == args[1]._array.shape)
     return alike and not (callable(op.overlap) and op.overlap(*args))
 
 
-def refuse_before_kernel(op: Op, args: tuple[Any, ...], out: Any) -> None:
+def refuse_before_kernel(
+    op: Op, args: tuple[Any, ...], out: Any, target: Tensor | None = None
+) -> None:
     """What PyTorch says of a pointwise call before it looks for a kernel, which there is none of:
-    of an out= that overlaps itself, of shapes, and of types that out= cannot hold."""
+    of an out= that overlaps itself, of shapes, also of what is written to in place (`target`), and
+    of types that out= cannot hold."""
     if isinstance(out, Tensor):
         writing.refuse_overlap(out)
     shape: tuple[int, ...] = ()
     for i in op.tensor_at:
         if isinstance(args[i], Tensor):
             shape = broadcast_pair(shape, tuple(args[i]._array.shape))
+    if target is not None and shape != target._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
     if isinstance(out, Tensor) and op.promotion != "none":
         check_cast(op, common_dtype(op, args), out.dtype)
 
@@ -237,6 +250,26 @@ def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]
         )
 
 
+def need_out(name: str, out: Any, count: int) -> None:
+    """Refuses an out= that is not a tensor or, for several results, not as many tensors (of a list
+    of results, count -1, any number)."""
+    if count == 1:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        return
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}"
+        )
+    if count >= 0 and len(out) != count:
+        raise TypeError(f"expected tuple of {count} elements but got {len(out)}")
+    for i, o in enumerate(out):
+        if not isinstance(o, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 'out', but got {type(o).__name__}"
+            )
+
+
 def refuse_leaf(aten: str, out: Any) -> None:
     """Refuses an out= that is a leaf which requires a gradient, for what has no derivative."""
     leaf = isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None
@@ -310,18 +343,18 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
     for place, (o, array) in enumerate(zip(outs, arrays)):
-        if op.kind == "pointwise" and isinstance(o, Tensor):
+        shares = overlapping(op, args)
+        if op.kind == "pointwise" and not shares:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
-        if op.apart is True and isinstance(o, Tensor):
-            writing.refuse_overlap(o)
+        if op.apart is True:
+            if o._array.shape == array.shape:
+                writing.refuse_overlap(o)
             writing.refuse_arguments(o, args, array.shape)
-        if not isinstance(o, Tensor):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
         writing.refuse_inference(o)
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
-        if op.out_type not in ("", "alike") and made is not o.dtype and not truth:
+        if op.out_type not in ("", "alike", "joined") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
             if not (op.out_type == "modulus" and fits_modulus(args[0], made, o)):
                 raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
@@ -330,6 +363,10 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))
+        if made.rank > o.dtype.rank and op.out_type == "joined":
+            raise TypeError(
+                f"torch.cat(): input types can't be cast to the desired output type {o.dtype.legacy}"
+            )
         if made.rank > o.dtype.rank and made is not o.dtype:
             raise RuntimeError(
                 f"result type {made.legacy} can't be cast to the desired output "
@@ -339,7 +376,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             warn_of_size(o, array.shape, 5)
             take(o, array)
         else:
-            writing.refuse_overlap(o)
+            if not shares:
+                writing.refuse_overlap(o)
             o._array[...] = array
         writing.bump(o)
     return out

@@ -271,7 +271,7 @@ class Tracer:
         if not state.local.grad:
             return
         for leaf in self.leaves:
-            if target is leaf or base is leaf:
+            if (target is leaf or base is leaf) and leaf._requires_grad:  # `detach_` may have been
                 what = "a view of a leaf" if base is leaf else "a leaf"
                 raise RuntimeError(
                     f"{what} Variable that requires grad is being used in an in-place operation."

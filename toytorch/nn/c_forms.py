@@ -4,6 +4,7 @@ with the reduction as a number (0 none, 1 mean, 2 sum) and with the older argume
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,11 +28,12 @@ def _loss(name: str, tensors: int, *options: str, inner: Any = None) -> Callable
     inner   what computes it, where functional asks for shapes first and C++ does not
     """
     inner = inner or getattr(functional, name)
+    first = inspect.unwrap(inner).__code__.co_varnames[0]
 
     def function(*args: Any, **kwargs: Any) -> Any:
         given = list(args[:tensors])
-        if len(given) < tensors and {"input", "x"} & kwargs.keys():
-            given.insert(0, kwargs.pop("input" if "input" in kwargs else "x"))
+        if not given and first == "input":
+            given += [kwargs.pop(word) for word in ("input", "x", "a", "x1") if word in kwargs]
         kwargs.update(zip(options, args[tensors:]))
         asked = kwargs.get("reduction", 0)
         if not isinstance(asked, int):
@@ -64,7 +66,16 @@ margin_ranking_loss = _loss(
     "margin_ranking_loss", 3, "margin", "reduction", inner=loss.ranked_apart
 )
 poisson_nll_loss = _loss("poisson_nll_loss", 2, "log_input", "full", "eps", "reduction")
-triplet_margin_loss = _loss("triplet_margin_loss", 3, "margin", "p", "eps", "swap", "reduction")
+triplet_margin_loss = _loss(
+    "triplet_margin_loss",
+    3,
+    "margin",
+    "p",
+    "eps",
+    "swap",
+    "reduction",
+    inner=loss.triplet_of_norms,
+)
 ctc_loss = _loss("ctc_loss", 4, "blank", "reduction", "zero_infinity")
 
 

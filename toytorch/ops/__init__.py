@@ -85,7 +85,6 @@ import toytorch.ops.reductions.scan
 import toytorch.ops.reductions.searching
 import toytorch.ops.reductions.segment
 import toytorch.ops.reductions.sort
-import toytorch.ops.scalars
 import toytorch.ops.shaping.combine
 import toytorch.ops.shaping.in_place
 import toytorch.ops.shaping.rearrange

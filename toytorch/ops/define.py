@@ -11,6 +11,7 @@ from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.core.write import need_out
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS
@@ -89,6 +90,13 @@ class underived:
         raise RuntimeError(f"derivative for {self.name} is not implemented")
 
 
+class underived_parts(underived):
+    """The same for an op of several results."""
+
+    def __call__(self, gs: Any) -> Any:
+        return super().__call__(gs)
+
+
 # -- functions composed of records ----------------------------------------------------------------
 
 
@@ -109,7 +117,8 @@ def public(
 
     def register(function: F) -> F:
         asked = not tensor_first or bool(method)  # by callers, not by `need_tensor` alone
-        named = with_words(composed(**facts)(function), words, asked)
+        called = names[0] if names else function.__name__
+        named = with_words(composed(**facts)(function), words, asked, called.replace(".", "_"))
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
         if method:
@@ -119,10 +128,13 @@ def public(
     return register
 
 
-def with_words(function: F, words: dict[str, str] | None = None, asked: bool = False) -> F:
+def with_words(
+    function: F, words: dict[str, str] | None = None, asked: bool = False, called: str = ""
+) -> F:
     """A function that takes further names for its parameters: these, and NumPy's (`axis=`).
 
-    A size of several numbers, which Python takes by position only, may be given by name too.
+    A size of several numbers, which Python takes by position only, may be given by name too. What
+    is given as `out` must be what its annotation says.
     """
     code = inspect.unwrap(function).__code__  # `inspect.signature` takes a hundred times longer
     if code.co_flags & inspect.CO_VARKEYWORDS:
@@ -135,9 +147,12 @@ def with_words(function: F, words: dict[str, str] | None = None, asked: bool = F
         for word in (spelled, *NUMPY_WORDS.get(spelled, ())):
             if word not in known:
                 renamed.setdefault(word, name)
-    if code.co_flags & inspect.CO_VARARGS:
+    if code.co_flags & inspect.CO_VARARGS and code.co_varnames[count] != "tensors":
         sizes = {code.co_varnames[count], *SIZE_WORDS}.difference(known)
         renamed.update(dict.fromkeys(sizes, "*"))
+
+    outs = outs_of(function)
+    called = called or function.__name__
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
@@ -149,6 +164,10 @@ def with_words(function: F, words: dict[str, str] | None = None, asked: bool = F
                     return ask(run, args)
                 raise
         typed(kwargs)
+        if outs and kwargs.get("out") is not None:
+            need_out(called, kwargs["out"], outs)
+        if "self" in kwargs and renamed.get("input") == "self":
+            raise TypeError(f'{called}() missing 1 required positional arguments: "input"')
         for word in renamed.keys() & kwargs.keys():
             name = renamed[word]
             if name in kwargs or (name in known and known.index(name) < len(args)):
@@ -166,7 +185,16 @@ def with_words(function: F, words: dict[str, str] | None = None, asked: bool = F
                 return ask(run, args, **kwargs)
             raise
 
-    return cast(F, run) if renamed or "dtype" in known else function
+    return cast(F, run) if renamed or outs or "dtype" in known else function
+
+
+def outs_of(function: Callable[..., Any]) -> int:
+    """How many tensors `out` must be, as its annotation says: `Tensor | None` is one,
+    `tuple[Tensor, Tensor] | None` two; 0 where that depends on the call, or there is none."""
+    text = inspect.unwrap(function).__annotations__.get("out", "")
+    if text.startswith("tuple["):
+        return int(text.count("Tensor"))
+    return int(text == "Tensor | None")
 
 
 def typed(kwargs: dict[str, Any]) -> None:
@@ -177,10 +205,9 @@ def typed(kwargs: dict[str, Any]) -> None:
 
 def spelled_by_callers(function: Any, known: list[str]) -> list[str]:
     """PyTorch's names of parameters: the first tensor is called `input`."""
-    own = inspect.unwrap(function)
-    first = known[0] if own.__code__.co_argcount > own.__code__.co_posonlyargcount == 0 else ""
-    tensor = first == "self" or own.__annotations__.get(first) == "Tensor"
-    return ["input", *known[1:]] if first and tensor and "input" not in known else known
+    own = inspect.unwrap(function).__code__
+    first = known[0] if own.co_argcount > own.co_posonlyargcount == 0 else ""
+    return ["input", *known[1:]] if first == "self" and "input" not in known else known
 
 
 def takes_words(**words: str) -> Callable[[F], F]:
@@ -203,6 +230,8 @@ def watched(function: F, name: str = "") -> F:
     def make(*args: object, **kwargs: object) -> Any:
         if kwargs:
             typed(kwargs)
+            if kwargs.get("out") is not None:
+                need_out(make.__name__, kwargs["out"], 1)
         if state.fast_path is state.SLOW:
             for mode in reversed(state.local.modes):
                 take_over = getattr(mode, "on_create", None)

@@ -69,7 +69,7 @@ def max(
     keepdim: builtins.bool = False,
     *,
     other: Any = None,
-    out: Tensor | None = None,
+    out: Any = None,
 ) -> Any:
     """The largest element; with a dimension (values, indices); with a tensor `maximum`.
 
@@ -95,7 +95,7 @@ def min(
     keepdim: builtins.bool = False,
     *,
     other: Any = None,
-    out: Tensor | None = None,
+    out: Any = None,
 ) -> Any:
     """The smallest element; with a dimension (values, indices); with a tensor `minimum`."""
     if dim is other is out is None:
@@ -140,7 +140,9 @@ def argsort(
     >>> argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out)
+    if out is not None:
+        write.refuse_grad("sort", (input,), out)
+    return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out, same=True)
 
 
 @public("where", returns="Tensor if other else Tensor[]")

@@ -19,15 +19,15 @@ __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 
 
 @takes_words()
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """A vector of zeros with a 1 at each class number."""
-    if not isinstance(tensor, Tensor):
+    if not isinstance(input, Tensor):
         raise TypeError(
-            f"one_hot(): argument 'input' (position 1) must be Tensor, not {type(tensor).__name__}"
+            f"one_hot(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
         )
-    if tensor.dtype is not int64:
+    if input.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    mode, array = state.fast_path, tensor._array
+    mode, array = state.fast_path, input._array
     if array.__class__ is np.ndarray and array.size and (mode is None or mode == get_ident()):
         low, high = int(np.minimum.reduce(array, None)), int(np.maximum.reduce(array, None))
         count = high + 1 if num_classes == -1 else num_classes
@@ -35,15 +35,15 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             ones = np.zeros((array.size, count), np.int64)
             ones.reshape(-1)[np.arange(0, ones.size, count) + array.reshape(-1)] = 1
             return wrap(ones.reshape(*array.shape, count), int64)
-    seen = tensor.numel() > 0 and not tensor.is_meta
-    if seen and int(tensor.min()) < 0:
+    seen = input.numel() > 0 and not input.is_meta
+    if seen and int(input.min()) < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
-        num_classes = int(tensor.max()) + 1
-    elif seen and int(tensor.max()) >= num_classes:
+        num_classes = int(input.max()) + 1
+    elif seen and int(input.max()) >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    made: Tensor = tensor.new_zeros((*tensor.shape, num_classes))
-    return made.scatter_(-1, tensor.unsqueeze(-1), 1)
+    made: Tensor = input.new_zeros((*input.shape, num_classes))
+    return made.scatter_(-1, input.unsqueeze(-1), 1)
 
 
 def _padding(padding_idx: int | None, weight: Tensor) -> int | None:

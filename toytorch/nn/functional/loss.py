@@ -378,15 +378,31 @@ def cosine_embedding_loss(
     return reduced(same + other, reduction)
 
 
-def _check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float) -> None:
+def _check_margin(margin: float) -> None:
+    """Refuses what only the functions of Python refuse."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+
+
+def _of_triplets(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance: Callable[..., Any],
+    margin: float,
+    swap: bool,
+    reduction: str,
+) -> Any:
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the "
             f"same number of dimensions, but got: anchor {anchor.ndim}D, positive "
             f"{positive.ndim}D, and negative {negative.ndim}D inputs"
         )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _smaller(far, distance(positive, negative))
+    return reduced((margin + near - far).clamp_min(0), reduction)
 
 
 def triplet_margin_with_distance_loss(
@@ -402,12 +418,9 @@ def triplet_margin_with_distance_loss(
     """max(0, margin + d(a, p) - d(a, n)) with a distance of one's own."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    _check_triplet(anchor, positive, negative, margin)
+    _check_margin(margin)
     distance = pairwise_distance if distance_function is None else distance_function
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = _smaller(far, distance(positive, negative))
-    return reduced((margin + near - far).clamp_min(0), reduction)
+    return _of_triplets(anchor, positive, negative, distance, margin, swap, reduction)
 
 
 def _smaller(a: Tensor, b: Tensor) -> Any:
@@ -428,14 +441,31 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """max(0, margin + ‖a - p‖ - ‖a - n‖); Balntas et al. 2016."""
-    return triplet_margin_with_distance_loss(
+    _check_margin(margin)
+    how = legacy_reduction(reduction, size_average, reduce)
+    return triplet_of_norms(anchor, positive, negative, margin, p, eps, swap, how)
+
+
+@cast_to("float32")
+def triplet_of_norms(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """The triplet loss of any margin, as C++ takes it."""
+    return _of_triplets(
         anchor,
         positive,
         negative,
-        margin=margin,
-        swap=swap,
-        distance_function=lambda x, y: pairwise_distance(x, y, p, eps),
-        reduction=legacy_reduction(reduction, size_average, reduce),
+        lambda x, y: pairwise_distance(x, y, p, eps),
+        margin,
+        swap,
+        reduction,
     )
 
 

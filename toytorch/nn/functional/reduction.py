@@ -22,6 +22,6 @@ def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | N
     """The reduction that the two older arguments stand for, if they are given."""
     if size_average is None and reduce is None:
         return reduction
-    if reduce is False:
+    if reduce is not None and not reduce:
         return "none"
-    return "sum" if size_average is False else "mean"
+    return "sum" if size_average is not None and not size_average else "mean"

@@ -294,6 +294,7 @@ def reshape(
     return view.view_.function(input, wanted)
 
 
+@takes_words()
 @relaying
 def detach_(self: Tensor) -> Tensor:
     """Cuts the tensor from its history, in place."""

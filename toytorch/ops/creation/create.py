@@ -13,6 +13,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import kept
 from toytorch.core.record import underive
+from toytorch.core.scalars import as_element
 from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
@@ -147,6 +148,7 @@ def like_compressed(
     return asking(made) if requires_grad else made
 
 
+ONE_NUMBER = ("zeros", "ones", "full")  # what writes one number everywhere
 NOTHING = (None,) * 5  # arguments that were not given
 
 
@@ -284,11 +286,16 @@ def put_out(
     if out._array.shape != made._array.shape and told_to_resize(out, made):
         out.copy_(made)
     elif out._array.shape != made._array.shape:
-        take(out, made._array if made.dtype is out.dtype else made.to(out.dtype)._array)
+        array = made._array if made.dtype is out.dtype else made.to(out.dtype)._array
+        if not same and array.__class__ is np.ndarray:
+            array = np.asarray(array, order="C")  # in rows, however the result itself lies
+        take(out, array)
         if made._requires_grad:
             out.copy_(made)  # which gives it the history
         else:
             writing.bump(out)
+    elif aten in ONE_NUMBER:  # which write one number, however often a place of memory occurs
+        out.fill_(made.flatten()[0].item()) if made.numel() else writing.bump(out)
     else:
         out.copy_(made)
     return out  # out is a Tensor
@@ -303,7 +310,7 @@ def told_to_resize(out: Tensor, made: Tensor) -> builtins.bool:
 
     for mode in reversed(state.local.modes):
         stands_for_input = getattr(mode, "stands_for_input", None)
-        if stands_for_input is not None and (out._storage is not None or stands_for_input(out)):
+        if stands_for_input is not None:
             with state.below(mode):
                 mode.on_relaid(resize_as_, (out, made), {})
             return True
@@ -354,7 +361,7 @@ def full(
         names=names,
         aten="full",
         made=finish(
-            lambda xp: xp.full(shape, np.asarray(fill_value).astype(kind)[()], kind),
+            lambda xp: xp.full(shape, as_element(np, fill_value, np.dtype(kind))[()], kind),
             device,
             requires_grad,
             "full",

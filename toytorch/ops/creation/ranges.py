@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt
+from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import c_name
 from toytorch.facts import dtype as types
@@ -206,12 +207,13 @@ def _end_points(
 
 def _equally_spaced(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> Any:
     """Numbers from start to end, in the type to work in; ends are cut to integers first."""
+    if steps < 2:  # of which the end is not asked, nor the start if there is nothing
+        return xp.full((steps,), as_element(np, start, kind)[()] if steps else 0, kind)
     work: Any = kind
     if kind.kind in "iu":
-        start, end, work = int(start), int(end), np.dtype("float64")
+        start, end = (int(as_element(np, x, kind)) for x in (start, end))
+        work = np.dtype("float64")
     first, last = work.type(start), work.type(end)
-    if steps == 1:
-        return xp.full((1,), first)
     step = work.type((last - first) / work.type(max(steps - 1, 1)))
     # From both ends, as PyTorch does, so that the values are symmetric.
     half = steps // 2
@@ -254,7 +256,7 @@ def linspace(
     if dtype is None and out is not None:
         dtype = out.dtype
     kind = np.dtype(kind_of(dtype))
-    if kind.kind == "b":
+    if kind.kind == "b" and steps > 1:
         raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     return placed(
         finish(
@@ -274,8 +276,8 @@ def _exponents(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype
     """Numbers from start to end in float64, though the ends and their distance are of the type."""
     if kind.kind == "c":
         return _equally_spaced(xp, start, end, steps, kind)
-    if steps == 1:
-        return xp.full((1,), float(start))
+    if steps < 2:
+        return xp.full((steps,), float(start))
     number: Any = int if kind.kind in "iu" else kind.type
     first, last = number(start), number(end)
     step = float(last - first) / max(steps - 1, 1)
@@ -337,6 +339,8 @@ def _triangle(name: str, which: str) -> Any:
         if row < 0 or col < 0:
             side, n = ("row", row) if row < 0 else ("col", col)
             raise RuntimeError(f"{side} must be non-negative, got{n}")
+        if dtype not in (types.int64, types.int32):
+            raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
         return finish(
             lambda xp: xp.stack(getattr(xp, name)(row, offset, col)).astype(kind_of(dtype)),
             device,

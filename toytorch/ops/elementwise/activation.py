@@ -17,6 +17,7 @@ from toytorch.core import write
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.random import generator_of
+from toytorch.core.scalars import raise_overflow
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
@@ -27,7 +28,6 @@ from toytorch.ops.define import define, general, pointwise, public
 from toytorch.ops.elementwise.operand_checks import numbers
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import C_NAMES
-from toytorch.ops.scalars import raise_overflow
 from toytorch.ops.shaping.rearrange import cat
 
 if TYPE_CHECKING:

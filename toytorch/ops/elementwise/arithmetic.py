@@ -84,7 +84,7 @@ add = pointwise(
     identity={"other": -0.0},
     spreads="other",
     doc="Sum, self + alpha·other.",
-    older=True,
+    older="factor first",
 )
 sub = pointwise(
     "sub(Operand self, Operand other, *, Scalar alpha=1) -> Tensor",
@@ -96,7 +96,7 @@ sub = pointwise(
     identity={"other": 0.0},
     spreads="other",
     doc="Difference, self - alpha·other.",
-    older=True,
+    older="factor first",
 )
 rsub = pointwise(
     "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
@@ -191,6 +191,7 @@ remainder = pointwise(
     d_other="-g * floordiv(self, other)",
     variant=_remainder_of,
     doc="Remainder with the sign of the divisor, as Python's %.",
+    out_needs="self",
 )
 fmod = pointwise(
     "fmod(Tensor self, Operand other) -> Tensor",

@@ -208,6 +208,7 @@ bitwise_and = pointwise(
     formula="self & other",
     checks=_integers("bitwise_and"),
     doc="Bits set in both.",
+    out_needs="self",
     out_history="none",
 )
 bitwise_or = pointwise(
@@ -215,6 +216,7 @@ bitwise_or = pointwise(
     formula="self | other",
     checks=_integers("bitwise_or"),
     doc="Bits set in one of them.",
+    out_needs="self",
     out_history="none",
 )
 bitwise_xor = pointwise(
@@ -222,6 +224,7 @@ bitwise_xor = pointwise(
     formula="self ^ other",
     checks=_integers("bitwise_xor"),
     doc="Bits set in just one of them.",
+    out_needs="self",
     out_history="none",
 )
 
@@ -231,6 +234,7 @@ bitwise_left_shift = pointwise(
     formula="shift_left(self, other)",
     checks=_integers("lshift", "bitwise_left_shift", masks=False),
     doc="self·2ᵒᵗʰᵉʳ, in bits.",
+    out_needs="self",
     out_history="none",
 )
 bitwise_right_shift = pointwise(
@@ -238,5 +242,6 @@ bitwise_right_shift = pointwise(
     formula="shift_right(self, other)",
     checks=_integers("rshift", "bitwise_right_shift", masks=False),
     doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.",
+    out_needs="self",
     out_history="none",
 )

@@ -71,7 +71,7 @@ def conj(input: Tensor) -> Tensor:
 
 
 @public("conj_physical", method=True)
-def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex conjugate in fresh memory; a real tensor is its own."""
     if input.dtype.is_complex or out is not None:
         return arithmetic.conj_physical.function(input, out=out)

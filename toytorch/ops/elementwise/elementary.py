@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from toytorch.facts.hints import DType
 from toytorch.ops.define import pointwise
 from toytorch.ops.elementwise.operand_checks import no_bool, numbers
 
@@ -238,6 +242,15 @@ trunc = pointwise(
 )
 
 
+_numbers_to_round = numbers("round_vml_cpu", lowest=1)
+
+
+def _check_round(common: DType, args: Sequence[Any]) -> None:
+    if args[1] and common.rank < 2:  # there are no decimals
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{common.legacy}'")
+    _numbers_to_round(common, args)
+
+
 round = pointwise(
     "round(Tensor self, *, int decimals=0) -> Tensor",
     formula="""
@@ -246,7 +259,7 @@ round = pointwise(
     """,
     d_self="0",
     sparse="entries",
-    checks=numbers("round_vml_cpu", lowest=1),
+    checks=_check_round,
     doc="The nearest integer; halves go to the even one.",
     out_type="found",
 )

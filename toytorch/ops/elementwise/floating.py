@@ -79,7 +79,7 @@ def _as_exponent(x: Tensor, other: Tensor) -> Tensor:
 
 
 @public("ldexp", method=True)
-def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+def ldexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input·2ᵒᵗʰᵉʳ.
 
     >>> ldexp(Tensor([1.5]), Tensor([3]))
@@ -240,7 +240,7 @@ def _double(value: Any) -> Any:
 
 
 @public("float_power", tensor_first=False)
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """inputᵉˣᵖᵒⁿᵉⁿᵗ in double precision.
 
     >>> float_power(Tensor([2, 3]), 2)

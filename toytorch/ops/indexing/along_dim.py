@@ -13,11 +13,11 @@ import numpy as np
 from toytorch.backends.base import attempt, counting, reduced
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
+from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import define, general
 from toytorch.ops.indexing.by_index import add_at, type_name
-from toytorch.ops.scalars import as_element
 from toytorch.settings import alert_not_deterministic
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
         if hasattr(src, "dtype"):
             _same_dtype("scatter", a, src)
         else:
-            src = as_element(xp, src, a.dtype)
+            src = as_element(xp, src if i.size else 0, a.dtype)  # of nothing, nothing is asked
         d = dim + a.ndim if dim < 0 else dim
         if src.ndim and 0 <= d < a.ndim and i.size >= MANY:
             result = in_rows(a)

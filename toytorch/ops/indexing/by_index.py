@@ -12,13 +12,13 @@ from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import with_strides
 from toytorch.core.memory_order import copied, loop_strides, order_of, repeated, with_layout
 from toytorch.core.op import Op
+from toytorch.core.scalars import as_element
 from toytorch.core.write import c_name
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general, pointwise
-from toytorch.ops.scalars import as_element
 from toytorch.ops.shaping.copies import MANY
 from toytorch.ops.shaping.rearrange import cat
 

@@ -179,7 +179,7 @@ def take_along_dim(
         )
     if dim is None:
         flat = input.reshape(-1)
-        if indices.dtype not in (types.int64, types.int32):
+        if indices.numel() and indices.dtype not in (types.int64, types.int32):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
         return take_along_dim(flat, indices.reshape(-1).long(), 0, out=out)
     if input.ndim != indices.ndim:

@@ -16,6 +16,7 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
+from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import made_view, quick, view_of
 from toytorch.facts import dtype as types
@@ -23,7 +24,6 @@ from toytorch.facts import state
 from toytorch.facts.device import strided
 from toytorch.ops.creation.from_data import tensor as make_tensor
 from toytorch.ops.indexing import by_index as gathering
-from toytorch.ops.scalars import as_element
 from toytorch.ops.shaping.slices import select, slice_
 from toytorch.ops.shaping.view import alias, unsqueeze
 

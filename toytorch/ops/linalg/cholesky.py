@@ -90,17 +90,21 @@ cholesky_op: Op = general(
 
 @public("linalg.cholesky_ex", returns="(Tensor L, Tensor info)")
 def cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Tensor | None = None
+    input: Tensor,
+    *,
+    upper: bool = False,
+    check_errors: bool = False,
+    out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """(L, info): `linalg.cholesky` that reports failures instead of raising."""
-    made = cholesky_op.function(A, upper=upper, out=out)
+    made = cholesky_op.function(input, upper=upper, out=out)
     if check_errors:
         raise_first("linalg.cholesky_ex", made[1], NOT_POSITIVE)
     return named("linalg_cholesky_ex", "L info", made)
 
 
 @public("linalg.cholesky")
-def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
+def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """L of A = LLᴴ (or U of A = UᴴU) for positive definite matrices.
 
     >>> import toytorch as torch
@@ -109,8 +113,8 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
             [1., 2.]])
     """
     if out is not None:
-        refuse_grad("linalg_cholesky_ex", (A,), out)
-    factor, info = cholesky_op.function(A, upper=upper)
+        refuse_grad("linalg_cholesky_ex", (input,), out)
+    factor, info = cholesky_op.function(input, upper=upper)
     raise_first("linalg.cholesky", info, NOT_POSITIVE)
     return put_out(factor, out, same=True)
 

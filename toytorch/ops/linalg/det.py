@@ -59,8 +59,14 @@ det_op: Op = general(
 )
 
 
-@public("linalg.det", "det", method=True)
-def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+@public("det", method=True)
+def det(input: Tensor) -> Tensor:
+    """The determinant of square matrices."""
+    return det_op.function(input)
+
+
+@public("linalg.det")
+def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of square matrices.
 
     >>> import toytorch as torch
@@ -102,10 +108,16 @@ slogdet_op = general(
 )
 
 
-@public("linalg.slogdet", "slogdet", method=True, returns="(Tensor sign, Tensor logabsdet)")
-def slogdet(A: Tensor, *, out: Tensor | None = None) -> Any:
+@public("linalg.slogdet", returns="(Tensor sign, Tensor logabsdet)")
+def linalg_slogdet(A: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(sign, logabsdet): the determinant as sign·e^{logabsdet}, which does not overflow."""
     return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out))
+
+
+@public("slogdet", method=True, returns="(Tensor sign, Tensor logabsdet)")
+def slogdet(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
+    """`linalg.slogdet`."""
+    return named("slogdet", "sign logabsdet", slogdet_op.function(input, out=out))
 
 
 @public("logdet", method=True)

@@ -75,14 +75,14 @@ eigh_op: Op = general(
 
 
 @public("linalg.eigh", returns="(Tensor eigenvalues, Tensor eigenvectors)")
-def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
+def eigh(input: Tensor, UPLO: str = "L", *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read.
 
     >>> import toytorch as torch
     >>> torch.linalg.eigh(torch.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
     """
-    return named("linalg_eigh", "eigenvalues eigenvectors", eigh_op.function(A, UPLO, out=out))
+    return named("linalg_eigh", "eigenvalues eigenvectors", eigh_op.function(input, UPLO, out=out))
 
 
 @empty_of_any_type
@@ -96,18 +96,18 @@ def _eigvalsh(xp: ArrayModule, a: Array, UPLO: str) -> Any:
         raise LinAlgError(NO_END.format("linalg.eigvalsh")) from None
 
 
-def _eigvalsh_gradient(g: Tensor, A: Tensor, UPLO: str) -> Any:
-    v = eigh_op.function(A, UPLO)[1]
+def _eigvalsh_gradient(g: Tensor, self: Tensor, UPLO: str) -> Any:
+    v = eigh_op.function(self, UPLO)[1]
     return (v * g.unsqueeze(-2)) @ v.mH
 
 
 eigvalsh = general(
-    "linalg_eigvalsh(Tensor A, str UPLO='L') -> Tensor",
+    "linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor",
     _eigvalsh,
     upcast=False,
     method=False,
     holomorphic=False,
-    d_A=_eigvalsh_gradient,
+    d_self=_eigvalsh_gradient,
     node="LinalgEighBackward0",
     memory="rows",
     amp="float32",
@@ -171,9 +171,9 @@ eig_op = general(
 
 
 @public("linalg.eig", returns="(Tensor eigenvalues, Tensor eigenvectors)")
-def eig(A: Tensor, *, out: Tensor | None = None) -> Any:
+def eig(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(eigenvalues, eigenvectors) of square matrices, as complex numbers."""
-    return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(A, out=out))
+    return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(input, out=out))
 
 
 def _eigvals(xp: ArrayModule, a: Array) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from toytorch.backends.base import on_host
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, public, underived_parts
 from toytorch.ops.linalg.checks import (
     empty_of_any_type,
     named,
@@ -118,7 +118,8 @@ ldl_factor_op = general(
     upcast=False,
     function=False,
     method=False,
-    results=(False, False, False),
+    results=(True, False, False),
+    d_self=underived_parts("aten::linalg_ldl_factor_ex"),
     memory="columns",
     doc="A = LDLᵀ in one matrix, with its pivots.",
 )
@@ -126,19 +127,25 @@ ldl_factor_op = general(
 
 @public("linalg.ldl_factor_ex", returns="(Tensor LD, Tensor pivots, Tensor info)")
 def ldl_factor_ex(
-    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Tensor | None = None
+    input: Tensor,
+    *,
+    hermitian: bool = False,
+    check_errors: bool = False,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(LD, pivots, info) of A = LDLᵀ (LDLᴴ where hermitian); D has blocks of one or two."""
-    made = ldl_factor_op.function(A, hermitian=hermitian, out=out)
+    made = ldl_factor_op.function(input, hermitian=hermitian, out=out)
     if check_errors:
         raise_first("torch.linalg.ldl_factor_ex", made[2], ZERO)
     return named("linalg_ldl_factor_ex", "LD pivots info", made)
 
 
 @public("linalg.ldl_factor", returns="(Tensor LD, Tensor pivots)")
-def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
+def ldl_factor(
+    input: Tensor, *, hermitian: bool = False, out: tuple[Tensor, Tensor] | None = None
+) -> Any:
     """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
-    made = ldl_factor_op.function(A, hermitian=hermitian)
+    made = ldl_factor_op.function(input, hermitian=hermitian)
     raise_first("torch.linalg.ldl_factor", made[2], ZERO)
     return named("linalg_ldl_factor", "LD pivots", made[:2])
 

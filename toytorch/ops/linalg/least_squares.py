@@ -136,7 +136,9 @@ lstsq_op = general(
     words={"b": "B"},
     returns="(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
 )
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
+def lstsq(
+    input: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
+) -> Any:
     """(solution, residuals, rank, singular_values) of min ‖AX - B‖."""
-    made = lstsq_op.function(A, B, rcond, driver=driver)
+    made = lstsq_op.function(input, B, rcond, driver=driver)
     return named("linalg_lstsq", "solution residuals rank singular_values", made)

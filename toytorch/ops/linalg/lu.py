@@ -159,7 +159,7 @@ lu_op = general(
 
 
 @public("linalg.lu", returns="(Tensor P, Tensor L, Tensor U)")
-def lu(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Any:
+def lu(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor, Tensor] | None = None) -> Any:
     """(P, L, U) with A = PLU: row exchanges, a unit lower and an upper triangle."""
     return named("linalg_lu", "P L U", lu_op.function(A, pivot=pivot, out=out))
 
@@ -201,7 +201,11 @@ lu_factor_op = general(
 
 @public("linalg.lu_factor_ex", returns="(Tensor LU, Tensor pivots, Tensor info)")
 def lu_factor_ex(
-    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Tensor | None = None
+    A: Tensor,
+    *,
+    pivot: bool = True,
+    check_errors: bool = False,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(LU, pivots, info): `linalg.lu_factor` that reports a zero of U instead of raising."""
     made = lu_factor_op.function(A, pivot=pivot, out=out)
@@ -274,7 +278,7 @@ def lu_unpack(
     unpack_data: bool = True,
     unpack_pivots: bool = True,
     *,
-    out: Tensor | None = None,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(P, L, U) from what `linalg.lu_factor` gives."""
     made = lu_unpack_op.function(LU_data, LU_pivots, unpack_data, unpack_pivots, out=out)
@@ -345,6 +349,8 @@ lu_solve_op: Op = general(
 
 @public("lu_solve", method=True)
 @cast_to("float32")
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+def lu_solve(
+    input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """X of AX = B: the older form of `linalg.lu_solve`."""
-    return lu_solve_op.function(LU_data, LU_pivots, b, out=out)
+    return lu_solve_op.function(LU_data, LU_pivots, input, out=out)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import attempt
+from toytorch.core.scalars import as_element
 from toytorch.facts import state
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
@@ -243,11 +244,11 @@ def plus(xp: ArrayModule, a: Array, product: Array, beta: float, alpha: float) -
         _expand(xp, a, product.shape)  # raises PyTorch's error
     product = xp.asarray(product)
     if alpha != 1:
-        product *= product.dtype.type(alpha)
+        product *= as_element(np, alpha, product.dtype)[()]
     if beta == 1:
         product += a
     elif beta != 0:
-        product += a * a.dtype.type(beta)
+        product += a * as_element(np, beta, a.dtype)[()]
     return product
 
 
@@ -306,13 +307,13 @@ def _baddbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha
             f"{b1.dtype}, batch2: {b2.dtype}"
         )
     if alpha != 1:
-        product *= product.dtype.type(alpha)
+        product *= as_element(np, alpha, product.dtype)[()]
     if beta == 0:
         return product
     shape = product.shape
     if broadcast_or_none(a.shape, shape) != shape:
         _expand(xp, a, shape)
-    product += a if beta == 1 else a * a.dtype.type(beta)
+    product += a if beta == 1 else a * as_element(np, beta, a.dtype)[()]
     return product
 
 

@@ -204,7 +204,9 @@ linalg_cross: Op = general(
 
 
 @public("cross", method=True)
-def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """`linalg.cross` along the first dimension of size 3, unless another is named."""
     if dim is None:
         if input.ndim == other.ndim:
@@ -219,7 +221,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
 
 @public("linalg.vecdot")
 @cast_to("half")
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Σ x̄·y along a dimension."""
     if out is not None:
         refuse_grad("vdot" if x.ndim == y.ndim == 1 else "sum", (x, y), out)
@@ -229,6 +231,11 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
                 "linalg.vecdot: Expected a floating point or complex tensor as "
                 f"input. Got {t.dtype.legacy}"
             )
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{x.dtype.legacy} and y of type {y.dtype.legacy} instead"
+        )
     return put_out((x.conj() * y).sum(dim), out, same=True)
 
 
@@ -251,7 +258,7 @@ def cheapest(sizes: list[int]) -> Any:
 
 
 @public("linalg.multi_dot", tensor_first=False)
-def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
+def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order that costs least.
 
     The first and the last may be vectors. Cormen and others 2009, chapter 15.2.
@@ -293,7 +300,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
 
 
 @public("chain_matmul", tensor_first=False)
-def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
+def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """`linalg.multi_dot` of matrices given one by one."""
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch "
@@ -314,7 +321,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
 
 
 @public("linalg.matrix_power", "matrix_power", method=True)
-def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """Aⁿ by repeated squaring; a negative n takes the inverse first.
 
     >>> import toytorch as torch
@@ -322,7 +329,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     tensor([[1., 5.],
             [0., 1.]])
     """
-    a: Any = A
+    a: Any = input
     need_square("linalg.matrix_power", a._array)
     if out is not None and a.dtype.rank > out.dtype.rank:
         raise RuntimeError(
@@ -341,5 +348,5 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
             made = a if made is None else made @ a
         n >>= 1
         if not n:
-            return put_out(made.clone() if made is A else made, out)
+            return put_out(made.clone() if made is input else made, out)
         a = a @ a

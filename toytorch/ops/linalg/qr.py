@@ -83,7 +83,7 @@ qr_op = general(
 
 
 @public("linalg.qr", returns="(Tensor Q, Tensor R)")
-def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+def linalg_qr(A: Tensor, mode: str = "reduced", *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(Q, R) with A = QR; mode "complete" makes Q square, "r" leaves it out.
 
     >>> import toytorch as torch
@@ -94,7 +94,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
 
 @public("qr", method=True, returns="(Tensor Q, Tensor R)")
-def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(Q, R): `linalg.qr` under its older name."""
     return named("qr", "Q R", qr_op.function(input, "reduced" if some else "complete", out=out))
 
@@ -129,7 +129,7 @@ geqrf_op = general(
 
 
 @public("geqrf", method=True, returns="(Tensor a, Tensor tau)")
-def geqrf(input: Tensor, *, out: Any = None) -> Any:
+def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(a, tau): R in the upper triangle, below it the reflections whose product is Q."""
     return named("geqrf", "a tau", geqrf_op.function(input, out=out))
 

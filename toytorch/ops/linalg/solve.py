@@ -13,7 +13,7 @@ from toytorch.core.memory_order import columns
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.facts.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
@@ -125,7 +125,7 @@ def solve_ex(
     *,
     left: bool = True,
     check_errors: bool = False,
-    out: Tensor | None = None,
+    out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """(result, info): `linalg.solve` that reports singular matrices instead of raising."""
     made = solve_op.function(A, B, left=left, out=out)
@@ -175,7 +175,9 @@ inv_op = general(
 
 
 @public("linalg.inv_ex", returns="(Tensor inverse, Tensor info)")
-def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) -> Any:
+def inv_ex(
+    A: Tensor, *, check_errors: bool = False, out: tuple[Tensor, Tensor] | None = None
+) -> Any:
     """(inverse, info): `linalg.inv` that reports singular matrices instead of raising."""
     made = inv_op.function(A, out=out)
     if check_errors:
@@ -183,7 +185,13 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) 
     return named("linalg_inv_ex", "inverse info", made)
 
 
-@public("linalg.inv", "inverse", method="inverse")
+@public("inverse", method=True)
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`linalg.inv`."""
+    return inv(input, out=out)
+
+
+@public("linalg.inv")
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices; LinAlgError where there is none.
 
@@ -192,27 +200,29 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    inverse, info = inv_op.function(A)
+    made, info = inv_op.function(A)
     raise_first("linalg.inv", info, NO_INVERSE)
-    return put_out(inverse, out, same=True)
+    return put_out(made, out, same=True)
 
 
 # -- tensors taken as matrices --------------------------------------------------------------------
 
 
 @public("linalg.tensorinv")
-def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse for `tensordot`: the first `ind` dimensions are the rows of a matrix."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
-    end, start = tuple(A.shape[ind:]), tuple(A.shape[:ind])
+    if ind > input.ndim:
+        raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {input.ndim}")
+    end, start = tuple(input.shape[ind:]), tuple(input.shape[:ind])
     if math.prod(end) != math.prod(start):
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
             f"prod(self.shape[:ind]), but got {math.prod(end)} != "
             f"{math.prod(start)}"
         )
-    square = A.reshape(math.prod(end), math.prod(end))
+    square = input.reshape(math.prod(end), math.prod(end))
     inverse, info = inv_op.function(square)
     raise_first("inv", info, NO_INVERSE)
     return put_out(inverse.reshape((*end, *start)), out)
@@ -220,13 +230,14 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
 
 @public("linalg.tensorsolve", words={"other": "B", "x2": "B"})
 def tensorsolve(
-    A: Tensor, B: Tensor, dims: tuple[int, ...] | None = None, *, out: Tensor | None = None
+    input: Tensor, B: Tensor, dims: tuple[int, ...] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B; `dims` of A go to its end first."""
     if dims is not None:
-        moved = [d % A.ndim for d in dims]
-        A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
-    shape = tuple(A.shape[B.ndim :])
+        moved = [wrap_dim(d, input.ndim) for d in dims]
+        kept = [d for d in range(input.ndim) if d not in moved]
+        input = input.permute(kept + moved) if input.ndim else input
+    shape = tuple(input.shape[B.ndim :])
     n = math.prod(shape)
     if B.numel() != n:
         raise RuntimeError(
@@ -234,6 +245,6 @@ def tensorsolve(
             f" == prod(self.shape[:other.ndim]), but got {n} != "
             f"{B.numel()}"
         )
-    flat = A.reshape(n, n)
+    flat = input.reshape(n, n)
     made = solve(flat, B.reshape(-1)).reshape(shape)
     return put_out(made, out)

@@ -149,7 +149,11 @@ svd_op: Op = general(
 
 @public("linalg.svd", returns="(Tensor U, Tensor S, Tensor Vh)")
 def svd(
-    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Tensor | None = None
+    A: Tensor,
+    full_matrices: bool = True,
+    *,
+    driver: str | None = None,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(U, S, Vh) with A = U·diag(S)·Vh.
 
@@ -187,6 +191,7 @@ svdvals_op: Op = general(
     node="LinalgSvdBackward0",
     amp="float32",
     batch="leading",
+    memory="rows",
     doc="The singular values in falling order.",
     out_type="same",
 )
@@ -201,7 +206,11 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
 
 @public("svd", method="svd", returns="(Tensor U, Tensor S, Tensor V)")
 def svd_legacy(
-    input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor | None = None
+    input: Tensor,
+    some: bool = True,
+    compute_uv: bool = True,
+    *,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`."""
     if input.ndim < 2:
@@ -212,7 +221,7 @@ def svd_legacy(
     if not compute_uv:
         m, n = input.shape[-2:]
         batch = tuple(input.shape[:-2])
-        made = (input.new_zeros((*batch, m, m)), svdvals(input), input.new_zeros((*batch, n, n)))
+        made = (input.new_zeros((*batch, m, m)), svdvals(input), input.new_zeros((*batch, n, n)).mH)
     else:
         u, s, vh = svd_op.function(input, not some)
         made = (u, s, vh.mH)
@@ -296,7 +305,7 @@ pinv_op = general(
 
 @public("linalg.pinv")
 def pinv(
-    A: Tensor,
+    input: Tensor,
     rcond: float | None = None,
     hermitian: bool = False,
     *,
@@ -312,7 +321,13 @@ def pinv(
             [0.0000, 0.0000]])
     """
     rtol = rcond if rtol is None else rtol
-    return pinv_op.function(A, atol, rtol, hermitian, out=out)
+    for word, bound in (("atol", atol), ("rtol", rtol)):
+        if isinstance(bound, Tensor) and bound.dtype.is_complex:
+            raise RuntimeError(
+                f"torch.linalg.pinv: {word} tensor of complex type is not supported. Got "
+                f"{bound.dtype.legacy}"
+            )
+    return pinv_op.function(input, atol, rtol, hermitian, out=out)
 
 
 @public("pinverse", method=True)
@@ -356,7 +371,7 @@ matrix_rank_op = general(
 
 @public("linalg.matrix_rank")
 def matrix_rank(
-    A: Tensor,
+    input: Tensor,
     tol: float | None = None,
     hermitian: bool = False,
     *,
@@ -367,5 +382,5 @@ def matrix_rank(
     """How many singular values are above max(atol, rtol·S₀)."""
     if tol is not None:
         atol, rtol = tol, 0.0
-    made = matrix_rank_op.function(A, atol, rtol, hermitian)
+    made = matrix_rank_op.function(input, atol, rtol, hermitian)
     return put_out(made, out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.backends import base
@@ -112,7 +111,7 @@ def triangular_solve(
     transpose: bool = False,
     unitriangular: bool = False,
     *,
-    out: Sequence[Tensor] | None = None,
+    out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
     if out is not None:

@@ -135,22 +135,22 @@ def sparse_backward(
 
 
 @public("embedding_renorm_")
-def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shrinks the rows that indices name to a norm of at most max_norm, in place."""
-    if weight.ndim != 2:
+    if input.ndim != 2:
         raise RuntimeError(
-            f"Expected 2-dimensional tensor, but got {weight.ndim}-dimensional tensor for argument "
+            f"Expected 2-dimensional tensor, but got {input.ndim}-dimensional tensor for argument "
             "#1 'self' (while checking arguments for embedding_renorm_)"
         )
-    writing.check(weight, False)
+    writing.check(input, False)
     if not indices.numel():
-        writing.bump(weight)
-        return weight
-    table, rows = weight.detach(), indices.detach().unique()
+        writing.bump(input)
+        return input
+    table, rows = input.detach(), indices.detach().unique()
     norms = table[rows].norm(norm_type, 1, True)
     scale = (max_norm / (norms + 1e-7)).masked_fill(norms <= max_norm, 1)
     table[rows] = table[rows] * scale
-    return weight
+    return input
 
 
 # -- bags -----------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
 from toytorch.facts.composed import cast_to
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.nn.windows import sizes_text
 
@@ -144,6 +145,7 @@ def sample(
     input: Tensor, grid: Tensor, interpolation: int, padding: int, align_corners: bool, n: int
 ) -> Tensor:
     """Images (N, C, *sizes) read at the points of a grid (N, *out, n)."""
+    wrap_dim(0, input.ndim, wrap_scalar=False)
     _check("grid_sampler", input, grid, n, interpolation)
     if input.dtype.rank != 2:
         kernel = "grid_sampler_2d_cpu_kernel_impl" if n == 2 else "grid_sampler3d_cpu"

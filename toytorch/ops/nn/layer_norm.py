@@ -16,6 +16,7 @@ from toytorch.facts import state
 from toytorch.facts.device import channels_last as last_format
 from toytorch.facts.device import channels_last_3d as last_volumes
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import wrap_dim
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.define import general, public
 from toytorch.ops.nn.normalize import (
@@ -49,6 +50,8 @@ def _layer_norm(
     if large is not None:
         made, mean, rstd = large
         return made, mean.reshape(kept), rstd.reshape(kept)
+    if 0 in shape:
+        return a.copy(), xp.zeros(kept, a.dtype), xp.full(kept, np.nan, a.dtype)
     rows = a.reshape(math.prod(lead), math.prod(shape))
     made, mean, _, rstd = centered(xp, rows, (1,), eps)
     made *= rstd
@@ -346,10 +349,8 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """(x - mean)·rstd·weight + bias, with statistics over groups of channels."""
-    if input.ndim < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
-        )
+    for d in (0, 1):
+        wrap_dim(d, input.ndim, wrap_scalar=False)
     batch, channels = input.shape[:2]
     if num_groups <= 0:
         raise RuntimeError(f"num_groups must be positive, but got {num_groups}")

@@ -24,6 +24,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public
 from toytorch.ops.indexing.by_index import type_name
 
@@ -490,6 +491,8 @@ def instance_norm(
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
+    for d in (0, 1):
+        wrap_dim(d, input.ndim, wrap_scalar=False)
     batch, channels = input.shape[:2]
     weight, bias, mean, var = (
         None if v is None else v.repeat(batch) for v in (weight, bias, running_mean, running_var)

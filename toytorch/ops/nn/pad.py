@@ -12,6 +12,7 @@ import numpy as np
 
 from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
+from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
 from toytorch.ops.nn.linear_maps import Map, apply_all, picked
@@ -42,7 +43,11 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -
     last = a.__class__ is np.ndarray and has_channels_last(a)
     if last:
         shape.append(shape.pop(1))
-    made = xp.full(tuple(shape), value, a.dtype) if value else xp.zeros(tuple(shape), a.dtype)
+    made = (
+        xp.full(tuple(shape), as_element(np, value, a.dtype)[()], a.dtype)
+        if value
+        else xp.zeros(tuple(shape), a.dtype)
+    )
     made = np.moveaxis(made, -1, 1) if last else made
     made[tuple(into)] = a[tuple(source)]
     return made

@@ -229,7 +229,8 @@ def adaptive_sizes(
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(shape)}"
         )
-    for d in range(-n, 0) if len(shape) == n + 1 else range(1 - len(shape), 0):
+    spatial = len(shape) == n + 1 or (of_nothing and n < 3)
+    for d in range(-n, 0) if spatial else range(1 - len(shape), 0):
         if shape[d] == 0 and not (of_nothing and sizes == (1,) * n):
             raise RuntimeError(
                 f"{name}: Expected input to have non-zero size for non-batch "

@@ -203,6 +203,10 @@ def _vector_norm(
         return xp.sum(size != 0, axis=over, keepdims=keepdim).astype(size.dtype)
     if math.isinf(ord):
         return (xp.amax if ord > 0 else xp.amin)(size, axis=over, keepdims=keepdim)
+    if over is not None and all(
+        a.shape[d] == 1 for d in over
+    ):  # one element, which no power rounds
+        return xp.sum(size, axis=over, keepdims=keepdim)
     return xp.sum(size**ord, axis=over, keepdims=keepdim) ** (1 / ord)
 
 

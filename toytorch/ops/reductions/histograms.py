@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.write import c_name
 from toytorch.facts import state
 from toytorch.facts.hints import Array
 from toytorch.ops.creation import create
@@ -72,14 +73,19 @@ def histc(
     >>> histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    if input.dtype.rank != 2:
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.legacy}'")
+    if out is not None and out.dtype is not input.dtype:
+        raise RuntimeError(
+            "torch.histogram: input tensor and hist tensor should have the same dtype, but got "
+            f"input {c_name(input.dtype)} and hist {c_name(out.dtype)}"
+        )
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     values = input._array.reshape(-1)
     values = values if input.dtype.itemsize > 2 else values.astype(np.float32)
     low, high = (None, None) if min == max == 0 or min == max else (float(min), float(max))
     low, high = _limits("torch.histc", values, low, high, 1.0)
+    if input.dtype.rank != 2:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.legacy}'")
     inside = values[(values >= low) & (values <= high)]
     place = ((inside - low) / (high - low) * bins).astype(np.int64)
     counts = np.bincount(np.minimum(place, bins - 1), minlength=bins)
@@ -159,7 +165,7 @@ def histogram(
     range: tuple[float, ...] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
-    out: Tensor | None = None,
+    out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """The weight of elements in each bin, and the edges of the bins.
 

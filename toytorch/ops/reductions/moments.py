@@ -148,6 +148,11 @@ def nanmean(
             "nanmean(): expected input to have floating point or complex dtype but "
             f"got {input.dtype.legacy}"
         )
+    if dtype is not None and dtype.rank < 2:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating "
+            f"point or complex dtype. Got: {dtype.legacy}"
+        )
     count = (~input.isnan()).sum(dim, keepdim)
     total = reduce.nansum.function(input, dim, keepdim, dtype=dtype)
     return create.put_out(total / count, out)

@@ -21,6 +21,8 @@ from toytorch.ops.reductions import sort
 
 def _nanmedian(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
+    if a.dtype.kind == "b":
+        raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     if a.shape[d] == 0:
@@ -69,7 +71,7 @@ nanmedian_all = general(
 
 @public("nanmedian", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
 def nanmedian(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
 ) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 

@@ -160,6 +160,7 @@ nansum = reduction(
     d_self=lambda g, self, dim, keepdim: spread_over(g, self.shape, dim, keepdim).masked_fill(
         self.isnan(), 0
     ),
+    out_type="given",
     doc="Sum over dimensions with NaN left out.",
 )
 
@@ -240,6 +241,7 @@ prod = reduction(
     batch="along",
     fused="prod(self)",
     out_type="given",
+    out_needs="dim",
     doc="Product over a dimension; integers are multiplied as int64.",
 )
 
@@ -284,7 +286,12 @@ var = reduction(
 def _std(
     xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
-    return xp.sqrt(_var(xp, a, dim, correction, keepdim))
+    made = xp.sqrt(_var(xp, a, dim, correction, keepdim))
+    if (
+        a.dtype == np.float32 and xp.isinf(made).any()
+    ):  # the squares do not fit, though the root may
+        return _std(xp, a.astype(np.float64), dim, correction, keepdim).astype(np.float32)
+    return made
 
 
 def _std_gradient(

@@ -33,6 +33,10 @@ def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch multiplies in float64 on the CPU
         with np.errstate(over="ignore"):
             return np.multiply.accumulate(a, d, np.float64).astype(kind)
+    if np.dtype(kind).kind == "c":  # 1 is the first factor, which shows beside infinities
+        ones = xp.ones_like(a[(*(slice(None),) * d, slice(1))], dtype=kind)
+        made = xp.cumprod(xp.concatenate([ones, a], d), axis=d, dtype=kind)
+        return made[(*(slice(None),) * d, slice(1, None))].copy()
     return xp.cumprod(a, axis=d, dtype=kind)
 
 
@@ -106,10 +110,12 @@ cumprod = general(
 
 def _running_extreme(name: str) -> Any:
     def kernel(xp: ArrayModule, a: Array, dim: int) -> Any:
+        if not a.size:  # before PyTorch asks which dimension
+            return a.copy(), xp.zeros(a.shape, np.int64)
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
             return a.copy(), xp.zeros((), np.int64)
-        if a.dtype.kind == "c" and a.size:
+        if a.dtype.kind == "c":
             kernel_name = f"cum{name[:3]}_cpu"
             raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{type_name(a)}'")
         values = accumulate(xp, name, a, d)

@@ -193,6 +193,8 @@ def isin(
     for v in operands:
         if isinstance(v, Tensor) and (v.dtype.is_complex or v.dtype.kind == "b"):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {v.dtype.legacy}")
+        if isinstance(v, builtins.bool):
+            raise RuntimeError("Unsupported input type encountered for isin(): Bool")
     found = _isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
     return create.put_out(found, out, same=True)
 

@@ -120,6 +120,9 @@ def _kth(xp: ArrayModule, a: Array, k: int, dim: int, keepdim: bool) -> Any:
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    if a.dtype.kind in "bc":
+        kind = from_numpy_dtype(a.dtype).legacy
+        raise NotImplementedError(f"\"kthvalue_cpu\" not implemented for '{kind}'")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     index = order(xp, a, d, False)[(slice(None),) * d + (slice(k - 1, k),)]
@@ -191,10 +194,12 @@ median_dim = general(
 
 
 def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
-    """NaN, or the smallest integer."""
+    """NaN, True, or the smallest integer."""
+    if a.dtype.kind == "b":
+        return xp.asarray(True)
     return (
         xp.asarray(np.nan).astype(a.dtype)
-        if a.dtype.kind == "f"
+        if a.dtype.kind not in "iu"
         else xp.asarray(np.iinfo(a.dtype).min, a.dtype)
     )
 
@@ -257,7 +262,7 @@ searchsorted = general(
 
 
 def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
-    if a.ndim == 1 and a.dtype.kind not in "iu" and a.size:
+    if a.dtype.kind not in "iu" and a.size:
         kind = from_numpy_dtype(a.dtype).legacy
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{kind}'")
     if a.ndim != 1 or a.dtype.kind not in "iu" or (a.size and int(a.min()) < 0):

@@ -121,12 +121,30 @@ def repeat_interleave(
     """Every element repeated where it stands."""
     if input is None:
         input, repeats = repeats, None
+    if not isinstance(input, Tensor):
+        kinds = "" if input is None else type(input).__name__
+        raise TypeError(
+            "repeat_interleave() received an invalid combination of arguments - got "
+            f"({kinds}), but expected one of:"
+        )
     if repeats is None:
+        if input.dtype not in (types.int64, types.int32):
+            raise NotImplementedError(
+                f"\"repeat_interleave_cpu\" not implemented for '{input.dtype.legacy}'"
+            )
         repeats, input, dim = input, arange(len(input), device=input.device), 0
+    if output_size is not None and isinstance(repeats, int):
+        wanted = repeats * (input.numel() if dim is None else input.shape[dim])
+        if wanted != output_size:
+            raise RuntimeError(
+                f"repeat_interleave: Invalid output_size, expected {wanted} but got {output_size}"
+            )
     if isinstance(repeats, int) and input.is_meta:
         return repeated(input, repeats, dim)
     if not isinstance(repeats, Tensor):
         repeats = from_data.tensor(repeats, device=input.device)
+    if repeats.ndim == 1 and len(repeats) == 1:
+        repeats = repeats.reshape(())  # one number for all
     if dim is not None and not input.ndim:
         wrap_dim(dim + 1 if dim >= 0 else dim + 2, 0)  # PyTorch looks one dimension further
     return rearrange.repeat_interleave.function(input, repeats, dim)

@@ -15,10 +15,10 @@ from toytorch.core.memory_order import (
     kept,
     with_layout,
 )
+from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.ops.define import define, general
-from toytorch.ops.scalars import as_element
 from toytorch.ops.shaping.view import _expand
 
 if TYPE_CHECKING:

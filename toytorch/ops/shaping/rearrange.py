@@ -107,6 +107,7 @@ cat = general(
     method=False,
     upcast=False,
     apart=True,
+    out_type="joined",
     d_tensors=_cat_gradient,
     memory="format",
     amp="widest",
@@ -149,6 +150,8 @@ stack = general(
     _stack,
     method=False,
     upcast=False,
+    apart=True,
+    out_type="joined",
     d_tensors=lambda g, dim: list(g.unbind(dim)),
     amp="widest",
     batch="along",
@@ -164,10 +167,11 @@ def _repeat(xp: ArrayModule, a: Array, repeats: Sequence[int]) -> Any:
             "dimensions of tensor"
         )
     if any(n < 0 for n in repeats):
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension "
-            f"{next(n for n in repeats if n < 0)}: {list(repeats)}"
-        )
+        sizes = [n * r for n, r in zip((1,) * (len(repeats) - a.ndim) + a.shape, repeats)]
+        for n in sizes:
+            if n < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
+        return xp.zeros(sizes, a.dtype)
     if a.__class__ is np.ndarray and a.ndim and a.size * math.prod(repeats) >= MANY:
         return _tiled(a, repeats)
     made = xp.tile(a, repeats)
@@ -218,7 +222,7 @@ flip = general(
     out=False,
     upcast=False,
     d_self=lambda g, dims: g.flip(dims),
-    memory="like",
+    memory="kept",
     batch="along",
     names="same",
     doc="Dimensions run backwards.",

@@ -227,7 +227,15 @@ PLACES = dict.fromkeys(
 )  # fmt: skip
 
 
-@public("split", method=True, words={"split_size": "split_size_or_sections"})
+@public("split", tensor_first=False)
+def split_anything(
+    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
+    """`tensor.split(…)`, whatever that is: PyTorch asks no more of its first argument."""
+    return tensor.split(split_size_or_sections, dim)
+
+
+@public(method=True, words={"split_size": "split_size_or_sections"})
 def split(
     tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:

@@ -9,7 +9,7 @@ from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor
-from toytorch.core.write import refuse_grad, refuse_leaf
+from toytorch.core.write import need_out, refuse_grad, refuse_leaf
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
@@ -44,6 +44,7 @@ def _view(self: Tensor, *shape_: Any, dtype: DType | None = None) -> Any:
     return convert.view_(self.contiguous() if sizes else self, *shape_, dtype=dtype)
 
 
+SEVERAL = ("split", "split_with_sizes", "unbind")  # whose results are several
 SIZES = {"as_strided": "size", "expand": "size", "permute": "dims", "view": "size"}
 VIEWS = {
     "alias": view.alias.function,
@@ -87,6 +88,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
         if name in SIZES:
             _need_sizes(name, args)
         sources = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        if out is not None:
+            need_out(f"{name}_copy", out, -1 if name in SEVERAL else 1)
         if aten and isinstance(out, Tensor):
             refuse_leaf(aten, out)
         made = show(*args, **kwargs)
@@ -98,8 +101,6 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
             if out is None and name == "detach":
                 underive("aten::detach_copy", sources, copy)
             return create.put_out(copy, out, same=True, aten=aten, of=sources)
-        if isinstance(out, Tensor):
-            raise TypeError(f"{name}_copy(): argument 'out' must be tuple of Tensors, not Tensor")
         outs = [None] * len(made) if out is None else out
         if len(outs) != len(made):
             raise RuntimeError(
@@ -135,8 +136,10 @@ def _whole_clone(a: Array) -> tuple[Any, int]:
 
 
 def _clone(a: Array) -> Any:
-    """A copy with the strides of an array, gaps among them; in rows where elements share a place."""
-    if a.flags.c_contiguous or any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
+    """A copy with the strides of an array, and of all the memory behind it; in rows where elements
+    share a place."""
+    whole = a.flags.c_contiguous and a.size == base.of_array(a).flat(a).size
+    if whole or any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
         return a.copy("C")
     return _whole_clone(a)[0]
 

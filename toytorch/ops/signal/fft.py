@@ -178,7 +178,7 @@ def normalization(norm: str | None, forward: bool) -> int:
 
 def one_dim(x: Tensor, n: int | None, dim: int) -> tuple[int, int]:
     """The dimension and the size of a transform along one dimension."""
-    d = wrap_dims(dim, x.ndim)[0] if x.ndim else wrap_dims(dim, 0)[0]
+    d = wrap_dim(dim, x.ndim, wrap_scalar=False)
     size = x.shape[d] if n is None else n
     if size < 1:
         raise RuntimeError(f"Invalid number of data points ({size}) specified")

@@ -11,8 +11,8 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Device, DType, Layout
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.creation.create import put_out
 from toytorch.ops.creation.from_data import tensor
+from toytorch.ops.creation.ranges import placed
 from toytorch.ops.define import public
 
 
@@ -25,7 +25,8 @@ def _frequencies(
     requires_grad: bool,
     out: Tensor | None,
 ) -> Any:
-    if out is not None and dtype is None and out.dtype.rank < 2:
+    asked = dtype if dtype is not None or out is None else out.dtype
+    if asked is not None and asked.rank < 2:
         name = "rfftfreq" if half else "fftfreq"
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     count = int(n / 2) + 1
@@ -61,9 +62,8 @@ def fftfreq(
     >>> fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return put_out(
-        _frequencies(n, d, False, dtype, device, requires_grad, out), out, aten="fft_fftfreq"
-    )
+    made = _frequencies(n, d, False, dtype, device, requires_grad, out)
+    return placed(made, out, "fft_fftfreq")
 
 
 @public("fft.rfftfreq", tensor_first=False)
@@ -78,9 +78,8 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the places of `rfft`, for samples d apart."""
-    return put_out(
-        _frequencies(n, d, True, dtype, device, requires_grad, out), out, aten="fft_rfftfreq"
-    )
+    made = _frequencies(n, d, True, dtype, device, requires_grad, out)
+    return placed(made, out, "fft_rfftfreq")
 
 
 def _shift(x: Tensor, dim: int | Sequence[int] | None, back: bool) -> Any:

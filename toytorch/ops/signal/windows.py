@@ -263,6 +263,8 @@ def _older(
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
     n = window_length
+    if dtype.is_complex and n > 1:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.legacy}'")
     made = np.ones(n) if n < 2 else values(places(n, not periodic))
     return _finish(made, dtype, device, requires_grad)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.ops.define import public, special_function
@@ -115,6 +116,9 @@ def at_the_ends(xp: ArrayModule, value: Array, s: Any, q: Array) -> Any:
 def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if a.dtype.kind == "c":
+        kind = from_numpy_dtype(a.dtype).legacy
+        raise NotImplementedError(f"\"polygamma\" not implemented for '{kind}'")
     if n == 0:
         return digamma_array(a)
     x = a.astype(np.float64)

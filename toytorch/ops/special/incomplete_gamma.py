@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.loops.language.functions import erfc
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
 from toytorch.ops.special.error_gamma import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 # -- incomplete gamma functions -------------------------------------------------------------------
 
+VAST = 1e10  # above, the integrand's exponent has no digits left
 LARGE = 100.0  # above, the series take too long and the integrand is a narrow bell
 
 
@@ -114,6 +116,16 @@ def _front(xp: ArrayModule, a: Array, x: Array) -> Any:
     return xp.where(plain, made, xp.exp(a * xp.log(x) - x - lgamma_array(a)))
 
 
+def _normal(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
+    """Q(a, x), or P(a, x), where a is so large that the bell is a normal distribution but for the
+    first term of Temme's expansion."""
+    off = (x - a) / a
+    z = off * xp.sqrt(xp.maximum(1 - 2 / 3 * off, 0)) * xp.sqrt(a / 2)
+    skew = xp.exp(-z * z) / (3 * xp.sqrt(2 * math.pi * a))
+    half = erfc(-z if lower else z) / 2
+    return half + skew if lower else half - skew
+
+
 def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
     """Q(a, x), or P(a, x)."""
     with np.errstate(all="ignore"):
@@ -148,6 +160,9 @@ def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
             above = safe_x > middle - 1
             share = xp.where(above == lower, 1 - side, side)
             value = xp.where(bell, share, value)
+            vast = bell & (safe_a > VAST)
+            if vast.any():
+                value = xp.where(vast, _normal(xp, safe_a, safe_x, lower), value)
         zero, one = (0.0, 1.0) if lower else (1.0, 0.0)
         value = xp.where(x == 0, xp.where(a > 0, zero, one), value)
         value = xp.where((a == 0) & (x > 0), one, value)
@@ -264,6 +279,8 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
         # A negative base to a broken power is no number; at the poles q = 0, -1, … it is infinite.
         value = xp.where((z <= 0) & ~whole & (x != xp.floor(x)), np.nan, value)
         value = at_the_ends(xp, value, x, z)
+        if np.result_type(s.dtype, q.dtype) == np.float64:
+            value = xp.where((z > 0) & (z**-x == 0), np.nan, value)  # 0/0, as PyTorch's sum has it
         value = xp.where(x == 1, np.inf, xp.where(x < 1, np.nan, value))
         return xp.where(xp.isnan(x) | xp.isnan(z), np.nan, value).astype(
             np.result_type(s.dtype, q.dtype)
