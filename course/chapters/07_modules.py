@@ -324,7 +324,7 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 
 # %%
 with exercise("modules.register").active():
-    big = nn.Transformer(32, 4, 2, 2, 64)
+    big = nn.Transformer(32, 4, 2, 2, 64, batch_first=True)
 print(len(list(big.modules())), "modules,",
       len(list(big.parameters())), "parameters")
 
