@@ -222,11 +222,12 @@ def {name}({params}):
 {checks}    args = ({args})
     try:
         a = {first}._array
-        if a.__class__ is ndarray and a.size and state.fast_path is None and (
-                {first}._no_grad_view is None):
+        if quick({first}):
             c = {kernel}
             if c.dtype is a.dtype{known}:
                 return made_view(op, args, c)
+            if state.fast_path is not None:
+                return call(op, args)
             result = view_of({first}, c, op.derivatives)
             if {first}._requires_grad and result._base is not None and result.dtype.rank > 1:
                 record(op, args, result)
@@ -671,6 +672,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "as_dtype": as_dtype,
         "view_of": views.view_of,
         "made_view": views.made_view,
+        "quick": views.quick,
         "wrap_result": compute.wrap_result,
         "check": op.checks,
         "record": record.record,

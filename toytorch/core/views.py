@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from _thread import get_ident
 from typing import Any
 from weakref import ref
 
@@ -41,20 +42,40 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         return views
     if source._requires_grad and state.local.grad:
         record(op, args, views)
-    why = source._no_grad_view
     if not state.local.grad:
-        why = INFERENCE_VIEW if state.local.inference else NO_GRAD_VIEW
-    elif why is not None:
+        for v in views if views.__class__ is list else [views]:
+            unrecorded(source, v)
+        return views
+    why = source._no_grad_view
+    if why is not None:
         why = of_a_view(why, maker(op.node_name))
     many = views.__class__ is list
     if why is not None or many:
         for i, v in enumerate(views if many else [views]):
-            one_of_many = many and state.local.grad
-            writing.protect(v, MANY_VIEWS % (i, maker(op.node_name)) if one_of_many else why)
-            owner = source if source._base is None else source._base
-            if owner._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
-                v._requires_grad = v._ignores_grad = True  # as its base, though nothing is recorded
+            writing.protect(v, MANY_VIEWS % (i, maker(op.node_name)) if many else why)
+            no_leaf(source, v)
     return views
+
+
+def unrecorded_view(source: Tensor, array: Array) -> Tensor:
+    """The view of a tensor that is `quick` and wants no gradient, or not now."""
+    view = view_of(source, array)
+    if state.fast_path is not None and source.dtype.rank > 1 and view._base is not None:
+        unrecorded(source, view)
+    return view
+
+
+def unrecorded(source: Tensor, view: Tensor) -> None:
+    """Marks a view that was made while no graph is recorded."""
+    writing.protect(view, INFERENCE_VIEW if state.local.inference else NO_GRAD_VIEW)
+    no_leaf(source, view)
+
+
+def no_leaf(source: Tensor, view: Tensor) -> None:
+    """A view of what wants gradients wants them, too, though nothing was recorded for it."""
+    owner = source if source._base is None else source._base
+    if owner._requires_grad and view._grad_edge is None and view.dtype.rank > 1:
+        view._requires_grad = view._ignores_grad = True
 
 
 NO_GRAD_VIEW = (
@@ -113,9 +134,10 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
     else:
         view.dtype = FROM_NUMPY[kind]
         if not (source.dtype.is_complex or view.dtype.is_complex):
-            if view._storage.__class__ is InferenceStorage:
-                view._storage = Storage(view._storage.array, view._storage.memory)
-            return view  # bytes read anew have no gradient
+            own = InferenceStorage if state.local.inference else Storage
+            if own is InferenceStorage or view._storage.__class__ is InferenceStorage:
+                view._storage = own(view._storage.array, view._storage.memory)
+            return view  # bytes read anew have no gradient, and are a tensor of their own
     if view._storage.__class__ is InferenceStorage or not known:
         return view  # which no graph will ever hear of
     # What `register_view` does, without a call of it.
@@ -184,15 +206,17 @@ def several_views(op: Op, source: Tensor, arrays: list[Array]) -> list[Tensor]:
 
 
 def quick(source: Tensor) -> bool:
-    """Whether a view of a tensor is no more than a layout, and a node where it wants gradients."""
+    """Whether a view of a tensor is no more than a layout, and a node where it wants gradients: also
+    where this thread has switched them off."""
     array = source._array
-    return (
-        array.__class__ is ndarray
-        and array.size != 0  # strides of views without elements are PyTorch's own affair
-        and state.fast_path is None
-        and source._no_grad_view is None
-        and source._storage.__class__ is not InferenceStorage
-    )
+    if (
+        array.__class__ is not ndarray
+        or array.size == 0  # strides of views without elements are PyTorch's own affair
+        or source._storage.__class__ is InferenceStorage
+    ):
+        return False
+    mode = state.fast_path
+    return source._no_grad_view is None if mode is None else mode == get_ident()
 
 
 def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
@@ -219,6 +243,9 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             if len(views) > 16 and not len(views) & (len(views) - 1):
                 views[:] = [v for v in views if v() is not None]
             views.append(ref(view))
-    if source._requires_grad and view._base is not None and source.dtype.rank > 1:
-        record(op, args, view)
+    if source.dtype.rank > 1 and view._base is not None:
+        if state.fast_path is not None and not state.local.grad:
+            unrecorded(source, view)
+        elif source._requires_grad:
+            record(op, args, view)
     return view

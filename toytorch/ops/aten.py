@@ -63,8 +63,10 @@ class Packet:
 
 @functools.cache
 def __getattr__(name: str) -> Packet:
-    # Writes its functions to PUBLIC; programs that never ask for `torch.ops.aten` do without.
-    importlib.import_module("toytorch.ops.aten_forms")
+    # Writes its functions to PUBLIC; programs that never ask for `torch.ops.aten` do without. The
+    # import system asks for names with underscores while this file is being imported.
+    if not name.startswith("__"):
+        importlib.import_module("toytorch.ops.aten_forms")
     found = PUBLIC.get(f"aten.{name}") or PUBLIC.get(name)
     if found is None and name.startswith("_unsafe_"):  # no index is left unchecked here
         return __getattr__(name.removeprefix("_unsafe_"))

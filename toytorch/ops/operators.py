@@ -11,6 +11,7 @@ from toytorch.core.compute import NUMBERS, fits
 from toytorch.core.function import make_operator
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import quick, several_views
+from toytorch.facts import state
 from toytorch.facts.hints import Scalar
 from toytorch.ops.creation.from_data import from_numpy
 from toytorch.ops.elementwise import arithmetic, compare
@@ -115,7 +116,7 @@ def _contains(self: Tensor, value: Any) -> builtins.bool:
 def _iterate(self: Tensor) -> Any:
     if self._array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
-    if quick(self) and not self._requires_grad:
+    if state.fast_path is None and quick(self) and not self._requires_grad:
         array = self._array
         parts = [array[i, ...] for i in range(len(array))]
         return iter(several_views(unbind_op, self, parts))

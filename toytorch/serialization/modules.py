@@ -47,7 +47,6 @@ PYTORCHS = {  # what only PyTorch keeps; it follows from the rest
     "_flat_weights",
     "_flat_weights_names",
     "_flat_weight_refs",
-    "activation_relu_or_gelu",
 }
 KEPT = {"_all_weights", "_qkv_same_embed_dim", "_reversed_padding_repeated_twice", "_size", "_keys"}
 
@@ -80,9 +79,6 @@ def exported(module: Module, state: dict[str, Any]) -> dict[str, Any]:
     if isinstance(module, nn.RNNBase):
         made["_flat_weights_names"] = [n for names in module._all_weights for n in names]
         made["_flat_weights"] = [getattr(module, n) for n in made["_flat_weights_names"]]
-    if isinstance(module, nn.TransformerEncoderLayer):
-        functions = {nn.functional.relu: 1, nn.functional.gelu: 2}
-        made["activation_relu_or_gelu"] = functions.get(module.activation, 0)
     if isinstance(module, nn.MultiheadAttention):
         for name in ("bias_k", "bias_v"):
             if module._parameters.get(name) is None:

@@ -18,7 +18,7 @@ from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.core.views import made_view, quick, view_of
+from toytorch.core.views import made_view, quick, unrecorded_view
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import strided
@@ -230,13 +230,17 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
                 args = (x, 0, start, stop, 1 if step is None else step)
                 part = a[index]
                 return made_view(slice_, args, part) if part.size else None
-        elif index.__class__ is tuple and index and not x._requires_grad:
+        elif (
+            index.__class__ is tuple
+            and index
+            and not (x._requires_grad and state.fast_path is None)
+        ):
             for part in index:  # with a gradient, each part is an op of its own
                 if not plain_part(part):
                     return None
             if not all(part == WHOLE for part in index):
                 part = a[(*index, ...)]
-                return view_of(x, part) if part.size else None
+                return unrecorded_view(x, part) if part.size else None
         elif index is None and a.flags.c_contiguous:
             return made_view(unsqueeze, (x, 0), a.reshape(1, *a.shape))
     except IndexError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.scalars import as_element
+from toytorch.core.tensor import wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
@@ -332,6 +334,41 @@ baddbmm = general(
     doc="beta·self + alpha·batch1·batch2, for each matrix of a batch.",
     older=True,
 )
+
+
+def unrecorded(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | None:
+    """a·b + bias of a stack of matrices with another, or with one matrix, where nobody records the
+    steps it is made of (views, a product, a view) or watches; None for what takes more."""
+    x, y, mode = a._array, b._array, state.fast_path
+    if (
+        x.__class__ is not np.ndarray
+        or y.__class__ is not np.ndarray
+        or x.dtype is not y.dtype
+        or x.dtype.char not in "fd"
+        or not x.size
+        or not y.size
+        or x.shape[-1] != y.shape[-2]
+    ):
+        return None
+    wanted = a._requires_grad or b._requires_grad or (bias is not None and bias._requires_grad)
+    if wanted if mode is None else mode != get_ident():
+        return None
+    if y.ndim > 2:
+        if bias is not None or x.shape[:-2] != y.shape[:-2]:
+            return None
+        made = stacked(np, x, y)
+        return wrap(made if made.flags.c_contiguous else made.copy(), a.dtype)
+    if not x.flags.c_contiguous:
+        return None
+    rows = x.reshape(-1, x.shape[-1])
+    if bias is None:
+        made = _product(np, rows, y)
+    else:
+        z = bias._array
+        if z.__class__ is not np.ndarray or z.dtype is not x.dtype or z.shape != y.shape[1:]:
+            return None
+        made = _addmm(np, z, rows, y, 1, 1)
+    return wrap(np.ascontiguousarray(made).reshape(*x.shape[:-1], y.shape[1]), a.dtype)
 
 
 LAYER = 1 << 10  # elements that a layer is given; of fewer, a call of NumPy's is soon done

@@ -61,11 +61,14 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if m == 2 and n == 1:
         return matmul.mv.function(input, other, out=out)
     if m == 1:
-        made = matmul_(input.unsqueeze(0), other).squeeze(-2)
-        return create.put_out(made, out)
+        product = matmul_(input.unsqueeze(0), other).squeeze(-2)
+        return create.put_out(product, out)
     if n == 1:
-        made = matmul_(input, other.unsqueeze(1)).squeeze(-1)
-        return create.put_out(made, out)
+        product = matmul_(input, other.unsqueeze(1)).squeeze(-1)
+        return create.put_out(product, out)
+    made = matmul.unrecorded(input, other) if out is None and m > 2 else None
+    if made is not None:
+        return made
     if n == 2:  # one matrix for the whole batch: fold the batch into the rows
         rows = convert.reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
         product = matmul.mm.function(rows, other)
@@ -102,6 +105,9 @@ def linear(
     ):
         return matmul.linear.function(bias, input, weight)
     if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
+        made = matmul.unrecorded(input, weight.t(), bias)
+        if made is not None:
+            return made
         rows = -1 if input.numel() else math.prod(input.shape[:-1])  # of nothing, none is inferred
         flat = view.view_.function(input, (rows, input.shape[-1]))
         product = matmul.addmm.function(bias, flat, weight.t())
