@@ -279,8 +279,8 @@ def value_at(run: Run, path: str) -> np.ndarray[Any, Any] | None:
 APPROXIMATE = re.compile(r"airy_ai|bessel_\w\d|polygamma")
 
 
-def nearly(found: Found) -> bool:
-    """Whether both sides' results are the same to four digits."""
+def results(found: Found) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
+    """What both sides have where they differ, if it is numbers of one shape and type."""
     lines, path = found.program.lines[: found.line + 1], found.difference.path
     theirs, ours = Run(torch), Run(tt)
     for text in lines:
@@ -290,8 +290,24 @@ def nearly(found: Found) -> bool:
     try:
         b = SUBJECT.numpy(eval(path, ours.space))
     except Exception:
+        return None
+    return None if a is None or a.shape != b.shape or a.dtype != b.dtype else (a, b)
+
+
+def nearly(found: Found) -> bool:
+    """Whether both sides' results are the same to four digits."""
+    made = results(found)
+    return made is not None and np.allclose(*made, 1e-4, 1e-6, equal_nan=True)
+
+
+def where_finite(found: Found) -> bool:
+    """Whether both sides' results are the same but for rounding where both are finite."""
+    made = results(found)
+    if made is None:
         return False
-    return a is not None and a.shape == b.shape and np.allclose(a, b, 1e-4, 1e-6, equal_nan=True)
+    a, b = made
+    known = np.isfinite(a) & np.isfinite(b)
+    return alike(a[known], b[known])
 
 
 OVER_ITSELF = re.compile(r"^( *(?:\w+ = )?)(.*\(.*)\bout=(\w+)\)$")
@@ -369,7 +385,7 @@ def explained(found: Found) -> bool:
         return True  # which of two rows that rounding, or NaN, makes alike comes first
     if kind == "value" and DECOMPOSED.search(last) and not finite(found):
         return True  # LAPACK says nothing of infinities and NaN
-    if kind == "value" and PRODUCTS.search(last) and not finite(found):
+    if kind == "value" and PRODUCTS.search(last) and not finite(found) and where_finite(found):
         return True  # nor BLAS of what infinity times 0 is, or a complex product with an infinity
     if kind == "value" and PUT.search(last) and "accumulate=True" not in last:
         return True
