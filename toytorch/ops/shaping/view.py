@@ -79,12 +79,17 @@ unsafe_view = view(
 
 
 def quick_view(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
-    """x.view(shape) where its elements lie in rows and NumPy takes the shape as it is; None else."""
+    """x.view(shape) where its elements lie in rows and NumPy takes the shape as it is, or where it
+    is the shape that x has; None else."""
     for n in shape:
         if n.__class__ is not int or n < -1:
             return None
     array = x._array
-    if not quick(x) or not array.flags.c_contiguous:
+    if not quick(x):
+        return None
+    if array.shape == shape:
+        return made_view(view_, (x, shape), array[...])
+    if not array.flags.c_contiguous:
         return None
     try:
         made = array.reshape(shape)
@@ -289,12 +294,16 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
 
 
 def quick_expand(x: Tensor, sizes: tuple[Any, ...]) -> Tensor | None:
-    """x.expand(sizes) where its elements lie in rows and sizes of at least 2 are added or take the
-    place of 1; None else."""
+    """x.expand(sizes) where these are the sizes of x, or its elements lie in rows and sizes of at
+    least 2 are added or take the place of 1; None else."""
     array = x._array
-    if not quick(x) or not array.flags.c_contiguous:
+    if not quick(x):
         return None
     shape = array.shape
+    if shape == sizes and 1 not in shape:
+        return made_view(expand, (x, sizes), array[...])
+    if not array.flags.c_contiguous:
+        return None
     lead = len(sizes) - len(shape)
     strides = [0] * len(sizes)
     for i, n in enumerate(sizes):
