@@ -27,7 +27,8 @@ if not sys.platform.startswith("linux"):
 
 ROOT = Path(__file__).parents[2]
 KERNELS = [f"tests/kernels/test_{name}.py" for name in (
-    "conv", "chain", "pool", "matmul", "tiled_product", "reduce", "dispatch_stub", "threads", "memory_ops", "copy",
+    "conv", "chain", "radix", "pool", "matmul", "tiled_product", "reduce", "dispatch_stub", "threads",
+    "memory_ops", "copy",
     "batched_product")] + [
     "tests/loops/test_elementwise.py", "tests/loops/test_loops.py", "tests/loops/test_vectors.py",
     "tests/ops/test_one_pass.py"]  # fmt: skip
