@@ -222,7 +222,8 @@ def {name}({params}):
 {checks}    args = ({args})
     try:
         a = {first}._array
-        if quick({first}):
+        if (a.__class__ is ndarray and a.size and state.fast_path is None and (
+                {first}._no_grad_view is None)) or quick({first}):
             c = {kernel}
             if c.dtype is a.dtype{known}:
                 return made_view(op, args, c)

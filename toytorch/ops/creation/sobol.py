@@ -129,7 +129,7 @@ def _sobol_engine_draw(
         raise RuntimeError(
             f"Trying to create tensor with negative dimension {n}: [{n}, {dimension}]"
         )
-    if kind not in (dtypes.float32, dtypes.float64):
+    if kind not in (dtypes.float32, dtypes.float64):  # as PyTorch refuses it, in its words
         raise NotImplementedError(f"\"_sobol_engine_draw\" not implemented for '{kind.legacy}'")
     if n == 0:
         return wrap(np.empty((0, dimension), kind.numpy)), quasi.clone()
