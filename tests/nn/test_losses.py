@@ -87,3 +87,41 @@ def test_training_beside_pytorch(name: str) -> None:
         bad += differences(list(runs[0][2].parameters()), list(runs[1][2].parameters()), slack=100)
         assert not bad, f"step {step + 1}: {'; '.join(bad)}"
     assert losses[1].item() < 1.0
+
+
+NOT_DIFFERENTIABLE: dict[str, Any] = {
+    "binary_cross_entropy": lambda m, w: m.nn.functional.binary_cross_entropy(
+        m.full((4, 5), 0.3), m.full((4, 5), 0.6), w
+    ),
+    "logits, weight": lambda m, w: m.nn.functional.binary_cross_entropy_with_logits(
+        m.ones(4, 5), m.ones(4, 5), w
+    ),
+    "logits, pos_weight": lambda m, w: m.nn.functional.binary_cross_entropy_with_logits(
+        m.ones(4, 5), m.ones(4, 5), pos_weight=w
+    ),
+    "nll_loss": lambda m, w: m.nn.functional.nll_loss(m.ones(4, 5), m.arange(4), w),
+    "nll_loss of images": lambda m, w: m.nn.functional.nll_loss(
+        m.ones(2, 5, 3, 3), m.zeros(2, 3, 3, dtype=m.int64), w
+    ),
+    "cross_entropy": lambda m, w: m.nn.functional.cross_entropy(m.ones(4, 5), m.arange(4), w),
+    "smoothed": lambda m, w: m.nn.functional.cross_entropy(
+        m.ones(4, 5), m.arange(4), w, label_smoothing=0.1
+    ),
+    "multi_margin_loss": lambda m, w: m.nn.functional.multi_margin_loss(
+        m.ones(4, 5), m.arange(4), weight=w
+    ),
+    "soft_margin_loss": lambda m, w: m.nn.functional.soft_margin_loss(m.ones(5), w),
+    "batch_norm": lambda m, w: m.nn.functional.batch_norm(m.ones(4, 5), w, m.ones(5)),
+    "batch_norm, variance": lambda m, w: m.nn.functional.batch_norm(m.ones(4, 5), m.ones(5), w),
+}
+
+
+@pytest.mark.parametrize("case", NOT_DIFFERENTIABLE)
+def test_inputs_without_a_derivative(case: str) -> None:
+    """They are refused when they want a gradient, in PyTorch's words; and taken under no_grad."""
+    call = NOT_DIFFERENTIABLE[case]
+    words = [str(attempt(lambda m=m: call(m, m.ones(5, requires_grad=True)))) for m in (torch, tt)]
+    assert words[0] == words[1] and "is not differentiable with respect to" in words[0]
+    for m in (torch, tt):
+        with m.no_grad():
+            call(m, m.ones(5, requires_grad=True))

@@ -34,6 +34,16 @@ def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
     return False
 
 
+def refuse_gradients(function: str, **inputs: Tensor | None) -> None:
+    """Refuses inputs for which a function has no derivative, where they want a gradient."""
+    for name, tensor in inputs.items():
+        if tensor is not None and tensor._requires_grad and state.local.grad:
+            raise RuntimeError(
+                f"The function '{function}' is not differentiable with respect to argument "
+                f"'{name}'. This input cannot have requires_grad True."
+            )
+
+
 def edge(tensor: Tensor) -> Any:
     """Where the gradient of `tensor` goes."""
     if not isinstance(tensor, Tensor) or not tensor._requires_grad:

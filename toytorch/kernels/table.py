@@ -65,6 +65,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "picked": later("masks", "picked"),
     "picked_mean": rows.picked_mean,
     "product": matmul.product,
+    "folded": later("fold", "folded"),
     "factor": tiled_product.Factor,
     "linear": tiled_product.linear,
     "products": later("batched_product", "product"),

@@ -86,6 +86,29 @@ class Groups:
                 for n in self.members[other]:
                     self.group_of[id(n)] = other
                 mine = other
+        if self.members[mine] == [node] and node.record is not None and node.record.fused:
+            for other in producers:
+                self.split(other, mine)
+
+    def split(self, other: int, mine: int) -> None:
+        """Gives a reduction that a group cannot take what is made in the group for it alone.
+
+        So the products g·x̂, which a layer norm's weight sums over the rows, never go to memory,
+        though they stand among what is summed along them.
+        """
+        [node] = self.members[mine]
+        own = {id(node)}
+        members = sorted(self.members[other], key=lambda n: self.place[id(n)])
+        for n in reversed(members):
+            users = [user for v in n.outputs for user, _ in self.uses.get(v, [])]
+            if all(user is not None and id(user) in own for user in users):
+                own.add(id(n))
+        moved = [n for n in members if id(n) in own]
+        left = [n for n in members if id(n) not in own]
+        if moved and left and self.lowers([*moved, node]) and self.lowers(left):
+            self.members[other], self.members[mine] = left, [*moved, node]
+            for n in moved:
+                self.group_of[id(n)] = mine
 
     def mergeable(self, a: int, b: int) -> bool:
         """Whether two groups can be one."""
@@ -95,6 +118,10 @@ class Groups:
         if self.leads_back(nodes, inside, first):
             return False
         nodes.sort(key=lambda n: self.place[id(n)])
+        return self.lowers(nodes)
+
+    def lowers(self, nodes: Sequence[Node]) -> bool:
+        """Whether there is a kernel for nodes, which are in order."""
         try:
             lowered = Lower(nodes, self.outputs(nodes)).lowered()
             if len(lowered.inputs) + len(lowered.outputs) > 60:

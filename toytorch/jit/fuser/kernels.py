@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from toytorch.core.memory_order import is_dense
 from toytorch.facts.size import contiguous_strides
 from toytorch.jit.fuser.lower import Lower, Lowered
 from toytorch.jit.ir import Node, Value
+from toytorch.kernels.copy import in_rows
 from toytorch.loops import Unsupported
 from toytorch.loops.runtime import cuda
 from toytorch.loops.schedule.build import schedule
@@ -21,10 +24,57 @@ if TYPE_CHECKING:
     from toytorch.jit.codegen import Writer
 
 
+Orders = Mapping[Value, tuple[int, ...]]  # of dimensions, outermost first
+LARGE = 4096  # elements, from which a transposed operand is worth a copy
+
+
 def nest_of(lowered: Lowered) -> Any:
     """The loops of a program, for arrays laid out as its values are; raises Unsupported."""
-    arrays = [stand_in(lowered, v) for v in (*lowered.outputs, *lowered.inputs)]
-    return schedule(lowered.program, layout_of(lowered.program, arrays))
+    return schedule(lowered.program, layout_of(lowered.program, stand_ins(lowered)))
+
+
+def stand_ins(lowered: Lowered, copied: Orders = MappingProxyType({})) -> list[Any]:
+    """An array for each result and operand; of operands that are copied first, the copy."""
+    made = [stand_in(lowered, v) for v in (*lowered.outputs, *lowered.inputs)]
+    for k, v in enumerate(lowered.inputs, len(lowered.outputs)):
+        if v in copied:
+            order = copied[v]
+            outer = np.empty([made[k].shape[d] for d in order], made[k].dtype)
+            made[k] = outer.transpose(inverse(order))
+    return made
+
+
+def transposed(lowered: Lowered) -> Orders:
+    """Operands that lie across the loops, and the orders of dimensions in which they are copied.
+
+    A loop that takes one element from each row reads a cache line for each, and tanh(xᵀ + y) is not
+    even made of vectors then: of a million numbers it took 4 ms, and takes 0.5 with the copy, which
+    moves blocks that fit registers.
+    """
+    arrays = stand_ins(lowered)
+    layout = layout_of(lowered.program, arrays)
+    loops_over = [d for axis in layout.axes for d in axis]
+    count = len(lowered.outputs)
+    if "s" in layout.inner[:count]:
+        return {}  # some results lie across, too
+    return {
+        v: tuple(sorted(range(a.ndim), key=lambda d: loops_over.index(dims[d])))
+        for v, a, inner, dims in zip(
+            lowered.inputs,
+            arrays[count:],
+            layout.inner[count:],
+            (p.dims for p in lowered.program.inputs),
+        )
+        if inner == "s"
+        and a.size >= LARGE
+        and a.ndim > 1
+        and is_dense(a.shape, a.strides, a.itemsize)
+    }
+
+
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    """The order that undoes an order of dimensions."""
+    return tuple(order.index(d) for d in range(len(order)))
 
 
 def stand_in(lowered: Lowered, v: Value) -> Any:
@@ -94,13 +144,18 @@ def lines(node: Node, writer: Writer) -> list[str]:
             kind = writer.given(t.dtype.numpy, f"{t.dtype.name}")
             made.append(f"{name} = {memory_for(t, kind)}")
         args.append(squeezed(lowered, v, name))
+    across = transposed(lowered) if writer.xp is np else {}
     for v in lowered.inputs:
-        args.append(squeezed(lowered, v, writer.use(outer[v])))
+        given = squeezed(lowered, v, writer.use(outer[v]))
+        if v in across:
+            order, rows = across[v], writer.given(in_rows, "in_rows")
+            given = f"{rows}({given}.transpose({order})).transpose({inverse(order)})"
+        args.append(given)
     call = ", ".join(args)
     if writer.xp is not np:  # on a card: the kernel is found by the layout when it is launched
         launch = writer.given(partial(cuda.run, writer.xp), "launch")
         return [*made, f"{launch}({program}, {call})"]
-    run = writer.given(compiled(lowered).function, f"kernel_{number}")
+    run = writer.given(compiled(lowered, across).function, f"kernel_{number}")
     again = writer.given(loops.run, "run")
     return [*made, f"if not {run}({call}):", f"    {again}({program}, {call})"]
 
@@ -117,10 +172,9 @@ def squeezed(lowered: Lowered, v: Value, name: str) -> str:
     )
 
 
-def compiled(lowered: Lowered) -> Any:
+def compiled(lowered: Lowered, copied: Orders = MappingProxyType({})) -> Any:
     """The kernel of a program for its values' layout."""
-    arrays = [stand_in(lowered, v) for v in (*lowered.outputs, *lowered.inputs)]
-    return loops.compile_program(lowered.program, *arrays)
+    return loops.compile_program(lowered.program, *stand_ins(lowered, copied))
 
 
 __all__ = ["Unsupported", "compiled", "group_of", "lines", "nest_of"]

@@ -8,6 +8,7 @@ that only moves, adds or spreads dimensions renames them and costs nothing.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts import dtype as dtypes
-from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.codegen_types import constant, work_type
 from toytorch.jit.ir import Node, Value
 from toytorch.loops import Array, Program, Reduce, Step, Unsupported
-from toytorch.loops.formula import CONSTANTS, FOLDED
+from toytorch.loops.formula import CONSTANTS, FOLDED, Formula
 from toytorch.loops.language.parse import OPERATORS
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES
 from toytorch.loops.language.types import TYPES
@@ -310,25 +310,27 @@ class Lower:
         op, out = node.record, node.output
         assert op is not None
         kind = type_of(out)
-        axes: list[int | None] = [None] * max(len(shape_of(v)) for v in tensor_inputs(node))
-        values: dict[str, Any] = {}
+        tensors = [v for v in tensor_inputs(node) if v in self.axes]
+        axes: list[int | None] = [None] * max(len(shape_of(v)) for v in tensors)
+        values: dict[str, Any] = {a.name: a.default for a in op.schema.args[len(node.inputs) :]}
+        formula = rows_formula(op.fused, tuple(op.schema.args[i].name for i in op.tensor_at))
+        choices = (n for tree in formula.trees for n in ast.walk(tree) if isinstance(n, ast.IfExp))
+        masks = {c.test.id for c in choices if isinstance(c.test, ast.Name)}
         for a, v in zip(op.schema.args, node.inputs):
             if v in self.axes:
                 self.spread(axes, self.axes[v])
-                values[a.name] = self.cast(self.names[v], kind)
+                name = self.names[v]
+                values[a.name] = name if a.name in masks else self.cast(name, kind)
             else:
                 values[a.name] = constant(v)
-        shape = next(shape_of(v) for v in tensor_inputs(node))
+        shape = np.broadcast_shapes(*map(shape_of, tensors))
         dims = reduced_dims(values.get("dim"), len(shape))
         along = [(a, shape[d]) for d, a in enumerate(axes) if d in dims and a is not None]
         values["count"] = math.prod(shape[d] for d in dims)
         joined = Joined(self, values, kind, along)
-        made = ""
-        for line in op.fused.split(";"):
-            statement: Any = parse_python(line.strip()).body[0]
-            made = self.value(joined.visit(statement.value), values, kind)
-            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                values[statement.targets[0].id] = made
+        made: Any = None
+        for name, tree in formula.straight({**CONSTANTS, **values})[1]:
+            made = values[name] = self.value(joined.visit(tree), values, kind)
         if shape_of(out) != shape:  # the dimensions are gone, or 1
             keepdim = len(shape_of(out)) == len(shape)
             axes = [
@@ -379,6 +381,12 @@ class Joined(ast.NodeTransformer):
         made = f"_{len(self.values)}"
         self.values[made] = name
         return ast.Name(made, ast.Load())
+
+
+@functools.cache
+def rows_formula(text: str, tensors: tuple[str, ...]) -> Formula:
+    """What a record's `fused` says: its lines stand between semicolons."""
+    return Formula(text.replace(";", "\n"), tensors)
 
 
 def reduced_dims(dim: Any, rank: int) -> set[int]:

@@ -8,6 +8,7 @@ knows.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.language.parse import steps_of
@@ -247,9 +248,25 @@ class Core(Builder):
         args = [self.value(a, type) for a in s.args]
         if s.op == "where":
             args[0] = self.value(s.args[0], "bool")
+            for k, a in enumerate(s.args[1:], 1):
+                if isinstance(a, float) and math.isinf(a) and kind(type) == "f":
+                    args[k] = self.hidden(a, type)
         if s.op == "div" and self.lanes and s.args[1] in self.made - self.lanes:
             return self.ops.div_by(type, *args)
         return self.ops.do(s.op, type, args)
+
+    def hidden(self, infinity: float, type: str) -> Any:
+        """An infinity that LLVM does not see as a constant.
+
+        The largest of x where a mask is False and -inf elsewhere is a loop that LLVM makes vectors
+        of, unless it knows the constant: then it leaves the masked elements out, one by one, which
+        takes ten times as long. No part of a range ends at a negative place, so the sign bit of
+        `hi` is 0.
+        """
+        with self.b.goto_entry_block():
+            zero = self.b.lshr(self.values["hi"], self.word(63))
+            one = self.ops.constant(math.copysign(1.0, infinity), type)
+            return self.b.fdiv(one, self.b.uitofp(zero, self.ops.llvm(type)))
 
     def counted(self, s: Let) -> Any:
         b = self.b

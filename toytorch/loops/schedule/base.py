@@ -20,6 +20,7 @@ from toytorch.loops.schedule.nest import (
     Store,
     needed,
 )
+from toytorch.loops.schedule.pieces import Pieces
 from toytorch.loops.schedule.stages import Plan
 
 Where = dict[int, tuple[Index, ...]]  # the indices along each axis, at this point of the loops
@@ -149,6 +150,23 @@ class Schedule:
                     continue
                 args = tuple(env[a] if isinstance(a, str) else a for a in step.args)
                 self.add(Let(made, step.type, step.op, args))
+
+    def load_kept(
+        self, roots: list[str], env: dict[str, Argument], kept: dict[str, tuple[Buffer, Place]]
+    ) -> None:
+        """Loads those of the kept values that the roots need; each has a buffer and a place in it."""
+        for name in self.plan.needed(roots, {*env, *kept}) + roots:
+            step = self.plan.steps.get(name)
+            for a in (name, *(step.args if step else ())):
+                if a in kept and a not in env:
+                    buffer, place = kept[str(a)]
+                    env[str(a)] = made = self.fresh(str(a))
+                    self.add(Load(made, buffer.type, buffer.name, place))
+
+    def kept_before(self, pieces: Pieces, p: int, j: Index) -> dict[str, tuple[Buffer, Place]]:
+        """What pieces before the p-th have kept of an element."""
+        place: Place = ((-1, j),)
+        return {n: (b, place) for n, b in pieces.buffers.items() if pieces.of(n) < p}
 
     def index_along(self, dim: Argument, where: Where) -> Index:
         """The index along a dimension, which is an axis of its own, at this point of the loops."""

@@ -44,10 +44,10 @@ from toytorch.loops.schedule.rows import Rows
 def schedule(program: Program, layout: Layout, flat: bool = False) -> Nest:
     """The loops of a program over arrays of a layout.
 
-    flat   without reductions: one loop over the elements of all axes, as GPUs like it
+    flat   as GPUs like it: without reductions one loop over the elements of all axes; no pieces
     """
     if layout.mode == "rows":
-        return Rows(program, layout).nest()
+        return Rows(program, layout).nest(flat)
     if layout.mode == "columns":
         return Columns(program, layout).nest()
     return Flat(program, layout).nest(flat)

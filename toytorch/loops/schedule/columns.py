@@ -23,7 +23,7 @@ FOLD = 256  # rows whose sums are taken in the array's own type
 class Columns(Rows):
     """Programs with reductions over axes outside the innermost."""
 
-    def nest(self) -> Nest:
+    def nest(self, whole: bool = False) -> Nest:
         count = len(self.layout.axes)
         self.lane = count - 1
         self.kept_axes = [a for a in range(count - 1) if not self.layout.reduced[a]]
@@ -232,7 +232,7 @@ class Columns(Rows):
         """One element of one row: the values to be joined go to `found`."""
         env: dict[str, Argument] = {}
         roots = [s.arg for s in reduces] + keep + [self.program.outputs[k].name for k in outputs]
-        self.load_kept(p, roots, env, where, kept_at)
+        self.load_kept(roots, env, self.kept_earlier(p, where, kept_at))
         self.load_columns(roots, env, c)
         self.emit(roots, env, where)
         for s in reduces:

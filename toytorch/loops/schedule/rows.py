@@ -8,22 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from toytorch.loops.language.primitives import JOINS, start_of
 from toytorch.loops.language.steps import Argument, Reduce
 from toytorch.loops.language.types import kind
 from toytorch.loops.schedule.base import Schedule, Where
-from toytorch.loops.schedule.nest import Buffer, Join, Let, Load, Nest, Place, Store, Update, Var
+from toytorch.loops.schedule.nest import (
+    Buffer,
+    Index,
+    Join,
+    Let,
+    Nest,
+    Place,
+    Store,
+    Update,
+    Var,
+)
+from toytorch.loops.schedule.pieces import Pieces
 
 # The same on every processor: the error of a sum follows from it (with 4096 it was four times as
 # large at 128 bits), and GPUs run the same loops.
 BLOCK = 1024
 
 
+@dataclass(frozen=True)
+class Pass:
+    """What one pass over a row is for: totals, values to be kept, outputs; and in which pieces."""
+
+    stage: int
+    reduces: list[Reduce]
+    keep: list[str]
+    outputs: list[int]
+    pieces: Pieces
+
+
 class Rows(Schedule):
     """Programs with reductions over the innermost axes."""
 
-    def nest(self) -> Nest:
+    def nest(self, whole: bool = False) -> Nest:
+        """whole   every loop in one piece, as GPUs like it"""
+        self.whole = whole
         reduced = self.layout.reduced
         self.kept_axes = [a for a, gone in enumerate(reduced) if not gone]
         self.gone_axes = [a for a, gone in enumerate(reduced) if gone]
@@ -123,21 +148,13 @@ class Rows(Schedule):
         where: Where,
         offset: Place,
     ) -> None:
-        """The loop (or the loop over blocks and the one in a block) over the last axis."""
+        """The loop (or the loop over blocks and those in a block) over the last axis."""
         last = self.gone_axes[-1]
         sums = [s for s in reduces if self.blocked(s)]
-        if not sums:
+        work = Pass(p, reduces, keep, outputs, self.pieces(p, reduces, keep, outputs, env))
+        if not sums and not work.pieces.last:
             with self.loop("j", 0, f"n{last}", "lanes") as j:
-                self.element(
-                    p,
-                    reduces,
-                    keep,
-                    outputs,
-                    totals,
-                    dict(env),
-                    {**where, last: (j,)},
-                    (*offset, (-1, j)),
-                )
+                self.element(work, 0, totals, env, {**where, last: (j,)}, (*offset, (-1, j)), j)
             return
         with self.loop("k", 0, f"n{last}", step=BLOCK) as k:
             rest = self.let("rest", "sub", f"n{last}", k)
@@ -146,61 +163,75 @@ class Rows(Schedule):
             for s in sums:
                 parts[s.name] = self.unique(f"{s.name}_part")
                 self.add(Var(parts[s.name], s.type, start_of(s.op, s.type)))
-            with self.loop("j", 0, size, "lanes") as j:
-                self.element(
-                    p,
-                    reduces,
-                    keep,
-                    outputs,
-                    parts,
-                    dict(env),
-                    {**where, last: (k, j)},
-                    (*offset, (-1, k), (-1, j)),
-                )
+            for q in range(work.pieces.last + 1):
+                with self.loop("j", 0, size, "lanes") as j:
+                    place = (*offset, (-1, k), (-1, j))
+                    self.element(work, q, parts, env, {**where, last: (k, j)}, place, j)
             for s in sums:
                 wide = self.unique(f"{s.name}_wide")
                 self.add(Let(wide, "float64", "cast", (parts[s.name],)))
                 self.add(Update(totals[s.name], JOINS[s.op], wide))
 
-    def element(
+    def pieces(
         self,
         p: int,
         reduces: list[Reduce],
         keep: list[str],
         outputs: list[int],
+        env: dict[str, Argument],
+    ) -> Pieces:
+        """The pieces of the loop of a pass; one, where the loops are a GPU's."""
+        roots = [s.arg for s in reduces] + keep + [self.program.outputs[k].name for k in outputs]
+        ready = {name for name in self.plan.kept if self.plan.stage[name] < p}
+        written_over = {k for k, _ in self.layout.aliases}
+        late = [self.program.outputs[k].name for k in outputs if k in written_over]
+        made = Pieces(self.plan, roots, {*env, *ready}, late, BLOCK, self.unique, self.whole)
+        self.scratch += made.buffers.values()
+        return made
+
+    def element(
+        self,
+        work: Pass,
+        q: int,
         totals: dict[str, str],
         env: dict[str, Argument],
         where: Where,
         kept_at: Place,
+        j: Index,
     ) -> None:
-        """What is done for one element of the row."""
-        roots = [s.arg for s in reduces] + keep + [self.program.outputs[k].name for k in outputs]
-        self.load_kept(p, roots, env, where, kept_at)
+        """What piece q does for one element of the row."""
+        p, pieces, env = work.stage, work.pieces, dict(env)
+        written_over = {k for k, _ in self.layout.aliases}
+        names = [o.name for o in self.program.outputs]
+        outputs = [
+            k
+            for k in work.outputs
+            if q == (pieces.last if k in written_over else pieces.of(names[k]))
+        ]
+        reduces = [s for s in work.reduces if pieces.of(s.arg) == q]
+        keep = [name for name in work.keep if pieces.of(name) == q]
+        crossing = [name for name in pieces.buffers if pieces.of(name) == q]
+        roots = [s.arg for s in reduces] + keep + [names[k] for k in outputs] + crossing
+        kept = {**self.kept_earlier(p, where, kept_at), **self.kept_before(pieces, q, j)}
+        self.load_kept(roots, env, kept)
         self.emit(roots, env, where)
         for s in reduces:
             self.add(Update(totals[s.name], JOINS[s.op], env[s.arg]))
+        for name in crossing:
+            self.add(Store(pieces.buffers[name].name, ((-1, j),), env[name]))
         for name in keep:
             buffer = self.kept_in[name]
-            if self.plan.kept_in.get(name) not in outputs or buffer in self.scratch:
+            if self.plan.kept_in.get(name) not in work.outputs or buffer in self.scratch:
                 self.add(Store(buffer.name, self.kept_place(buffer, where, kept_at), env[name]))
         self.store_outputs(outputs, env, where)
 
-    def load_kept(
-        self, p: int, roots: list[str], env: dict[str, Argument], where: Where, kept_at: Place
-    ) -> None:
-        """Loads the values that an earlier pass kept and this one needs."""
-        ready = {name for name in self.plan.kept if self.plan.stage[name] < p}
-        for name in self.plan.needed(roots, {*env, *ready}) + roots:
-            step = self.plan.steps.get(name)
-            for a in (name, *(step.args if step else ())):
-                if a in ready and a not in env:
-                    buffer = self.kept_in[str(a)]
-                    env[str(a)] = made = self.fresh(str(a))
-                    self.add(
-                        Load(
-                            made, buffer.type, buffer.name, self.kept_place(buffer, where, kept_at)
-                        )
-                    )
+    def kept_earlier(self, p: int, where: Where, kept_at: Place) -> dict[str, tuple[Buffer, Place]]:
+        """What passes before the p-th have kept of an element."""
+        return {
+            name: (buffer, self.kept_place(buffer, where, kept_at))
+            for name, buffer in self.kept_in.items()
+            if self.plan.stage[name] < p
+        }
 
     def kept_place(self, buffer: Buffer, where: Where, kept_at: Place) -> Place:
         return kept_at if buffer.axes == (-1,) else self.place(buffer, where)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor, beside
-from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import promote_types
 from toytorch.facts.size import broadcast_pair
@@ -163,6 +163,7 @@ def binary_cross_entropy(
             f" ({input.shape}) is deprecated. Please ensure they have the same size."
         )
     if weight is not None:
+        refuse_gradients("binary_cross_entropy", weight=weight)
         weight = weight.expand(target.shape)
     return pairs.cross_entropy_of_two.function(
         input, target, weight, legacy_reduction(reduction, size_average, reduce)
@@ -183,6 +184,7 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
+    refuse_gradients("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     return pairs.with_logits.function(
         input, target, weight, pos_weight, legacy_reduction(reduction, size_average, reduce)
     )
@@ -292,11 +294,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + e^{-t·x}) for targets of 1 and -1."""
-    if target.requires_grad and state.local.grad:
-        raise RuntimeError(
-            "The function 'soft_margin_loss' is not differentiable with respect to "
-            "argument 'target'. This input cannot have requires_grad True."
-        )
+    refuse_gradients("soft_margin_loss", target=target)
     return pairs.soft_margin.function(
         input, target, legacy_reduction(reduction, size_average, reduce)
     )
@@ -512,6 +510,7 @@ def multi_margin_loss(
         raise RuntimeError(
             f"inconsistent weight size, expected {rows.shape[1]} but got {sizes_text(weight.shape)}"
         )
+    refuse_gradients("multi_margin_loss", weight=weight)
     loss = pairs.margins(rows, target.reshape([-1]), p, margin, weight)
     return reduced(loss.reshape(target.shape) if reduction == "none" else loss, reduction)
 

@@ -263,6 +263,7 @@ masked_fill = define(
     batch="elementwise",
     names="same",
     fresh=True,
+    fused="value if mask else self",
     doc="A value wherever the mask is True.",
 )
 

@@ -10,12 +10,20 @@ import numpy as np
 
 from toytorch.backends.base import attempt, reduced
 from toytorch.core.memory_order import placed
+from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
+from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general
+
+# What is left of a loss per element, in a record's `fused`.
+REDUCED = "loss if reduction == 'none' else sum(loss) / count if reduction == 'mean' else sum(loss)"
+
+
+MSE = "d = self - target; loss = d * d; " + REDUCED
 
 
 def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
@@ -23,6 +31,10 @@ def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
     half = None
     if a.dtype != b.dtype or a.dtype.char not in "fd":
         a, b, half = _same_type(a, b)
+    if a.size >= SMALLEST and reduction in ("mean", "sum"):
+        made = attempt(xp, "folded", MSE, {"self": a, "target": b}, {"reduction": reduction})
+        if made is not None:
+            return made if half is None else made.astype(half)
     d = xp.subtract(a, b)
     loss = _mse_of(xp, d, reduction)
     if reduction == "none" and loss.ndim > 1:
@@ -68,6 +80,7 @@ mse = general(
     d_target=lambda g, self, target, reduction: -_mse_share(g, self, target, reduction),
     amp="float32",
     fresh=True,
+    fused=MSE,
     doc="Squared error (input - target)², its mean or its sum.",
 )
 
@@ -214,6 +227,7 @@ def nll(
                 f"{input.shape[1]} classes or no classes but got weight tensor of "
                 f"shape: {list(weight.shape)}"
             )
+        refuse_gradients("nll_loss_forward" if ndim < 3 else "nll_loss2d_forward", weight=weight)
     if input.dtype.rank != 2:
         kernel = "nll_loss_out_frame" if ndim < 3 else "nll_loss2d_forward_out_frame"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.base import attempt
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
+from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
+from toytorch.ops.nn.loss import REDUCED
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -81,7 +84,15 @@ def _loss(
     """A record from a kernel (xp, x, t, *parameters) of each element; its result has the common
     type, or that of the `first` operand."""
 
+    text = slopes.get("fused")
+    words = tuple(part.split()[-1].split("=")[0] for part in params.split(",") if part)
+
     def forward(xp: ArrayModule, x: Any, t: Any, *rest: Any) -> Any:
+        if text is not None and x.size >= SMALLEST and rest[-1] in ("mean", "sum"):
+            given = {**dict(zip(words, rest)), "reduction": rest[-1]}
+            made = attempt(xp, "folded", text, {"self": x, "target": t}, given)
+            if made is not None:
+                return made
         shape = broadcast_pair(x.shape, t.shape)
         arrays = [r for r in rest[:-1] if r is None or isinstance(r, xp.ndarray)]
         for a in arrays:
@@ -136,6 +147,8 @@ smooth_l1 = _loss(
     _smooth_l1,
     "smooth_l1_cpu",
     "d²/2β where d = |x - t| is below β, d - β/2 above; Girshick 2015.",
+    fused="d = abs(self - target); "
+    "loss = d * d * (0.5 / beta) if d < beta else d - 0.5 * beta; " + REDUCED,
     node="SmoothL1LossBackward0",
     d_self=lambda g, self, target, beta, reduction: share(
         g, _smooth_l1_slope(self, target, beta), reduction
@@ -158,6 +171,8 @@ huber = _loss(
     _huber,
     "huber_cpu",
     "d²/2 where d = |x - t| is below δ, δ(d - δ/2) above; Huber 1964.",
+    fused="d = abs(self - target); "
+    "loss = d * d * 0.5 if d <= delta else delta * (d - 0.5 * delta); " + REDUCED,
     first=True,
     d_self=lambda g, self, target, delta, reduction: share(
         g, (self - target).clamp(-delta, delta), reduction
@@ -204,6 +219,14 @@ cross_entropy_of_two = _loss(
 )
 
 
+WITH_LOGITS = (
+    "low = minimum(self, 0) - log1p(exp(-abs(self))); "
+    "hit = 1 if pos_weight is None else (pos_weight - 1) * target + 1; "
+    "loss = (1 - target) * self - hit * low; "
+    "loss = loss if weight is None else loss * weight; " + REDUCED
+)
+
+
 def _with_logits(
     xp: ArrayModule,
     x: Array,
@@ -220,6 +243,11 @@ def _with_logits(
     for a in (weight, pos_weight):
         if a is not None:
             broadcast_pair(a.shape, t.shape)
+    if x.size >= SMALLEST and reduction in ("mean", "sum"):
+        arrays = {"self": x, "target": t, "weight": weight, "pos_weight": pos_weight}
+        made = attempt(xp, "folded", WITH_LOGITS, arrays, {"reduction": reduction})
+        if made is not None:
+            return made
     wide, y, *weights = _in_place_of(t, x, t, weight, pos_weight)  # there it is computed
     loss = _logits_loss(xp, wide, y, *weights).astype(t.dtype, copy=False)
     return reduced_array(xp, placed(loss, t, x), reduction)
@@ -266,6 +294,7 @@ with_logits = general(
     out=False,
     amp="float32",
     upcast=False,
+    fused=WITH_LOGITS,
     doc="binary_cross_entropy of sigmoid(x), without overflow.",
     d_self=lambda g, self, target, weight, pos_weight, reduction: share(
         g, _with_logits_slope(self, target, weight, pos_weight), reduction

@@ -20,6 +20,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
+from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -113,6 +114,8 @@ norm_backward: Op = general(
         g, input, mean, rstd, dim, eps
     ),  # the map is symmetric
     d_input=_norm_backward_input,
+    fused="d = input - mean; share = sum(grad_output * d) * (rstd * rstd / count); "
+    "(grad_output - sum(grad_output) / count - d * share) * rstd",
     doc="The gradient of (x - mean)·rstd, through all three.",
 )
 
@@ -373,6 +376,7 @@ def normalize_batch(
             "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
             "forward grad defined"
         )
+    refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
     refuse_mixed(input, weight, bias, running_mean, running_var)
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
         return normalize_half_batch(

@@ -12,11 +12,16 @@ from toytorch.backends.base import attempt, reduced
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
+from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import reduction
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 from toytorch.ops.reductions.reduce import _need_float, axes, kept
+
+LOG_SUM_EXP = (
+    "top = fmax(self); top = top if abs(top) < inf else 0; log(sum(exp(self - top))) + top"
+)
 
 
 def _logsumexp(xp: ArrayModule, a: Array, dim: Sequence[int] | int, keepdim: bool) -> Any:
@@ -24,6 +29,10 @@ def _logsumexp(xp: ArrayModule, a: Array, dim: Sequence[int] | int, keepdim: boo
     over = axes(dim, a.ndim)
     if not a.size:
         return xp.log(xp.sum(xp.exp(a), axis=over, keepdims=keepdim))
+    if a.size >= SMALLEST:
+        made = attempt(xp, "folded", LOG_SUM_EXP, {"self": a}, {}, over, keepdim)
+        if made is not None:
+            return made
     top = xp.amax(a.real, axis=over, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)
     total = xp.log(xp.sum(xp.exp(a - top), axis=over, keepdims=keepdim))
@@ -37,6 +46,7 @@ logsumexp = reduction(
         kept(g, self.shape, dim, keepdim) * (self - kept(result, self.shape, dim, keepdim)).exp()
     ),
     batch="along",
+    fused=LOG_SUM_EXP,
     doc="log Σ eˣ without overflow.",
 )
 
@@ -53,6 +63,17 @@ def _shifted(xp: ArrayModule, a: Array, dim: int, name: str) -> Any:
     return a - xp.amax(a, axis=d, keepdims=True), d
 
 
+SOFTMAX = "e = exp(self - fmax(self)); e / sum(e)"
+LOG_SOFTMAX = "c = self - fmax(self); c - log(sum(exp(c)))"
+
+
+def _across(xp: ArrayModule, text: str, a: Array, dim: int) -> Any:
+    """A softmax along a dimension that is not the last, of a large array; or None."""
+    if a.size < SMALLEST:
+        return None
+    return attempt(xp, "folded", text, {"self": a}, {}, (dim % a.ndim,), False, True)
+
+
 def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     wrap_dim(dim, a.ndim)
     a = a if dtype is None else a.astype(dtype.numpy, copy=False)
@@ -60,6 +81,9 @@ def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     if y is not None:
         return y
     if a.ndim and a.size and a.dtype.char in "fd":
+        y = _across(xp, SOFTMAX, a, dim)
+        if y is not None:
+            return y
         e = xp.exp(a - reduced(np.maximum, xp, a, dim, True))
         e /= xp.add.reduce(e, axis=dim, keepdims=True)
         return e
@@ -76,6 +100,8 @@ def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> An
     a = a if dtype is None else a.astype(dtype.numpy, copy=False)
     if a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
         y = attempt(xp, "log_softmax", a, dim)
+        if y is None:
+            y = _across(xp, LOG_SOFTMAX, a, dim)
         if y is not None:
             return y
         z = a - reduced(np.maximum, xp, a, dim, True)
@@ -92,7 +118,7 @@ softmax = reduction(
     d_self="_softmax_backward_data(g, result, dim)",
     batch="along",
     names="same",
-    fused="e = exp(self - fmax(self)); e / sum(e)",
+    fused=SOFTMAX,
     doc="eˣ/Σeˣ along a dimension.",
     out_type="same",
     out_history="none",
@@ -102,7 +128,7 @@ log_softmax = reduction(
     _log_softmax,
     batch="along",
     names="same",
-    fused="c = self - fmax(self); c - log(sum(exp(c)))",
+    fused=LOG_SOFTMAX,
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
     out_type="same",
@@ -179,6 +205,13 @@ def _check_norm_type(own: DType, asked: DType) -> None:
         )
 
 
+NORM = (
+    "sqrt(sum(self * self)) if ord == 2 else sum(abs(self)) if ord == 1 "
+    "else max(abs(self)) if ord == inf else min(abs(self)) if ord == -inf "
+    "else sum(1 if self != 0 else 0) if ord == 0 else sum(abs(self) ** ord) ** (1 / ord)"
+)
+
+
 def _vector_norm(
     xp: ArrayModule,
     a: Array,
@@ -192,6 +225,10 @@ def _vector_norm(
         _check_norm_type(from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)
     over = axes(dim, a.ndim)
+    if a.size >= SMALLEST and ord:
+        made = attempt(xp, "folded", NORM, {"self": a}, {"ord": ord}, over, keepdim)
+        if made is not None:
+            return made
     if ord == 2 and a.dtype.kind != "c":
         return xp.sqrt(xp.add.reduce(a * a, axis=over, keepdims=keepdim))
     size = xp.abs(a)
@@ -242,6 +279,7 @@ vector_norm = reduction(
     method=False,
     holomorphic=False,
     batch="along",
+    fused=NORM,
     doc="(Σ|x|ᵖ)^{1/p} over dimensions.",
     out_type="same",
 )

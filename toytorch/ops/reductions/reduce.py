@@ -160,6 +160,7 @@ nansum = reduction(
     d_self=lambda g, self, dim, keepdim: spread_over(g, self.shape, dim, keepdim).masked_fill(
         self.isnan(), 0
     ),
+    fused="sum(self if self == self else 0)",
     out_type="given",
     doc="Sum over dimensions with NaN left out.",
 )
@@ -246,11 +247,22 @@ prod = reduction(
 )
 
 
+SPREAD = (
+    "d = self - sum(self) / count; "
+    "v = sum(d * d) / (count - correction if count > correction else 0); "
+)
+
+
 def _var(
     xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
     _need_float("std and var", a)
     over = axes(dim, a.ndim)
+    if a.size >= SMALLEST:
+        given = {"correction": correction}
+        made = attempt(xp, "folded", SPREAD + "v", {"self": a}, given, over, keepdim)
+        if made is not None:
+            return made
     count = a.size if len(over) == a.ndim else math.prod([a.shape[d] for d in over])
     mean = xp.add.reduce(a, axis=over, keepdims=True) / a.dtype.type(count) if count else xp.nan
     centre = a - mean
@@ -263,12 +275,14 @@ def _var(
 def _var_gradient(
     g: Tensor, self: Tensor, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
-    count = _count(self.shape, dim)
-    degrees = max(count - correction, 0)
+    degrees = _count(self.shape, dim) - correction
     over = list(axes(dim, self.ndim))
     g = spread_over(g, self.shape, dim, keepdim)
     centred = self - self.mean(over, True)
-    return g * (2.0 / degrees if degrees else math.nan) * centred
+    if degrees <= 0 and (dim is None or not self.ndim):  # as PyTorch; along dimensions it differs
+        steep = (centred == 0).to(g.dtype) * 0 + math.inf
+        return g * steep.masked_fill(centred == 0, math.nan)
+    return g * (2.0 / degrees if degrees else math.inf) * centred
 
 
 var = reduction(
@@ -279,6 +293,7 @@ var = reduction(
     function=False,
     method=False,
     batch="along",
+    fused=SPREAD + "v",
     doc="Variance, Σ(x - mean)²/(n - correction).",
 )
 
@@ -314,6 +329,7 @@ std = reduction(
     function=False,
     method=False,
     batch="along",
+    fused=SPREAD + "sqrt(v)",
     doc="Standard deviation, the root of the variance.",
 )
 

@@ -1,0 +1,72 @@
+"""Reductions that records state as formulas, over any dimensions, beside float64 by NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toytorch
+from toytorch.kernels.fold import folded
+from toytorch.loops.runtime import jit
+from toytorch.ops.define import registry
+
+pytestmark = pytest.mark.skipif(not jit.works(), reason="kernels need llvmlite")
+X = np.random.default_rng(8).standard_normal((6, 30, 40)).astype(np.float32)
+WIDE = X.astype(np.float64)
+OVER = [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1), (0, 1, 2)]
+SUMS: dict[str, Any] = {
+    "var": ("var", {"correction": 1}, lambda x, o: x.var(o, ddof=1)),
+    "std": ("std", {"correction": 0}, lambda x, o: x.std(o)),
+    "norm 2": ("linalg_vector_norm", {"ord": 2}, lambda x, o: np.sqrt((x * x).sum(o))),
+    "norm 3": ("linalg_vector_norm", {"ord": 3}, lambda x, o: np.cbrt((abs(x) ** 3).sum(o))),
+    "norm inf": ("linalg_vector_norm", {"ord": np.inf}, lambda x, o: abs(x).max(o)),
+    "logsumexp": ("logsumexp", {}, lambda x, o: np.log(np.exp(x).sum(o))),
+}
+
+
+@pytest.mark.parametrize("over", OVER)
+@pytest.mark.parametrize("keepdim", [True, False])
+@pytest.mark.parametrize("name", SUMS)
+def test_reductions(name: str, over: tuple[int, ...], keepdim: bool) -> None:
+    op, numbers, by_numpy = SUMS[name]
+    made = folded(registry[op].fused, {"self": X}, numbers, over, keepdim)
+    wanted = by_numpy(WIDE, over)
+    shape = tuple(1 if d in over else n for d, n in enumerate(X.shape)) if keepdim else wanted.shape
+    assert made.shape == shape and made.dtype == np.float32
+    np.testing.assert_allclose(made.reshape(wanted.shape), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_softmax_over_any_dimensions(over: tuple[int, ...]) -> None:
+    made = folded(registry["softmax"].fused, {"self": X}, {}, over, whole=True)
+    e = np.exp(WIDE - WIDE.max(over, keepdims=True))
+    np.testing.assert_allclose(made, e / e.sum(over, keepdims=True), rtol=1e-5)
+
+
+def test_what_is_left_to_numpy() -> None:
+    """Few elements, other types, other layouts."""
+    text = registry["var"].fused
+    for a in (X[0], X.astype(np.float16), X.transpose(2, 1, 0), X[:, ::2]):
+        assert folded(text, {"self": a}, {"correction": 1}) is None
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_what_is_not_finite(value: float) -> None:
+    """By the public functions, where `large` takes the kernel and `small` NumPy."""
+    for make in (
+        lambda x: toytorch.logsumexp(x, 1),
+        lambda x: toytorch.std(x, 1),
+        lambda x: x.softmax(0),
+        lambda x: toytorch.linalg.vector_norm(x, 2, 0),
+        lambda x: toytorch.nn.functional.mse_loss(x, x * 0),
+        lambda x: toytorch.nn.functional.binary_cross_entropy_with_logits(x, x * 0),
+    ):
+        a = X.reshape(180, 40).copy()
+        a[0, 0] = value
+        b = a[:8, :8].copy()
+        large = make(toytorch.from_numpy(a)).numpy()
+        small = make(toytorch.from_numpy(b)).numpy()
+        assert np.isnan(large).any() == np.isnan(small).any()
+        assert np.isinf(large).any() == np.isinf(small).any()
