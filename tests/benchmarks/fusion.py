@@ -99,6 +99,94 @@ def softmax(m: Any) -> Callable[..., Any]:
     return f
 
 
+def layer_norm(m: Any) -> Callable[..., Any]:
+    def f(x: Any, w: Any, b: Any) -> Any:
+        d = x - x.mean(1, keepdim=True)
+        return d * m.rsqrt((d * d).mean(1, keepdim=True) + 1e-5) * w + b
+
+    return f
+
+
+def adam(m: Any) -> Callable[..., Any]:
+    def f(p: Any, g: Any, first: Any, second: Any) -> Any:
+        first = 0.9 * first + 0.1 * g
+        second = 0.999 * second + 0.001 * g * g
+        return p - 1e-3 * (first / 0.1) / (m.sqrt(second / 0.001) + 1e-8), first, second
+
+    return f
+
+
+def masked_softmax(m: Any) -> Callable[..., Any]:
+    def f(x: Any, mask: Any) -> Any:
+        return m.softmax((x * 0.125).masked_fill(mask > 0.6, float("-inf")), -1)
+
+    return f
+
+
+def rms_norm(m: Any) -> Callable[..., Any]:
+    return lambda x, w: x * m.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * w
+
+
+def log_sum(m: Any) -> Callable[..., Any]:
+    return lambda x: m.logsumexp(x * 2, 1)
+
+
+def transposed(m: Any) -> Callable[..., Any]:
+    return lambda x, y: m.tanh(x.T + y)
+
+
+def mish(m: Any) -> Callable[..., Any]:
+    return lambda x: x * m.tanh(m.nn.functional.softplus(x))
+
+
+def huber(m: Any) -> Callable[..., Any]:
+    def f(x: Any, y: Any) -> Any:
+        d = m.abs(x - y)
+        return m.where(d < 1, 0.5 * d * d, d - 0.5).mean()
+
+    return f
+
+
+def unit_rows(m: Any) -> Callable[..., Any]:
+    return lambda x: x / x.norm(dim=1, keepdim=True)
+
+
+def jax_layer_norm(m: Any) -> Callable[..., Any]:
+    def f(x: Any, w: Any, b: Any) -> Any:
+        d = x - x.mean(1, keepdims=True)
+        return d * m.lax.rsqrt((d * d).mean(1, keepdims=True) + 1e-5) * w + b
+
+    return f
+
+
+def jax_adam(m: Any) -> Callable[..., Any]:
+    return adam(m.numpy)
+
+
+def jax_masked(m: Any) -> Callable[..., Any]:
+    return lambda x, k: m.nn.softmax(m.numpy.where(k > 0.6, -m.numpy.inf, x * 0.125), -1)
+
+
+def jax_rms_norm(m: Any) -> Callable[..., Any]:
+    return lambda x, w: x * m.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6) * w
+
+
+def jax_log_sum(m: Any) -> Callable[..., Any]:
+    return lambda x: m.nn.logsumexp(x * 2, 1)
+
+
+def jax_mish(m: Any) -> Callable[..., Any]:
+    return lambda x: x * m.numpy.tanh(m.nn.softplus(x))
+
+
+def jax_huber(m: Any) -> Callable[..., Any]:
+    return huber(m.numpy)
+
+
+def jax_unit_rows(m: Any) -> Callable[..., Any]:
+    return lambda x: x / m.numpy.linalg.norm(x, axis=1, keepdims=True)
+
+
 def jax_iou(m: Any) -> Callable[..., Any]:
     def f(x1: Any, y1: Any, w1: Any, h1: Any, x2: Any, y2: Any, w2: Any, h2: Any) -> Any:
         np = m.numpy
@@ -132,6 +220,7 @@ def jax_softmax(m: Any) -> Callable[..., Any]:
     return f
 
 
+SQUARE, ROW = (1000, 1000), (1000,)
 CASES = [
     Fused("IoU of 100,000 boxes", iou, ((100, 1000),) * 8, 0.15, jax_iou),
     Fused("x*x five times, 2 million", squares, ((2000, 1000),), 0.22, squares),
@@ -144,7 +233,18 @@ CASES = [
         0.55,
         lambda m: lambda x, a, s: m.numpy.exp(x - a) / s,
     ),
-    Fused("softmax from its parts, 1000x1000", softmax, ((1000, 1000),), 0.30, jax_softmax),
+    Fused("softmax from its parts, 1000x1000", softmax, (SQUARE,), 0.30, jax_softmax),
+    Fused("layer norm from its parts", layer_norm, (SQUARE, ROW, ROW), 0.35, jax_layer_norm),
+    Fused("Adam from its parts", adam, (SQUARE,) * 4, 0.20, jax_adam),
+    Fused(
+        "masked softmax, 8x128x128", masked_softmax, ((8, 128, 128), (128, 128)), 0.4, jax_masked
+    ),
+    Fused("RMS norm from its parts", rms_norm, (SQUARE, ROW), 0.35, jax_rms_norm),
+    Fused("logsumexp of 2x", log_sum, (SQUARE,), 0.4, jax_log_sum),
+    Fused("tanh(x.T + y)", transposed, (SQUARE,) * 2, 0.5, lambda m: transposed(m.numpy)),
+    Fused("x tanh(softplus(x))", mish, (SQUARE,), 0.35, jax_mish),
+    Fused("Huber loss from its parts", huber, (SQUARE,) * 2, 0.25, jax_huber),
+    Fused("rows of length 1", unit_rows, (SQUARE,), 1.0, jax_unit_rows),
 ]
 
 
@@ -212,10 +312,10 @@ def kernel_ms(case: Fused) -> float:
     spent = 0.0
     plain = kernels.compiled
 
-    def timed(lowered: Any) -> Any:
+    def timed(*group: Any) -> Any:
         nonlocal spent
         start = time.perf_counter()
-        made = plain(lowered)
+        made = plain(*group)
         spent += time.perf_counter() - start
         return made
 

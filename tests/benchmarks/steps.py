@@ -1,4 +1,5 @@
-"""Whole steps of training, compiled: an MLP's with SGD, and an LSTM forward and backward.
+"""Whole steps of training, compiled: an MLP's with SGD, an LSTM forward and backward, and a
+transformer block with AdamW.
 
     python -m tests.benchmarks.steps [-k TEXT] [--threads N] [--samples N] [--no-others]
 
@@ -68,7 +69,46 @@ def lstm(m: Any, compile: Callable[[Any], Any], size: int = 128, steps: int = 16
     return step
 
 
-STEPS = {"MLP step 64x784-256-256-10, SGD": mlp, "LSTM 16x32x128, written out": lstm}
+def transformer(m: Any, compile: Callable[[Any], Any], size: int = 128, heads: int = 4) -> Work:
+    """A block as nanoGPT writes it, on 8 sequences of 64, with AdamW."""
+    nn, F = m.nn, m.nn.functional
+
+    class Block(nn.Module):  # type: ignore[misc, name-defined]  # of either package
+        def __init__(self) -> None:
+            super().__init__()
+            self.before, self.between = nn.LayerNorm(size), nn.LayerNorm(size)
+            self.qkv, self.out = nn.Linear(size, 3 * size), nn.Linear(size, size)
+            self.wide, self.narrow = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
+
+        def forward(self, x: Any) -> Any:
+            B, T, C = x.size()
+            q, k, v = (
+                part.view(B, T, heads, C // heads).transpose(1, 2)
+                for part in self.qkv(self.before(x)).split(C, dim=2)
+            )
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).contiguous().view(B, T, C))
+            return x + self.narrow(F.gelu(self.wide(self.between(x))))
+
+    block, x = Block(), m.randn(8, 64, size)
+    rule = m.optim.AdamW(block.parameters(), lr=1e-3)
+    run = compile(block)
+
+    def step() -> Any:
+        rule.zero_grad()
+        loss = run(x).square().mean()
+        loss.backward()
+        rule.step()
+        return loss
+
+    return step
+
+
+STEPS = {
+    "MLP step 64x784-256-256-10, SGD": mlp,
+    "LSTM 16x32x128, written out": lstm,
+    "transformer block 8x64x128, AdamW": transformer,
+}
 
 
 def sides(build: Callable[..., Work], others: bool) -> dict[str, Work]:

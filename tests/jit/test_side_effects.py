@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -156,3 +158,29 @@ def test_errors_of_the_function_are_its_own() -> None:
     with pytest.raises(RuntimeError, match="inconsistent tensor size"):
         torch.compile(f)(torch.ones(2))
     assert len(calls) == 1
+
+
+WARNED = """
+import warnings
+import toytorch as torch
+
+def f(x):
+    warnings.warn("only once")
+    return x.exp() * 2
+
+g = torch.compile(f)
+g(torch.ones(3)), g(torch.ones(3))
+print(torch.jit.explain(g, torch.ones(3)))
+"""
+
+
+def test_a_warning_is_no_effect() -> None:
+    """A function that is warned of something at its first call is compiled all the same."""
+    ran = subprocess.run([sys.executable, "-c", WARNED], capture_output=True, text=True, check=True)
+    assert ran.stderr.count("only once") >= 1
+    assert "one generated function" in ran.stdout
+
+
+def test_explain_wants_something_compiled() -> None:
+    with pytest.raises(TypeError, match="compile it first"):
+        torch.jit.explain(torch.exp, torch.ones(2))

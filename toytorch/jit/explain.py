@@ -16,6 +16,8 @@ def explain(f: Any, *inputs: Any) -> str:
     >>> f = torch.jit.trace(lambda x: x[x > 0], torch.ones(2))
     >>> print(torch.jit.explain(f, torch.ones(2)))
     forward runs node by node: aten::nonzero has a result whose shape depends on values
+
+    Raises TypeError for a function that is not compiled.
     """
     function, tensors = graph_of(f, inputs)
     if function is None:
@@ -55,4 +57,9 @@ def graph_of(f: Any, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
             else (recorded.function, recorded.inputs(tree_leaves((inputs, {}))))
         )
     function = f._methods["forward"] if hasattr(f, "_methods") else f
+    if not hasattr(function, "flat"):
+        raise TypeError(
+            "explain() expects what torch.jit.trace, torch.jit.script or torch.compile made, got "
+            f"{type(f).__name__}; compile it first: explain(torch.compile(f), ...)"
+        )
     return function, function.flat(inputs)

@@ -16,14 +16,17 @@ from toytorch.jit.guards import GuardedState
 
 
 class Noting:
-    """A stream that lets everything through, and knows whether something was written."""
+    """A stream that lets everything through, and knows whether something was written.
+
+    A warning does not count: what is warned of at the first call is not warned of again.
+    """
 
     def __init__(self, stream: Any) -> None:
         self.stream, self.used = stream, False
 
     def write(self, text: str) -> Any:
         """Writes."""
-        self.used = True
+        self.used |= sys._getframe(1).f_globals.get("__name__") != "warnings"
         return self.stream.write(text)
 
     def __getattr__(self, name: str) -> Any:

@@ -12,13 +12,14 @@ from toytorch.backends.base import attempt
 from toytorch.backends.cuda import attention_ways
 from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor, beside
+from toytorch.facts import state
 from toytorch.facts.dtype import float32, float64
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.nn.dropout import dropout
-from toytorch.ops.nn.normalize import at_once, taken
+from toytorch.ops.nn.normalize import taken
 from toytorch.ops.nn.windows import sizes_text
 
 
@@ -135,15 +136,89 @@ def _flash(
     return made.astype(q.dtype), sums[..., 0].astype(q.dtype)
 
 
+def _flash_backward(
+    xp: ArrayModule,
+    g: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    made: Array,
+    sums: Array,
+    dropout_p: float,
+    is_causal: bool,
+    mask: Array | None,
+    scale: float | None,
+) -> Any:
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if mask is not None:
+        mask = xp.broadcast_to(mask, (*q.shape[:3], k.shape[2]))
+    found = attempt(xp, "attention_backward", g, q, k, v, made, sums, mask, is_causal, scale)
+    if found is not None:
+        return found
+    scores = (q * scale) @ k.swapaxes(2, 3)
+    if is_causal:
+        scores = xp.where(xp.tril(xp.ones(scores.shape[2:], bool)), scores, -xp.inf)
+    if mask is not None:
+        scores = scores + mask
+    top = scores.max(axis=-1, keepdims=True)
+    weights = xp.exp(scores - xp.where(top == -xp.inf, 0, top))
+    total = weights.sum(axis=-1, keepdims=True)
+    weights = weights / xp.where(total == 0, 1, total)
+    into = g @ v.swapaxes(2, 3)
+    inner = weights * (into - (into * weights).sum(axis=-1, keepdims=True))
+    shares = inner @ k * scale, inner.swapaxes(2, 3) @ q * scale, weights.swapaxes(2, 3) @ g
+    return tuple(share.astype(q.dtype, copy=False) for share in shares)
+
+
+flash_backward = general(
+    "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
+    "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
+    "Tensor? attn_mask=None, float? scale=None) -> (Tensor, Tensor, Tensor)",
+    _flash_backward,
+    method=False,
+    function=False,
+    out=False,
+    results=(False, False, False),
+    doc="The gradients of q, k and v, block by block; those of these go by `attention_shares`.",
+)
+
+
+def attention_shares(
+    g: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    is_causal: bool,
+    mask: Tensor | None,
+    scale: float | None,
+) -> list[Any]:
+    """The same gradients from the whole scores, which can be differentiated again."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = (query * scale) @ key.transpose(-2, -1)
+    if is_causal:
+        later = ~np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
+        scores = scores.masked_fill(beside(scores, later), -math.inf)
+    if mask is not None:
+        scores = scores + mask
+    weights = safe_softmax.function(scores, -1)
+    into = g @ value.transpose(-2, -1)
+    inner = weights * (into - (into * weights).sum([-1], True))
+    return [
+        inner @ key * scale,
+        inner.transpose(-2, -1) @ query * scale,
+        weights.transpose(-2, -1) @ g,
+    ]
+
+
 def _gradient(k: int) -> Any:
-    """One of the three gradients, which are made together: in one pass over the blocks, or from the
-    whole scores where they are to be differentiated again."""
+    """One of the three gradients, which are made together."""
 
     def gradient(
         gs: Sequence[Tensor],
         query: Tensor,
         key: Tensor,
         value: Tensor,
+        dropout_p: float,
         is_causal: bool,
         attn_mask: Tensor | None,
         scale: float | None,
@@ -151,26 +226,15 @@ def _gradient(k: int) -> Any:
         result1: Tensor,
         work: dict[Any, Any],
     ) -> Any:
-        scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-        mask = attn_mask
-        if mask is not None:
-            mask = mask.expand([*query.shape[:3], key.shape[2]])
-        given = (gs[0], query, key, value, result0, result1, mask, is_causal, scale)
-        if at_once(work, "attention_backward", *given) is None and not work.get("made"):
-            scores = (query * scale) @ key.transpose(-2, -1)
-            if is_causal:
-                later = ~np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
-                scores = scores.masked_fill(beside(scores, later), -math.inf)
-            if mask is not None:
-                scores = scores + mask
-            weights = safe_softmax.function(scores, -1)
-            into = gs[0] @ value.transpose(-2, -1)
-            inner = weights * (into - (into * weights).sum([-1], True))
-            work["made"] = [
-                inner @ key * scale,
-                inner.transpose(-2, -1) @ query * scale,
-                weights.transpose(-2, -1) @ gs[0],
-            ]
+        if "made" not in work:
+            given = query, key, value
+            if state.local.grad:
+                made = attention_shares(gs[0], *given, is_causal, attn_mask, scale)
+            else:
+                saved = *given, result0, result1, dropout_p, is_causal
+                more = {"attn_mask": attn_mask, "scale": scale}
+                made = list(flash_backward.function(gs[0], *saved, **more))
+            work["made"] = made
         return taken(work["made"], k)
 
     return gradient
