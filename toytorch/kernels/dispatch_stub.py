@@ -1,8 +1,9 @@
 """NumPy's arithmetic, which several threads share where arrays are large.
 
-A dispatch stub is a builtin function in front of a ufunc. It looks at the number of threads and the size of
-its first argument and hands its arguments on, either to the ufunc or to a function that shares the
-work: compiled, because a look in Python would cost a small addition a tenth of its time.
+A dispatch stub is a builtin function in front of a ufunc. It looks at the number of threads and the
+sizes of its arguments and hands these on, either to the ufunc or to a function that shares the work,
+or goes over arrays of two shapes in one loop. It is compiled, because a look in Python would cost a
+small addition a tenth of its time.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.loops import run
+from toytorch.facts.hints import Array
+from toytorch.kernels.copy import in_rows
+from toytorch.loops import Recipe, run
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.llvm import builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel
 from toytorch.loops.runtime.entry_point import CONTEXT
-from toytorch.loops.runtime.trampoline import DATA, HEAD, RANK, SHAPE
+from toytorch.loops.runtime.trampoline import DATA, HEAD, RANK, SHAPE, STRIDES
 
 LARGE = 1 << 18  # elements, from which it pays to share
+SPREAD = 1 << 15  # elements of a result, from which arrays of two shapes or orders are a loop
 TRIAL = 100  # small calls before a stub is made, which loads LLVM
 SHARED = {np.add: "a + b", np.subtract: "a - b", np.multiply: "a * b", np.divide: "a / b"}
 WORDS = ("context", "plain", "large", "call", "ndarray")
@@ -47,30 +51,70 @@ def by_size(plain: Any, namespace: dict[str, Any]) -> Any:
 
 
 class Shared:
-    """An operation of two arrays of one shape and type, or of an array and a number, as a loop."""
+    """An operation of two arrays of one type, or of an array and a number, as a loop."""
 
     def __init__(self, plain: Any) -> None:
         self.plain = plain
         self.arrays = Loop(f"y = {SHARED[plain]}", arrays="y a b")
         self.number = Loop(f"y = {SHARED[plain]}", arrays="y a", numbers="b")
+        self.spread: dict[tuple[Any, ...], Recipe] = {}
 
     def __call__(self, a: Any, b: Any) -> Any:
         made = None
         if b.__class__ is float or b.__class__ is int:
             if abs(b) < 1e38:  # beyond, NumPy knows what float32 makes of it
                 made = self.number.of(np, a, float(b))
-        elif b.shape == a.shape and b.dtype is a.dtype:
-            program = self.arrays.programs.get((a.ndim, a.dtype.char))
-            if program is not None and a.flags.c_contiguous and b.flags.c_contiguous:
+        elif b.dtype is a.dtype:
+            if b.shape != a.shape or b.strides != a.strides:
+                made = self.broadcast(a, b)
+            elif a.flags.c_contiguous and (a.ndim, a.dtype.char) in self.arrays.programs:
                 made = np.empty(a.shape, a.dtype)  # what `of` does, with fewer questions
-                run(program, made, a, b)
+                run(self.arrays.programs[a.ndim, a.dtype.char], made, a, b)
             else:
                 made = self.arrays.of(np, a, b)
         return self.plain(a, b) if made is None else made
 
+    def broadcast(self, a: Array, b: Array) -> Any:
+        """The result for arrays of other shapes or orders, which lies as the one that fills it.
+
+        NumPy begins anew with each row, which takes twice the time for rows of a thousand, and goes
+        across memory where the orders differ: there the other array is copied first.
+        """
+        try:
+            shape = np.broadcast_shapes(a.shape, b.shape)
+        except ValueError:
+            return None
+        full = a if a.shape == shape else b
+        if a.dtype.char not in "fd" or full.shape != shape or 0 in shape:
+            return None
+        order = sorted(range(full.ndim), key=lambda d: (-full.strides[d], -shape[d]))
+        if not full.transpose(order).flags.c_contiguous:
+            return None  # it has gaps
+        if full is b and not b.flags.c_contiguous:
+            return None  # the result lies as the first operand says, as far as it says
+        outer = [shape[d] for d in order]
+        given, dims = [], []
+        for x in (a, b):
+            x = x.reshape((1,) * (len(shape) - x.ndim) + x.shape).transpose(order)
+            own = tuple(d for d, n in enumerate(x.shape) if n > 1)
+            x = in_rows(x.reshape([x.shape[d] for d in own])) if len(own) > 1 else x.reshape(-1)
+            given.append(x if own else x.reshape(()))
+            dims.append(own)
+        key = (len(shape), *dims)
+        recipe = self.spread.get(key)
+        if recipe is None:
+            names = [",".join(f"d{d}" for d in own) for own in dims]
+            every = ",".join(f"d{d}" for d in range(len(shape)))
+            text = f"a[{names[0]}], b[{names[1]}] -> y[{every}]\n y = {SHARED[self.plain]}"
+            recipe = self.spread[key] = Recipe(text)
+        made = np.empty(outer, a.dtype)
+        recipe(made, *given)
+        return made.transpose([order.index(d) for d in range(len(shape))])
+
 
 def stub(plain: Any, large: Shared | Callable[..., Any]) -> Any:
-    """A function that calls `large` for large arrays if there are several threads, else `plain`."""
+    """A function that calls `large` where arrays are large and either threads share the work or the
+    two arrays differ in shape or order, else `plain`."""
     words = {
         "context": jit.context().ctypes.data,
         "plain": id(plain),
@@ -87,58 +131,70 @@ def stub(plain: Any, large: Shared | Callable[..., Any]) -> Any:
 @once
 def address() -> int:
     """Where the compiled function is."""
-    return jit.addresses("stub", write, ("call",))["call"]
+    return jit.addresses("stub", lambda name: str(Stub(name).module), ("call",))["call"]
 
 
-def write(name: str) -> str:
-    """LLVM's text of `object call_stub(self, objects, count)`."""
-    ir = builder.ir()
-    module = ir.Module(name)
-    word, half = ir.IntType(64), ir.IntType(32)
-    function = ir.Function(
-        module, ir.FunctionType(word, [word, word.as_pointer(), word]), f"call_{name}"
-    )
-    self, objects, count = function.args
-    b = ir.IRBuilder(function.append_basic_block("entry"))
-    seen, loop, size, plain, go = (
-        function.append_basic_block(n) for n in ("seen", "loop", "size", "plain", "go")
-    )
+class Stub(builder.Builder):
+    """Writes `object call_NAME(self, objects, count)`."""
 
-    def at(base: Any, index: Any, type: Any = word) -> Any:
-        place = index if not isinstance(index, int) else word(index)
-        return b.load(b.gep(b.inttoptr(base, type.as_pointer()), [place]))
+    def __init__(self, name: str) -> None:
+        super().__init__(f"call_{name}", "word", ["word", "word*", "word"])
+        self.objects = self.function.args[1]
+        self.table = self.at(self.function.args[0], DATA)
+        self.ways = {"plain": self.block("plain"), "large": self.block("large")}
+        self.choose()
+        for way, block in self.ways.items():
+            self.b.position_at_end(block)
+            function = self.at(self.table, WORDS.index(way))
+            call = self.at(self.table, WORDS.index("call"))
+            args = function, self.objects, self.function.args[2], self.word(0)
+            self.b.ret(self.call(call, "word", *args))
 
-    table = at(self, DATA)
-    at_word = {w: k for k, w in enumerate(WORDS)}
-    array = b.load(objects)
-    is_array = b.icmp_unsigned("==", at(array, HEAD - 1), at(table, at_word["ndarray"]))
-    threads = at(at(table, at_word["context"]), CONTEXT.index("threads"))
-    b.cbranch(b.and_(is_array, b.icmp_signed(">", threads, word(1))), seen, plain)
-    b.position_at_end(seen)
-    rank = b.zext(at(array, RANK, half), word)
-    shape = at(array, SHAPE)
-    b.cbranch(b.icmp_signed(">", rank, word(0)), loop, plain)
-    b.position_at_end(loop)
-    k, product = b.phi(word), b.phi(word)
-    k.add_incoming(word(0), seen)
-    product.add_incoming(word(1), seen)
-    made, following = b.mul(product, at(shape, k)), b.add(k, word(1))
-    k.add_incoming(following, loop)
-    product.add_incoming(made, loop)
-    b.cbranch(b.icmp_signed("<", following, rank), loop, size)
-    b.position_at_end(size)
-    large = at(table, at_word["large"])
-    b.cbranch(b.icmp_signed(">=", made, word(LARGE)), go, plain)
-    b.position_at_end(plain)
-    little = at(table, at_word["plain"])
-    b.branch(go)
-    b.position_at_end(go)
-    chosen = b.phi(word)
-    chosen.add_incoming(large, size)
-    chosen.add_incoming(little, plain)
-    call = ir.FunctionType(word, [word, word.as_pointer(), word, word]).as_pointer()
-    result = b.call(
-        b.inttoptr(at(table, at_word["call"]), call), [chosen, objects, count, word(0)], tail=True
-    )
-    b.ret(result)
-    return str(module)
+    def choose(self) -> None:
+        """Which function gets the call: `plain`, unless arrays are large and there is a gain."""
+        b = self.b
+        first, second = (self.get(self.objects, k) for k in (0, 1))
+        self.unless(self.is_array(first), "plain")
+        size, is_pair = self.size(first), self.is_array(second)
+        context = self.at(self.table, WORDS.index("context"))
+        several = b.icmp_signed(">", self.at(context, CONTEXT.index("threads")), self.word(1))
+        pair, number = self.block("pair"), self.block("number")
+        b.cbranch(is_pair, pair, number)
+        b.position_at_end(number)
+        shared = b.and_(several, b.icmp_signed(">=", size, self.word(LARGE)))
+        b.cbranch(shared, self.ways["large"], self.ways["plain"])
+        b.position_at_end(pair)
+        other = self.size(second)
+        size = b.select(b.icmp_signed(">", size, other), size, other)
+        self.unless(b.icmp_signed(">=", size, self.word(SPREAD)), "plain")
+        shared = b.and_(several, b.icmp_signed(">=", size, self.word(LARGE)))
+        self.unless(b.not_(shared), "large")
+        self.unless(b.icmp_signed("==", self.rank(first), self.rank(second)), "large")
+        with self.counting(self.rank(first)) as k:
+            for place in (SHAPE, STRIDES):
+                one, two = (self.get(self.pointer(self.at(a, place)), k) for a in (first, second))
+                self.unless(b.icmp_signed("==", one, two), "large")
+        b.branch(self.ways["plain"])
+
+    def unless(self, condition: Any, way: str) -> None:
+        """Goes on if the condition holds, and else that way."""
+        following = self.block()
+        self.b.cbranch(condition, following, self.ways[way])
+        self.b.position_at_end(following)
+
+    def is_array(self, thing: Any) -> Any:
+        """Whether an object is NumPy's array, of no class derived from it."""
+        kind = self.at(self.table, WORDS.index("ndarray"))
+        return self.b.icmp_unsigned("==", self.at(thing, HEAD - 1), kind)
+
+    def rank(self, array: Any) -> Any:
+        """How many dimensions an array has."""
+        return self.b.zext(self.at(array, RANK, "half"), self.word)
+
+    def size(self, array: Any) -> Any:
+        """How many elements an array has."""
+        product = self.var(1)
+        with self.counting(self.rank(array)) as k:
+            n = self.get(self.pointer(self.at(array, SHAPE)), k)
+            self.b.store(self.b.mul(self.b.load(product), n), product)
+        return self.b.load(product)
