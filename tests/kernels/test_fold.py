@@ -70,3 +70,12 @@ def test_what_is_not_finite(value: float) -> None:
         small = make(toytorch.from_numpy(b)).numpy()
         assert np.isnan(large).any() == np.isnan(small).any()
         assert np.isinf(large).any() == np.isinf(small).any()
+
+
+@pytest.mark.parametrize("dim", [None, 0, 1, 2, -1])
+def test_products(dim: int | None) -> None:
+    near = (X / 50 + 1).astype(np.float32)
+    x = toytorch.from_numpy(near)
+    made = x.prod() if dim is None else x.prod(dim)
+    wanted = near.astype(np.float64).prod() if dim is None else near.astype(np.float64).prod(dim)
+    np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-4)

@@ -226,7 +226,8 @@ def _outer(xp: ArrayModule, a: Array, b: Array) -> Any:
         if v.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {v.ndim}-D")
     a, b = _common(xp, [a, b])
-    return xp.multiply(a[:, None], b[None, :])
+    made = attempt(xp, "outer", a, b)
+    return xp.multiply(a[:, None], b[None, :]) if made is None else made
 
 
 outer = general(

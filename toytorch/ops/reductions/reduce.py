@@ -207,6 +207,11 @@ def _prod(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool, dtype: DTyp
     if dim is not None:
         dim = wrap_dim(dim, a.ndim)
     axis = None if dim is None or a.ndim == 0 else dim
+    if a.size >= SMALLEST and dtype is None:
+        over = None if axis is None else (axis,)
+        made = attempt(xp, "folded", "prod(self)", {"self": a}, {}, over, keepdim)
+        if made is not None:
+            return made
     return xp.prod(a, axis=axis, keepdims=keepdim and a.ndim > 0, dtype=sum_type(a, dtype))
 
 
