@@ -107,6 +107,7 @@ class Segment:
     size: int
     stream: int
     pool: str
+    free: list[tuple[int, int, Block]]  # where its free blocks stand, with others' of the kind
     private: int = 0  # the number of a graph's pool; 0 for everybody's
     first: Block | None = None
 
@@ -183,15 +184,16 @@ class Statistics:
         self._figures[name, f"{pool}_pool"].add(amount)
         self._figures[name, "all"].add(amount)
 
-    def enter(self, pool: str, *changes: int) -> None:
-        """Counts what one request changed: amounts in the order of `LOGGED`.
+    def enter(self, entry: tuple[int, ...]) -> None:
+        """Counts what one request changed: the number of the pool, amounts in the order of `LOGGED`.
 
         Parts that come and go within a request need no entries of their own: free parts go before
         they come, so no peak lies between.
         """
-        self.in_use += changes[1]
-        self._log.append((0 if pool == "small" else 1, *changes))
-        if len(self._log) >= LONGEST:
+        self.in_use += entry[2]
+        log = self._log
+        log.append(entry)
+        if len(log) >= LONGEST:
             self._count()
 
     def _count(self) -> None:
@@ -262,22 +264,32 @@ class CachingAllocator:
             self.look_at_waiting()
         wanted = rounded(size)
         kind = "small" if wanted <= SMALL else "large"
-        block = self._take(wanted, stream, kind, pool) or self._from_driver(
-            wanted, stream, kind, pool, size
-        )
-        if self._splits(block.size - wanted, kind):
+        blocks = self.free.get((stream, kind, pool))
+        at = bisect.bisect_left(blocks, (wanted, 0)) if blocks else 0
+        if blocks and at < len(blocks):  # the best one, which is free no longer
+            block = blocks.pop(at)[2]
+            self._part_goes(block)
+        else:
+            block = self._from_driver(wanted, stream, kind, pool, size)
+        left = block.size - wanted
+        if left >= SMALLEST if kind == "small" else left > SMALL:
             self._split(block, wanted)
         block.used, block.requested, block.source = True, size, source
         self._count(kind, 1, block.size, size, 1, block.size)
-        self.note("alloc", block.address, size, stream, source)
+        if self._trace is not None:
+            self._trace.append(("alloc", block.address, size, stream, self.now(), source))
         return block
 
     def release(self, block: Block, record: Callable[[Any], Any] | None = None) -> None:
         """Takes a block back; `record(stream)` makes the events that its other users have to reach
         before it is given out again."""
-        kind, stream = block.segment.pool, block.segment.stream
-        size, requested = block.size, block.requested
-        self.note("free_requested", block.address, requested, stream, block.source)
+        segment, size, requested = block.segment, block.size, block.requested
+        kind = segment.pool
+        if self._trace is not None:
+            what = block.address, requested, segment.stream, self.now(), block.source
+            self._trace.append(("free_requested", *what))
+            if not block.users or record is None:
+                self._trace.append(("free_completed", *what))
         if block.users and record is not None:
             self._count(kind, -1, -size, -requested, 0, 0)  # active while streams still use it
             block.events = [record(user) for user in block.users]
@@ -295,7 +307,8 @@ class CachingAllocator:
             if block.events:
                 still.append(block)
             else:
-                size = block.size
+                size, stream = block.size, block.segment.stream
+                self.note("free_completed", block.address, block.requested, stream, block.source)
                 self._make_free(block)
                 self._count(block.segment.pool, 0, 0, 0, -1, -size)
         self.waiting = still
@@ -321,19 +334,6 @@ class CachingAllocator:
 
     # -- the parts ----------------------------------------------------------------------------
 
-    def _list(self, segment: Segment) -> list[tuple[int, int, Block]]:
-        return self.free.setdefault((segment.stream, segment.pool, segment.private), [])
-
-    def _take(self, wanted: int, stream: int, kind: str, pool: int) -> Block | None:
-        """The best free block, which is free no longer."""
-        blocks = self.free.get((stream, kind, pool))
-        at = 0 if blocks is None else bisect.bisect_left(blocks, (wanted, 0))
-        if blocks is None or at == len(blocks):
-            return None
-        block = blocks.pop(at)[2]
-        self._part_goes(block)
-        return block
-
     def _from_driver(self, wanted: int, stream: int, kind: str, pool: int, size: int) -> Block:
         """A segment for a block of that size, after all caches were given back if need be."""
         total = segment_size(wanted)
@@ -344,7 +344,8 @@ class CachingAllocator:
                 self.statistics.shortages += 1
                 self.note("oom", 0, size, stream)
                 raise Shortage(size)
-        segment = Segment(self._address(total), total, stream, kind, pool)
+        blocks = self.free.setdefault((stream, kind, pool), [])
+        segment = Segment(self._address(total), total, stream, kind, blocks, pool)
         segment.first = Block(segment, segment.address, total)
         self.segments.append(segment)
         self.reserved += total
@@ -367,10 +368,6 @@ class CachingAllocator:
         self._next += size
         return address
 
-    @staticmethod
-    def _splits(left: int, kind: str) -> bool:
-        return left >= SMALLEST if kind == "small" else left > SMALL
-
     def _split(self, block: Block, size: int) -> None:
         """Cuts a block; the rest is free."""
         rest = Block(block.segment, block.address + size, block.size - size)
@@ -381,9 +378,6 @@ class CachingAllocator:
         self._keep(rest)
 
     def _make_free(self, block: Block) -> None:
-        self.note(
-            "free_completed", block.address, block.requested, block.segment.stream, block.source
-        )
         block.used, block.requested, block.source = False, 0, None
         before, after = block.before, block.after
         if before is not None and not before.used:
@@ -404,14 +398,14 @@ class CachingAllocator:
 
     def _keep(self, block: Block) -> None:
         """Puts a free block where requests look."""
-        bisect.insort(self._list(block.segment), (block.size, block.address, block))
+        bisect.insort(block.segment.free, (block.size, block.address, block))
         if block.before or block.after:
             self._parts += 1
             self._part_bytes += block.size
 
     def _forget(self, block: Block) -> None:
         """Takes a free block from where requests look."""
-        blocks = self._list(block.segment)
+        blocks = block.segment.free
         del blocks[bisect.bisect_left(blocks, (block.size, block.address))]
         self._part_goes(block)
 
@@ -422,7 +416,8 @@ class CachingAllocator:
 
     def _count(self, kind: str, *changes: int) -> None:
         """Enters a request into the statistics, with the free parts that came and went in it."""
-        self.statistics.enter(kind, *changes, self._parts, self._part_bytes)
+        entry = (kind == "large", *changes, self._parts, self._part_bytes)
+        self.statistics.enter(entry)
         self._parts = self._part_bytes = 0
 
     # -- what others look at ------------------------------------------------------------------

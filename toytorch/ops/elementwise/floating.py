@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import write
-from toytorch.core.compute import NUMBERS
+from toytorch.core.results import NUMBERS
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt
-from toytorch.core.compute import NUMBERS
+from toytorch.core.results import NUMBERS
 from toytorch.core.memory_order import walk
 from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.core.write import refusal, refuse_grad
