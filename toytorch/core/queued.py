@@ -7,7 +7,7 @@ others. Both are asked only while `base.queued` has classes of arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,7 +58,7 @@ def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
     if backend is None or op.across or any_tensor(args, op.option_at):
         return NotImplemented
     if not pointwise:
-        return backend.launch(op.name, op.on_cpu, tuple(arrays), **figures(op, args))
+        return backend.launch(op.name, op.on_cpu, tuple(arrays), **figures(op, arrays))
     if own not in FULL or op.promotion not in PLAIN or complex in [a.__class__ for a in args]:
         return NotImplemented
     if op.checks is not None:
@@ -75,7 +75,7 @@ def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
             tensors = [dressed(h, a) if isinstance(a, Tensor) else a for h, a in zip(host, args)]
             return compute(op, tuple(tensors), None, None)
 
-    return backend.launch(op.name, kernel, tuple(arrays), **figures(op, args))
+    return backend.launch(op.name, kernel, tuple(arrays))  # one operation for each element
 
 
 PLAIN = ("default", "float", "tensors")  # promotions that leave floats of one type as they are
@@ -98,8 +98,8 @@ def same_place(backend: Any, first: Any, arrays: list[Any], places: tuple[int, .
     return all(backend.device(arrays[i]) == here for i in places)
 
 
-def figures(op: Op, args: tuple[Any, ...]) -> dict[str, Any]:
-    """What a launch has to know of an op."""
+def figures(op: Op, args: Sequence[Any]) -> dict[str, Any]:
+    """What a launch has to know of an op; of tensors, or of their arrays, which are asked for shapes."""
     more: dict[str, Any] = {"waits": True} if op.data_dependent else {}
     if op.flops is not None and op.kind != "pointwise":  # else one for each element
         more.update(flops=op.flops(*args), product=True)

@@ -19,6 +19,7 @@ Addresses and times are simulated; nothing here holds real memory.
 from __future__ import annotations
 
 import bisect
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -144,7 +145,7 @@ BYTES = ("allocated_bytes", "requested_bytes", "active_bytes", "inactive_split_b
 # What one entry of the log says, after the pool: an amount, negative for what went, of each of these.
 LOGGED = ("allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes",
           "inactive_split", "inactive_split_bytes")  # fmt: skip
-LONGEST = 4096  # entries of the log
+LONGEST = 1 << 15  # numbers in the log
 
 
 @dataclass
@@ -160,7 +161,7 @@ class Statistics:
     driver_calls: int = 0
     driver_frees: int = 0
     in_use: int = 0  # bytes in blocks that are given out: the current "allocated_bytes"
-    _log: list[tuple[int, ...]] = field(default_factory=list)
+    _log: array[int] = field(default_factory=lambda: array("q"))  # entry after entry
     _figures: dict[tuple[str, str], Figure] = field(
         default_factory=lambda: {
             (name, pool): Figure()
@@ -191,15 +192,14 @@ class Statistics:
         they come, so no peak lies between.
         """
         self.in_use += entry[2]
-        log = self._log
-        log.append(entry)
-        if len(log) >= LONGEST:
+        self._log.extend(entry)
+        if len(self._log) >= LONGEST:
             self._count()
 
     def _count(self) -> None:
         """Brings the figures up to date."""
-        entries = np.array(self._log)
-        self._log.clear()
+        entries = np.array(self._log).reshape(-1, 1 + len(LOGGED))
+        del self._log[:]
         groups = [(f"{name}_pool", entries[entries[:, 0] == k, 1:]) for k, name in enumerate(POOLS)]
         for pool, changes in [("all", entries[:, 1:]), *groups]:
             if not len(changes):
@@ -262,13 +262,15 @@ class CachingAllocator:
         """A block of at least `size` bytes for work on a stream; Shortage where there is none."""
         if self.waiting:
             self.look_at_waiting()
-        wanted = rounded(size)
+        wanted = -(-size // SMALLEST) * SMALLEST or SMALLEST
         kind = "small" if wanted <= SMALL else "large"
         blocks = self.free.get((stream, kind, pool))
         at = bisect.bisect_left(blocks, (wanted, 0)) if blocks else 0
         if blocks and at < len(blocks):  # the best one, which is free no longer
             block = blocks.pop(at)[2]
-            self._part_goes(block)
+            if block.before or block.after:
+                self._parts -= 1
+                self._part_bytes -= block.size
         else:
             block = self._from_driver(wanted, stream, kind, pool, size)
         left = block.size - wanted
@@ -407,17 +409,18 @@ class CachingAllocator:
         """Takes a free block from where requests look."""
         blocks = block.segment.free
         del blocks[bisect.bisect_left(blocks, (block.size, block.address))]
-        self._part_goes(block)
-
-    def _part_goes(self, block: Block) -> None:
         if block.before or block.after:
             self._parts -= 1
             self._part_bytes -= block.size
 
-    def _count(self, kind: str, *changes: int) -> None:
+    def _count(
+        self, kind: str, blocks: int, size: int, requested: int, active: int, active_size: int
+    ) -> None:
         """Enters a request into the statistics, with the free parts that came and went in it."""
-        entry = (kind == "large", *changes, self._parts, self._part_bytes)
-        self.statistics.enter(entry)
+        pool, parts, part_bytes = kind == "large", self._parts, self._part_bytes
+        self.statistics.enter(
+            (pool, blocks, size, requested, active, active_size, parts, part_bytes)
+        )
         self._parts = self._part_bytes = 0
 
     # -- what others look at ------------------------------------------------------------------

@@ -93,6 +93,8 @@ class SimulatedDevice:
         self.lock = threading.RLock()
         self.at_work = 0
         self.working = Working(self)
+        self.threads = card.multiprocessors * card.threads
+        self.least = 1 / card.multiprocessors  # what the smallest kernel takes of the card
         self.costs: dict[Any, tuple[float, str]] = {}  # what `cost` has answered
 
     def cost(self, moved: int, work: int, kind: np.dtype, product: bool) -> tuple[float, str]:
@@ -107,10 +109,9 @@ class SimulatedDevice:
 
     def share(self, elements: int) -> float:
         """The share of the multiprocessors that a kernel over so many elements fills."""
-        card = self.card
         threads = -(-elements // ELEMENTS_OF_THREAD)
-        filled = threads / (card.multiprocessors * card.threads)
-        return min(1.0, max(filled, 1 / card.multiprocessors))
+        filled = threads / self.threads
+        return 1.0 if filled > 1 else filled if filled > self.least else self.least
 
     def free(self, block: Block, stream: Stream, history: History) -> None:
         """Takes a block back from a tensor that is gone, which may happen at any time."""
@@ -159,13 +160,13 @@ class SimulatedDevice:
 
     def place(self, ready: float, length: float, share: float) -> float:
         """When work that needs a share of the multiprocessors can start."""
-        busy = self.busy
-        if len(busy) > 1 or (busy and busy[0].end > ready):
-            busy = [b for b in busy if b.end > ready]
-        else:  # one piece after the other, as in most programs
-            busy = []
-        self.busy = busy
         start = ready
+        busy = self.busy
+        if len(busy) == 1 and busy[0].end <= ready:  # one after the other, as in most programs
+            last = busy[0]
+            last.start, last.end, last.share = start, start + length, share
+            return start
+        self.busy = busy = [b for b in busy if b.end > ready]
         if not busy:
             busy.append(Busy(start, start + length, share))
             return start
@@ -301,7 +302,7 @@ class Machine:
         ends, add = stream.queue, self.timeline.kept_spans.add
         if device.error is not None:
             self.check(device)
-        if self.backward:
+        if self.backward and not self.local.in_backward():
             self.leave_backward()
         if self.capture is None:
             self.now += self.host.op if cost is None else cost
