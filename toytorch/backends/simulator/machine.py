@@ -235,6 +235,7 @@ class Machine:
         self.blocking: bool | None = None  # as the environment has it at the first launch
         self.backward: set[Stream] = set()  # streams that a backward pass used, to be waited for
         self.sync_debug = "default"
+        self.watcher: Callable[..., None] | None = None  # the profiler, told of each piece of work
 
     # -- what a thread has chosen -------------------------------------------------------------
 
@@ -329,6 +330,8 @@ class Machine:
             number, kind, name, row, start, end, device.index, stream.handle, source,
             bytes, flops, limit,
         )  # fmt: skip
+        if self.watcher is not None:
+            self.watcher(kind, name, start, end, device.index, stream.handle, bytes)
         if asked is not None:
             self.timeline.kept_arrows.add(asked, number, "launch")
         if stream.waits:
