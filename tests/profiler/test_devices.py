@@ -122,7 +122,9 @@ def test_the_trace_has_a_row_for_each_stream(tmp_path: Path) -> None:
     (linear,) = [e for e in bars if e["name"] == "linear"]
     assert ops[linear["args"]["External id"]] == "aten::linear"
     arrows = [e for e in entries if e.get("cat") == "ac2g"]
-    assert {e["id"] for e in arrows if e["ph"] == "s"} == {e["id"] for e in arrows if e["ph"] == "f"}
+    assert {e["id"] for e in arrows if e["ph"] == "s"} == {
+        e["id"] for e in arrows if e["ph"] == "f"
+    }
 
 
 def test_without_the_activity_there_are_no_device_times() -> None:

@@ -6,7 +6,7 @@ Operands of a pointwise op meet in one type; half types are computed in float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy import ndarray
@@ -21,8 +21,9 @@ from toytorch.core.results import fits, in_order, wrap_result
 from toytorch.core.scalars import as_element, scalar
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype, of_scalar, promote
-from toytorch.facts.hints import Array, ArrayModule, Scalar
+from toytorch.facts.hints import Array
 from toytorch.facts.size import broadcast_pair
 
 REDUCED = (types.float16, types.bfloat16)
@@ -162,25 +163,7 @@ def compute_pointwise(
         made = handed_over(op, args, compute_held, target, common)
         if made is not NotImplemented:
             return made
-    arrays, where = list(args), None
-    xp: Any = None
-    for i in op.tensor_at:
-        a = args[i]
-        if not isinstance(a, Tensor):
-            if op.promotion == "none" and not fits(op.schema.args[i], a):
-                raise TypeError(not_a_tensor(op, i, a))
-        elif a._array.__class__ in TABLES:
-            xp = table_of(xp, TABLES[a._array.__class__])
-        elif a._array.__class__ is not ndarray:
-            if where is not None and where != a.device and a.ndim:
-                raise RuntimeError(
-                    "Expected all tensors to be on the same device, but found at "
-                    f"least two devices, {where} and {a.device}!"
-                )
-            where = a.device
-            xp = xp or base.of_array(a._array).xp
-    if xp is None:
-        xp = np
+    xp, where = module_of(op, args)
     if op.promotion != "none":
         if common is None:
             common = common_dtype(op, args)
@@ -190,87 +173,21 @@ def compute_pointwise(
             op.checks(common, args)
         if complex in [a.__class__ for a in args] and not common.is_complex:
             refuse_complex(common)
-    reduced = half = common in REDUCED or (common is not None and common.storage_only)
+    reduced = common in REDUCED or (common is not None and common.storage_only)
+    half = reduced and not op.in_halves
     own: Any = None if common is None else common.numpy
+    work = np.float32 if half else own
+    arrays, lying = converted(op, args, xp, where, common, half)
     if reduced and op.narrow:
         at = op.schema.index[op.narrow]
         if arrays[at].__class__ is float:
             arrays[at] = float(own.type(arrays[at]))
-    if half and op.in_halves:
-        half = False
-    work = np.float32 if half else own
-    ready: list[Any] = []
-    lying: list[Any] = []  # the operands as PyTorch has them, which computes on halves themselves
-    for i in op.tensor_at:
-        a = args[i]
-        if isinstance(a, Tensor):
-            array = a._array
-            if where is not None and array.__class__ is ndarray:
-                if a.ndim:
-                    raise RuntimeError(
-                        "Expected all tensors to be on the same device, but found "
-                        f"at least two devices, {where} and cpu!"
-                    )
-                array = xp.asarray(array)
-            if work is None or array.dtype == work:
-                arrays[i] = array
-            elif half and a.dtype is common:
-                arrays[i] = array.astype(work)
-                ready.append(arrays[i])
-                lying.append(array)
-                continue
-            else:
-                if (
-                    half
-                    and common is not None
-                    and (a.ndim or op.schema.args[i].name != op.wide_number)
-                ):
-                    array = array.astype(common.numpy)
-                arrays[i] = kept(array.astype(work), array)
-        elif a is not None:
-            arrays[i] = scalar(xp, a, common, work)
-            if half and op.schema.args[i].name != op.wide_number:
-                arrays[i] = kept(arrays[i].astype(own).astype(work), arrays[i])
-            beside = next(
-                (t.dtype for t in args if isinstance(t, Tensor) and t.dtype.rank == 2), None
-            )
-            if work is None and beside in REDUCED and a.__class__ is not complex:
-                arrays[i] = arrays[i].astype(
-                    beside.numpy
-                )  # which NumPy does not know how to promote
-        ready.append(arrays[i])
-        lying.append(arrays[i])
-    for i, a in enumerate(arrays):
-        if isinstance(a, Tensor):  # a tensor for a number, such as alpha
-            arrays[i] = a = a.item()
-        if (
-            common is not None
-            and common.rank == 1
-            and op.schema.args[i].type == "Scalar"
-            and (common is not types.int64 if a.__class__ is int else a - a != 0)
-        ):  # NumPy refuses to wrap a number, PyTorch one without end
-            arrays[i] = as_element(np, a, common.numpy)[()]
+    options_in_type(op, arrays, common)
     if op.spreads and xp is np and np.dtype(work).kind == "c" and arrays[-1] == 1:
         at = op.schema.index[op.spreads]
-        ready[op.tensor_at.index(at)] = arrays[at] = spread_infinity(arrays[at])
+        arrays[at] = spread_infinity(arrays[at])
     try:
-        if (
-            target is not None
-            and target.dtype == work
-            and xp.__class__ is not Kernels
-            and (
-                isinstance(op.kernel, str)
-                or (op.plain and len(args) == 3 and args[2].__class__ is int and args[2] == 1)
-            )
-        ):
-            for array in ready:
-                if array.shape not in ((), target.shape):
-                    break
-            else:
-                return op.into(xp)(*ready, out=target)
-        result = op.kernel_on(xp)(*arrays)
-        if xp is np:
-            result = in_order(op, result, lying)
+        result = run_pointwise(op, xp, args, arrays, lying, target, work)
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
             raise NotImplementedError(
@@ -285,6 +202,125 @@ def compute_pointwise(
         refuse_storage_only(op, common)
         result = kept(result.astype(common.numpy), result)  # type: ignore[union-attr]  # reduced has a dtype
     return result
+
+
+def module_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, device_class | None]:
+    """The array module of a pointwise op's operands, and their device if it is not the CPU."""
+    xp: Any = None
+    where = None
+    for i in op.tensor_at:
+        a = args[i]
+        if not isinstance(a, Tensor):
+            if op.promotion == "none" and not fits(op.schema.args[i], a):
+                raise TypeError(not_a_tensor(op, i, a))
+        elif a._array.__class__ in TABLES:
+            xp = table_of(xp, TABLES[a._array.__class__])
+        elif a._array.__class__ is not ndarray:
+            if where is not None and where != a.device and a.ndim:
+                refuse_two_devices(where, a.device)
+            where = a.device
+            xp = xp or base.of_array(a._array).xp
+    return np if xp is None else xp, where
+
+
+def converted(
+    op: Op,
+    args: tuple[Any, ...],
+    xp: Any,
+    where: device_class | None,
+    common: dtype | None,
+    half: bool,
+) -> tuple[list[Any], list[Any]]:
+    """The arguments with arrays in the type of the computation for operands; and the operands as
+    PyTorch has them, which computes on half types themselves."""
+    own: Any = None if common is None else common.numpy
+    work = np.float32 if half else own
+    arrays, lying = list(args), []
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            array = a._array
+            if where is not None and array.__class__ is ndarray:
+                if a.ndim:
+                    refuse_two_devices(where, "cpu")
+                array = xp.asarray(array)
+            if work is None or array.dtype == work:
+                arrays[i] = array
+            elif half and a.dtype is common:
+                arrays[i] = array.astype(work)
+                lying.append(array)
+                continue
+            else:
+                wide = not a.ndim and op.schema.args[i].name == op.wide_number
+                if half and not wide:
+                    array = array.astype(own)
+                arrays[i] = kept(array.astype(work), array)
+        elif a is not None:
+            arrays[i] = scalar(xp, a, common, work)
+            if half and op.schema.args[i].name != op.wide_number:
+                arrays[i] = kept(arrays[i].astype(own).astype(work), arrays[i])
+            beside = next(
+                (t.dtype for t in args if isinstance(t, Tensor) and t.dtype.rank == 2), None
+            )
+            if work is None and beside in REDUCED and a.__class__ is not complex:
+                arrays[i] = arrays[i].astype(  # which NumPy does not know how to promote
+                    beside.numpy
+                )
+        lying.append(arrays[i])
+    return arrays, lying
+
+
+def options_in_type(op: Op, arrays: list[Any], common: dtype | None) -> None:
+    """Brings the numbers among the arguments that are no operands, such as alpha, into the type of
+    integers: NumPy refuses to wrap a number, PyTorch one without end."""
+    for i, a in enumerate(arrays):
+        if isinstance(a, Tensor):  # a tensor for a number
+            arrays[i] = a = a.item()
+        if (
+            common is not None
+            and common.rank == 1
+            and op.schema.args[i].type == "Scalar"
+            and (common is not types.int64 if a.__class__ is int else a - a != 0)
+        ):
+            arrays[i] = as_element(np, a, common.numpy)[()]
+
+
+def run_pointwise(
+    op: Op,
+    xp: Any,
+    args: tuple[Any, ...],
+    arrays: list[Any],
+    lying: list[Any],
+    target: Array | None,
+    work: Any,
+) -> Any:
+    """The kernel's result: at once in `target`, where that has its type and shape and there is a
+    kernel that takes a place to write to."""
+    if (
+        target is not None
+        and target.dtype == work
+        and xp.__class__ is not Kernels
+        and (
+            isinstance(op.kernel, str)
+            or (op.plain and len(args) == 3 and args[2].__class__ is int and args[2] == 1)
+        )
+    ):
+        operands = [arrays[i] for i in op.tensor_at]
+        for array in operands:
+            if array.shape not in ((), target.shape):
+                break
+        else:
+            return op.into(xp)(*operands, out=target)
+    result = op.kernel_on(xp)(*arrays)
+    return in_order(op, result, lying) if xp is np else result
+
+
+def refuse_two_devices(where: device_class, other: object) -> NoReturn:
+    """Refuses operands on two devices."""
+    raise RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{where} and {other}!"
+    )
 
 
 def spread_infinity(b: Array) -> Any:

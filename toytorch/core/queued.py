@@ -31,8 +31,9 @@ Compute: TypeAlias = Callable[[Op, tuple[Any, ...], Array | None, dtype | None],
 def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
     """The results of a call whose operands are dense arrays of one class and need no promotion;
     NotImplemented for any other."""
-    arrays, kind, several, numbers = list(args), None, False, ()
+    arrays, kind, several = list(args), None, False
     own: Any = None
+    numbers: tuple[int, ...] = ()
     pointwise = op.kind == "pointwise"
     for i in op.tensor_at:
         a = args[i]

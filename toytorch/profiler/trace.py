@@ -91,17 +91,28 @@ def device_rows(events: list[FunctionEvent], pid: int) -> Iterator[dict[str, Any
         labels = {"process_name": "python", "process_labels": f"GPU {device}"}
         for name, label in labels.items():
             key = "labels" if name == "process_labels" else "name"
-            yield {"ph": "M", "name": name, "pid": device, "tid": 0, "ts": 0.0, "args": {key: label}}
+            yield {
+                "ph": "M",
+                "name": name,
+                "pid": device,
+                "tid": 0,
+                "ts": 0.0,
+                "args": {key: label},
+            }
     for device, stream in sorted({(e.device_index, e.device_resource_id) for e in events}):
-        args = {"name": f"stream {stream}"}
+        row = {"name": f"stream {stream}"}
         yield {
-            "ph": "M", "name": "thread_name", "pid": device, "tid": stream, "ts": 0.0, "args": args,
+            "ph": "M", "name": "thread_name", "pid": device, "tid": stream, "ts": 0.0, "args": row,
         }  # fmt: skip
     for event in events:
         at: dict[str, Any] = {"pid": event.device_index, "tid": event.device_resource_id}
         start = event.time_range.start
-        args = {"device": event.device_index, "stream": event.device_resource_id}
-        args.update({"correlation": event.id, "bytes": event.bytes})
+        args: dict[str, Any] = {
+            "device": event.device_index,
+            "stream": event.device_resource_id,
+            "correlation": event.id,
+            "bytes": event.bytes,
+        }
         if event.linked is not None:
             args["External id"] = event.linked.id
         yield {

@@ -248,12 +248,13 @@ def run_on(
 
 def is_new(made: Any, reads: list[DeviceArray]) -> bool:
     """Whether a result is an array in memory of its own."""
-    if made.__class__ is not ndarray or made.base is not None or not made.flags.writeable:
+    if made.__class__ is not ndarray or made.base is not None:
         return False
+    new: bool = made.flags.writeable
     for array in reads:
-        if array.buffer.root is made:
-            return False
-    return True
+        if array.buffer.root is made:  # an operand, returned as it is
+            new = False
+    return new
 
 
 class _Call:

@@ -250,9 +250,7 @@ class Machine:
 
     # -- time ---------------------------------------------------------------------------------
 
-    def span(
-        self, kind: str, name: str, row: str, start: float, end: float, *more: Any
-    ) -> int:
+    def span(self, kind: str, name: str, row: str, start: float, end: float, *more: Any) -> int:
         """Writes a span down; its number. `more` are further fields of a Span, in their order."""
         number = self.started
         self.started = number + 1
