@@ -14,12 +14,11 @@ from numpy import ndarray
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES, Kernels
 from toytorch.core.arguments import not_a_tensor
-from toytorch.core.memory_order import kept
+from toytorch.core.memory_order import in_order, kept
 from toytorch.core.op import Op
 from toytorch.core.queued import at_once, handed_over
-from toytorch.core.results import fits, in_order, wrap_result
-from toytorch.core.scalars import as_element, scalar
-from toytorch.core.tensor import Tensor
+from toytorch.core.scalars import as_element, fits, scalar
+from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype, of_scalar, promote

@@ -15,10 +15,10 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
 from toytorch.core.arguments import not_a_tensor
+from toytorch.core.memory_order import in_order
 from toytorch.core.op import Op
-from toytorch.core.results import fits, in_order, wrap_result
-from toytorch.core.scalars import scalar
-from toytorch.core.tensor import Tensor
+from toytorch.core.scalars import fits, scalar
+from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype

@@ -8,7 +8,9 @@ import numpy as np
 
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import ArrayModule, Scalar
+from toytorch.facts.schema import Argument
 
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 C_NAMES = {
     "uint8": "uint8_t",
     "int8": "int8_t",
@@ -77,3 +79,10 @@ def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> A
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
     made = xp.asarray(value).astype(work)
     return made[()] if xp is np else made
+
+
+def fits(argument: Argument, value: object) -> bool:
+    """Whether something that is no tensor may stand where the schema has one."""
+    if value is None:
+        return bool(argument.is_optional)
+    return bool(argument.takes_number) and isinstance(value, NUMBERS)

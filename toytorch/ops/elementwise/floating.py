@@ -10,7 +10,7 @@ import numpy as np
 
 from toytorch.core import write
 from toytorch.core.op import Op
-from toytorch.core.results import NUMBERS
+from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
