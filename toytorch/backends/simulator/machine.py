@@ -125,26 +125,28 @@ class SimulatedDevice:
     def give_back(self) -> None:
         """Hands freed blocks to the allocator, unless it is at work."""
         while self.freed and not self.at_work:
+            block, stream, history = self.freed.pop()
             self.at_work += 1
             try:
-                self._take_back(*self.freed.pop())
+                if len(self.streams) > 1 or not history.is_of(stream.actor):
+                    self._keep_ghosts(block, stream, history)
+                self.memory.release(block, self.machine.marked)
+                self.machine.memory_point(self)
             finally:
                 self.at_work -= 1
 
-    def _take_back(self, block: Block, stream: Stream, history: History) -> None:
-        machine = self.machine
+    def _keep_ghosts(self, block: Block, stream: Stream, history: History) -> None:
+        """Remembers what may still be done to a block, for its next owner."""
         # The stream's next owner of the place is in order with this one; other streams are not.
-        alone = block.users or history.is_of(stream.actor)
-        left = [] if alone else history.open_for(stream.clock)
+        left = [] if block.users else history.open_for(stream.clock)
         if len(self.streams) > 1:  # nor is what they do to the next owner's memory
-            left += [a for a in history.of(stream.actor) if not a.before(machine.clock)]
+            known = self.machine.clock
+            left += [a for a in history.of(stream.actor) if not a.before(known)]
         for access in left:
             access.low += block.address
             access.high += block.address
             access.view = None
             self.ghosts.append(access)
-        self.memory.release(block, machine.marked)
-        machine.memory_point(self)
 
     @property
     def default(self) -> Stream:
