@@ -161,7 +161,8 @@ class Statistics:
     driver_calls: int = 0
     driver_frees: int = 0
     in_use: int = 0  # bytes in blocks that are given out: the current "allocated_bytes"
-    _log: array[int] = field(default_factory=lambda: array("q"))  # entry after entry
+    # Entry after entry: the number of the pool, and amounts in the order of `LOGGED`.
+    log: array[int] = field(default_factory=lambda: array("q"))
     _figures: dict[tuple[str, str], Figure] = field(
         default_factory=lambda: {
             (name, pool): Figure()
@@ -173,8 +174,8 @@ class Statistics:
     @property
     def figures(self) -> dict[tuple[str, str], Figure]:
         """The figures by name and pool, up to date."""
-        if self._log:
-            self._count()
+        if self.log:
+            self.settle()
         return self._figures
 
     def __getitem__(self, name: str) -> Figure:
@@ -185,21 +186,10 @@ class Statistics:
         self._figures[name, f"{pool}_pool"].add(amount)
         self._figures[name, "all"].add(amount)
 
-    def enter(self, entry: tuple[int, ...]) -> None:
-        """Counts what one request changed: the number of the pool, amounts in the order of `LOGGED`.
-
-        Parts that come and go within a request need no entries of their own: free parts go before
-        they come, so no peak lies between.
-        """
-        self.in_use += entry[2]
-        self._log.extend(entry)
-        if len(self._log) >= LONGEST:
-            self._count()
-
-    def _count(self) -> None:
+    def settle(self) -> None:
         """Brings the figures up to date."""
-        entries = np.array(self._log).reshape(-1, 1 + len(LOGGED))
-        del self._log[:]
+        entries = np.array(self.log).reshape(-1, 1 + len(LOGGED))
+        del self.log[:]
         groups = [(f"{name}_pool", entries[entries[:, 0] == k, 1:]) for k, name in enumerate(POOLS)]
         for pool, changes in [("all", entries[:, 1:]), *groups]:
             if not len(changes):
@@ -416,11 +406,19 @@ class CachingAllocator:
     def _count(
         self, kind: str, blocks: int, size: int, requested: int, active: int, active_size: int
     ) -> None:
-        """Enters a request into the statistics, with the free parts that came and went in it."""
-        pool, parts, part_bytes = kind == "large", self._parts, self._part_bytes
-        self.statistics.enter(
-            (pool, blocks, size, requested, active, active_size, parts, part_bytes)
-        )
+        """Enters a request into the statistics, with the free parts that came and went in it.
+
+        Parts that come and go within a request need no entries of their own: free parts go before
+        they come, so no peak lies between.
+        """
+        statistics = self.statistics
+        statistics.in_use += size
+        statistics.log.extend(
+            (kind == "large", blocks, size, requested, active, active_size, self._parts,
+             self._part_bytes)
+        )  # fmt: skip
+        if len(statistics.log) >= LONGEST:
+            statistics.settle()
         self._parts = self._part_bytes = 0
 
     # -- what others look at ------------------------------------------------------------------
