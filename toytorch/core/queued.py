@@ -31,7 +31,8 @@ Compute: TypeAlias = Callable[[Op, tuple[Any, ...], Array | None, dtype | None],
 def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
     """The results of a call whose operands are dense arrays of one class and need no promotion;
     NotImplemented for any other."""
-    arrays, kind, several = list(args), None, False
+    arrays, several = list(args), False
+    kind: Any = None
     own: Any = None
     numbers: tuple[int, ...] = ()
     pointwise = op.kind == "pointwise"
@@ -55,7 +56,7 @@ def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
                 return NotImplemented
         elif a.dtype.reduced:
             return NotImplemented
-    backend = base.queued.get(kind)  # type: ignore[arg-type]  # None is no class in it
+    backend = base.queued.get(kind)
     if backend is None or op.across or any_tensor(args, op.option_at):
         return NotImplemented
     if not pointwise:

@@ -52,7 +52,7 @@ class Span:
 class Work(NamedTuple):
     """A kernel or a copy on a simulated device; microseconds of the device's clock since the start."""
 
-    kind: str  # "kernel", "copy" or "memset"
+    kind: str  # "kernel" or "copy"
     name: str
     start: float
     end: float

@@ -79,9 +79,6 @@ def entries(events: EventList) -> Iterator[dict[str, Any]]:
     yield from memory(events, pid)
 
 
-WORK = {"kernel": "kernel", "copy": "gpu_memcpy", "memset": "gpu_memset"}
-
-
 def device_rows(events: list[FunctionEvent], pid: int) -> Iterator[dict[str, Any]]:
     """What devices did: a process for each, in it a row for each stream, and an arrow from the op.
 
@@ -115,8 +112,9 @@ def device_rows(events: list[FunctionEvent], pid: int) -> Iterator[dict[str, Any
         }
         if event.linked is not None:
             args["External id"] = event.linked.id
+        kind = "kernel" if event.kind == "kernel" else "gpu_memcpy"
         yield {
-            "ph": "X", "cat": WORK[event.kind], "name": event.name, **at, "ts": start,
+            "ph": "X", "cat": kind, "name": event.name, **at, "ts": start,
             "dur": round(event.time_range.elapsed_us(), 3), "args": args,
         }  # fmt: skip
         if event.linked is not None:

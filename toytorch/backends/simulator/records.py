@@ -46,24 +46,18 @@ class Records(Generic[Kind]):
 
 
 class LiveTimeline(Timeline):
-    """The timeline of a machine that is running."""
+    """The timeline of a machine that is running: its lists are made once somebody looks at one."""
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.kept_spans, self.kept_arrows = Records(Span), Records(Arrow)
         self.kept_memory = Records(MemoryPoint)
 
-    @property
-    def spans(self) -> list[Span]:  # type: ignore[override]  # read only, and made on demand
-        """What ran."""
-        return self.kept_spans.seen()
 
-    @property
-    def arrows(self) -> list[Arrow]:  # type: ignore[override]
-        """What waited for what."""
-        return self.kept_arrows.seen()
+def made_when_asked(name: str) -> Any:
+    """A list of a live timeline, made of its records."""
+    return property(lambda timeline: getattr(timeline, f"kept_{name}").seen())
 
-    @property
-    def memory(self) -> list[MemoryPoint]:  # type: ignore[override]
-        """How much memory was in use."""
-        return self.kept_memory.seen()
+
+for _name in ("spans", "arrows", "memory"):
+    setattr(LiveTimeline, _name, made_when_asked(_name))
