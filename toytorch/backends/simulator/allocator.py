@@ -254,15 +254,9 @@ class CachingAllocator:
             self.look_at_waiting()
         wanted = -(-size // SMALLEST) * SMALLEST or SMALLEST
         kind = "small" if wanted <= SMALL else "large"
-        blocks = self.free.get((stream, kind, pool))
-        at = bisect.bisect_left(blocks, (wanted, 0)) if blocks else 0
-        if blocks and at < len(blocks):  # the best one, which is free no longer
-            block = blocks.pop(at)[2]
-            if block.before or block.after:
-                self._parts -= 1
-                self._part_bytes -= block.size
-        else:
-            block = self._from_driver(wanted, stream, kind, pool, size)
+        block = self._take(wanted, stream, kind, pool) or self._from_driver(
+            wanted, stream, kind, pool, size
+        )
         left = block.size - wanted
         if left >= SMALLEST if kind == "small" else left > SMALL:
             self._split(block, wanted)
@@ -325,6 +319,16 @@ class CachingAllocator:
         return freed
 
     # -- the parts ----------------------------------------------------------------------------
+
+    def _take(self, wanted: int, stream: int, kind: str, pool: int) -> Block | None:
+        """The best free block, which is free no longer."""
+        blocks = self.free.get((stream, kind, pool))
+        at = 0 if blocks is None else bisect.bisect_left(blocks, (wanted, 0))
+        if blocks is None or at == len(blocks):
+            return None
+        block = blocks.pop(at)[2]
+        self._part_goes(block)
+        return block
 
     def _from_driver(self, wanted: int, stream: int, kind: str, pool: int, size: int) -> Block:
         """A segment for a block of that size, after all caches were given back if need be."""
@@ -399,6 +403,9 @@ class CachingAllocator:
         """Takes a free block from where requests look."""
         blocks = block.segment.free
         del blocks[bisect.bisect_left(blocks, (block.size, block.address))]
+        self._part_goes(block)
+
+    def _part_goes(self, block: Block) -> None:
         if block.before or block.after:
             self._parts -= 1
             self._part_bytes -= block.size
