@@ -27,7 +27,7 @@ __all__ = [
 def is_compiling() -> bool:
     """Whether this call is being compiled."""
     tracer = running() if state.fast_path is state.SLOW else None
-    return tracer is not None and tracer.met is not None
+    return tracer is not None and tracer.captured is not None
 
 
 def is_dynamo_compiling() -> bool:

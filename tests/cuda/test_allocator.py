@@ -241,17 +241,17 @@ def test_memory_freed_by_a_collection_in_the_midst_of_a_request(
 ) -> None:
     """Tensors in cycles are freed whenever Python collects: here, while a block is being cut."""
     memory = sim._backend.machine.devices[0].memory
-    cut = memory._splits
+    cut = memory._split
 
-    def collecting(left: int, kind: str) -> bool:
+    def collecting(block: Any, size: int) -> None:
         gc.collect()
-        return bool(cut(left, kind))
+        cut(block, size)
 
-    first, second, third = (torch.ones(100, device="cuda") for _ in range(3))
+    first, second, third = (torch.ones(n, device="cuda") for n in (300, 100, 100))
     ring: list[Any] = [second]
     ring.append(ring)
     del first, second, ring  # a hole, and beside it what a collection will free
-    monkeypatch.setattr(memory, "_splits", collecting)
+    monkeypatch.setattr(memory, "_split", collecting)
     again = torch.ones(100, device="cuda")  # into the hole
     assert torch.cuda.memory_allocated() == 1024
     del again, third

@@ -15,12 +15,12 @@ from typing import Any
 from toytorch.backends.sparse import TABLES
 from toytorch.core import arguments
 from toytorch.core import inplace as writing
-from toytorch.core.compute import compute, wrap_result
+from toytorch.core.compute import compute
 from toytorch.core.op import Op
 from toytorch.core.record import record, underive, wants_grad
 from toytorch.core.storage import InferenceStorage
 from toytorch.core.subclasses import ask, foreign
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.core.views import run_view
 from toytorch.core.write import (
     need_out,

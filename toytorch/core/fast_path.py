@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import arguments, compute, dispatch, inplace, record, views
+from toytorch.core import arguments, dispatch, inplace, record, scalars, views
 from toytorch.core import write as writes
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
-from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.core.tensor import Tensor, as_dtype, wrap_result
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.node import sequence
@@ -626,7 +626,7 @@ def ufunc_of(op: Op) -> Any:
 def operate(op: Op, args: tuple[Any, ...]) -> Any:
     """An operator's call, which leaves operands that the op does not take to their own class."""
     other = args[1]
-    if isinstance(other, Tensor) or compute.fits(op.schema.args[1], other):
+    if isinstance(other, Tensor) or scalars.fits(op.schema.args[1], other):
         return dispatch.call(op, args)
     return NotImplemented
 
@@ -674,7 +674,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "view_of": views.view_of,
         "made_view": views.made_view,
         "quick": views.quick,
-        "wrap_result": compute.wrap_result,
+        "wrap_result": wrap_result,
         "check": op.checks,
         "record": record.record,
         "REQUIRED": REQUIRED,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -19,6 +19,9 @@ from toytorch.backends.no_elements import lying, with_strides
 from toytorch.facts.device import memory_format
 from toytorch.facts.hints import Array
 from toytorch.kernels.memory_format import with_last
+
+if TYPE_CHECKING:
+    from toytorch.core.op import Op
 
 ndarray = np.ndarray
 MANY = 1 << 14  # bytes, from which it is worth asking for a kernel that copies them
@@ -251,6 +254,17 @@ def placed(made: Any, *operands: Any) -> Any:
                 return with_layout(made, wanted)
         order = order_of(shape, [repeated(a, shape) for a in arrays if a.ndim])
     return with_layout(made, dense_strides(shape, order, step))
+
+
+def in_order(op: Op, result: Any, operands: list[Any]) -> Any:
+    """A pointwise result in the order of memory that PyTorch gives it, for these operands."""
+    if op.memory == "tensor first":
+        if not isinstance(operands[0], ndarray):
+            return row_major(result)
+        return placed(result, *operands)
+    if op.memory not in ("", "second"):
+        return result
+    return placed(result, *(operands[::-1] if op.memory else operands))
 
 
 def placed_nowhere(made: Array, arrays: list[Array], count: int) -> Any:

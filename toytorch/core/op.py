@@ -217,6 +217,7 @@ class Op:
         self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int | str, Any] = {}
         self.tensor_at = self.schema.tensors
+        self.option_at = tuple(i for i in range(len(self.schema.args)) if i not in self.tensor_at)
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
         self.node_name = node or pascal(self.name) + "Backward0"

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import ArrayModule
+from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import ArrayModule, Scalar
+from toytorch.facts.schema import Argument
 
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 C_NAMES = {
     "uint8": "uint8_t",
     "int8": "int8_t",
@@ -63,3 +66,23 @@ def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
 def raise_overflow(name: str) -> None:
     """PyTorch's refusal of a number."""
     raise RuntimeError(f"value cannot be converted to type {C_NAMES[name]} without overflow")
+
+
+def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:
+    """A number of the common type; integers wrap, as C's do. It is no array, so that kernels tell it
+    from a tensor without dimensions (`power` does)."""
+    if hasattr(xp, "RawModule"):  # a kernel on a card takes NumPy's scalars along
+        return scalar(np, value, common, work)[()]
+    if common is None:
+        return xp.asarray(value)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    made = xp.asarray(value).astype(work)
+    return made[()] if xp is np else made
+
+
+def fits(argument: Argument, value: object) -> bool:
+    """Whether something that is no tensor may stand where the schema has one."""
+    if value is None:
+        return bool(argument.is_optional)
+    return bool(argument.takes_number) and isinstance(value, NUMBERS)

@@ -880,6 +880,22 @@ def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
     return tensor
 
 
+def wrap_result(array: Array) -> Tensor:
+    """A tensor over a kernel's result, which may be a scalar where it should be a 0-d array."""
+    if (
+        array.__class__ is not ndarray
+        and array.__class__ not in base.queued
+        and (isinstance(array, np.generic) or not hasattr(array, "strides"))
+    ):
+        array = np.asarray(array)
+    tensor: Tensor = new(Tensor)
+    tensor._array = array
+    tensor.dtype = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+    tensor._requires_grad = False
+    tensor._grad_edge = tensor._storage = None
+    return tensor
+
+
 def beside(like: Tensor, array: Any) -> Tensor:
     """A tensor with the elements of a NumPy array, on the device of another one."""
     if like._array.__class__ is ndarray:

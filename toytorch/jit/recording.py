@@ -83,7 +83,7 @@ class Recording:
     def __init__(self, module: Module | None, strict: bool) -> None:
         self.module = module
         self.tracer = Tracer(Graph("compiled"), seen=True)
-        self.tracer.met, self.tracer.strict = [], strict
+        self.tracer.captured, self.tracer.strict = [], strict
         self.leaves: list[Any] = []
         self.given: list[int] = []  # the arguments that are inputs of the graph
         self.outputs: list[Any] = []
@@ -125,11 +125,11 @@ class Recording:
         if not isinstance(leaf, Tensor) or any(leaf is self.leaves[k] for k in self.given):
             return
         if id(leaf._array) in self.tracer.values:
-            self.tracer.apart.append((leaf, leaf._array))
+            self.tracer.replaced_arrays.append((leaf, leaf._array))
             leaf._memory()
             leaf._array = another(leaf._array)
         self.given.append(i)
-        self.tracer.strangers[id(leaf._array)] = leaf
+        self.tracer.external[id(leaf._array)] = leaf
         self.tracer.bind(leaf, self.tracer.graph.add_input(types.of_tensor(leaf)))
 
     def finish(self, result: Tensor) -> None:
@@ -154,9 +154,9 @@ class Recording:
 
     def finished(self, guarded: GuardedState) -> Recorded:
         """What runs for such calls from now on: planned and compiled."""
-        met = self.tracer.met or []
+        captured = self.tracer.captured or []
         given = self.given
-        places = [guarded.place_of(t, self.leaves) for t in met]
+        places = [guarded.place_of(t, self.leaves) for t in captured]
         function = TracedFunction(
             "compiled",
             eliminate_dead_code(self.tracer.graph),

@@ -56,12 +56,13 @@ class Tracer:
         self.owners: dict[int, tuple[Value, str]] = {}  # attributes: id of array: (module, name)
         self.scopes: list[str] = []
         self.recording = seen and state.local.grad  # whether no_grad inside has to be written down
-        self.shown: list[Tensor] = []
-        self.met: list[Tensor] | None = None  # where a list, strangers become inputs: see `compile`
-        self.strangers: dict[int, Tensor] = {}  # by id of the array
+        self.traced_tensors: list[Tensor] = []
+        # Tensors from outside that became inputs (see `compile`); None where they become constants.
+        self.captured: list[Tensor] | None = None
+        self.external: dict[int, Tensor] = {}  # those and the arguments, by id of the array
         self.leaves: list[Tensor] = []  # which stand for leaves of the caller's
         self.given: list[Tensor] = []  # which stand for the caller's own tensors
-        self.apart: list[tuple[Tensor, Any]] = []  # tensors with another array object, and theirs
+        self.replaced_arrays: list[tuple[Tensor, Any]] = []  # of tensors that have another now
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
 
@@ -79,13 +80,13 @@ class Tracer:
         self.values[id(tensor._array)] = value, tensor._array
         if self.seen and tensor.__class__ is Tensor:
             tensor.__class__ = Traced
-            self.shown.append(tensor)
+            self.traced_tensors.append(tensor)
 
     def value_of(self, item: object) -> Value:
         """The value in the graph for what a function was called with."""
         if isinstance(item, Tensor):
             found = self.values.get(id(item._array))
-            if found is None or (self.met is not None and self.set_apart(item)):
+            if found is None or (self.captured is not None and self.give_own_array(item)):
                 return self.outside(item)
             return found[0]
         if isinstance(item, TracedInt):
@@ -99,10 +100,10 @@ class Tracer:
             return self.add(self.graph.make(kind, parts, [made])).output
         return self.constant(item)
 
-    def set_apart(self, item: Tensor) -> bool:
+    def give_own_array(self, item: Tensor) -> bool:
         """Gives a tensor from outside an array object of its own until the trace ends, if it has
         that of another, of which it is what `detach` or `data` gave."""
-        other = self.strangers.get(id(item._array))
+        other = self.external.get(id(item._array))
         if (
             other is None
             or other is item
@@ -110,7 +111,7 @@ class Tracer:
             or item._grad_edge is not None
         ):
             return False
-        self.apart.append((item, item._array))
+        self.replaced_arrays.append((item, item._array))
         item._memory()
         item._array = another(item._array)
         return True
@@ -133,9 +134,9 @@ class Tracer:
             node = self.graph.make(
                 "prim::GetAttr", [module], [(types.of_tensor(tensor), name)], {"name": name}
             )
-        elif self.met is not None:
-            self.met.append(tensor)
-            self.strangers[id(tensor._array)] = tensor
+        elif self.captured is not None:
+            self.captured.append(tensor)
+            self.external[id(tensor._array)] = tensor
             made = self.graph.add_input(types.of_tensor(tensor))
             self.values[id(tensor._array)] = made, tensor._array
             return made
@@ -172,7 +173,7 @@ class Tracer:
 
     def on_effect(self, what: str) -> None:
         """Something happened that is no op."""
-        if self.met is not None:
+        if self.captured is not None:
             self.stop(what)
 
     def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
@@ -322,7 +323,7 @@ class Tracer:
         """Whether a call of a scripted function stays a call: its branches and loops, which a trace
         would freeze, are in the graph then."""
         return (
-            self.met is None
+            self.captured is None
             and (state.local.grad or not self.recording)
             and (
                 isinstance(graph.outputs[0].type, types.Tensor)
@@ -420,14 +421,14 @@ class Tracer:
 
     def end(self) -> None:
         """Tensors that outlive the trace are ordinary ones again."""
-        for tensor in self.shown:
+        for tensor in self.traced_tensors:
             if tensor.__class__ is Traced:
                 tensor.__class__ = Tensor  # type: ignore[assignment]  # they have one layout
-        self.shown.clear()
-        for tensor, array in self.apart:
+        self.traced_tensors.clear()
+        for tensor, array in self.replaced_arrays:
             if tensor._array.base is not None and tensor._array.shape == array.shape:
                 tensor._array = array
-        self.apart.clear()
+        self.replaced_arrays.clear()
 
 
 def another(array: Any) -> Any:
@@ -469,7 +470,7 @@ def running() -> Tracer | None:
 def following() -> Tracer | None:
     """The same, if it writes sizes down: `compile` makes a graph for each set of sizes."""
     tracer = running()
-    return None if tracer is None or tracer.met is not None else tracer
+    return None if tracer is None or tracer.captured is not None else tracer
 
 
 def where() -> Source | None:
@@ -502,7 +503,7 @@ def warn(what: str, size: bool = False) -> None:
     tracer, frame = running(), sys._getframe(2)
     if tracer is None:
         return
-    if tracer.met is not None and not size:  # of sizes, there is a graph for each
+    if tracer.captured is not None and not size:  # of sizes, there is a graph for each
         tracer.stop(f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}")
         return
     if is_library(frame):

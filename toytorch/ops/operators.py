@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.core.compute import NUMBERS, fits
 from toytorch.core.function import make_operator
+from toytorch.core.scalars import NUMBERS, fits
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import quick, several_views
 from toytorch.facts import state

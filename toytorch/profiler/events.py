@@ -8,11 +8,12 @@ Attributes and `repr` are those of `torch.autograd.profiler_util`; times are in 
 from __future__ import annotations
 
 import enum
+import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toytorch.profiler import table, trace
-from toytorch.profiler.recorder import BACKWARD, USER, Recorder, Span
+from toytorch.profiler.recorder import BACKWARD, FUNCTION, USER, Recorder, Span
 from toytorch.profiler.units import time_text
 from toytorch.serialization.atomic import replacing
 from toytorch.viz.device.timeline import timeline
@@ -52,9 +53,10 @@ class Times:
     count: int
     cpu_time_total: float
     self_cpu_time_total: float
-    device_time_total = self_device_time_total = device_time = 0.0
+    device_time_total = self_device_time_total = 0.0
     device_memory_usage = self_device_memory_usage = 0
-    device_type, use_device, overload_name = DeviceType.CPU, None, ""
+    device_type, overload_name = DeviceType.CPU, ""
+    use_device: str | None = None
     node_id, is_async, is_remote, is_legacy = -1, False, False, False
 
     @property
@@ -78,15 +80,58 @@ class Times:
         return time_text(self.self_cpu_time_total)
 
     @property
+    def device_time(self) -> float:
+        """The mean time on a device."""
+        return self.device_time_total / self.count if self.count else 0.0
+
+    @property
     def device_time_str(self) -> str:
         """`device_time` as text."""
         return time_text(self.device_time)
+
+    @property
+    def device_time_total_str(self) -> str:
+        """`device_time_total` as text."""
+        return time_text(self.device_time_total)
+
+    @property
+    def self_device_time_total_str(self) -> str:
+        """`self_device_time_total` as text."""
+        return time_text(self.self_device_time_total)
+
+
+def older_name(name: str, now: str) -> Any:
+    """A name of PyTorch's from when all devices were CUDA's, which warns as there."""
+
+    def get(self: Times) -> Any:
+        warnings.warn(
+            f"`{name}` is deprecated{'. Use' if 'total' in name else ', please use'} `{now}` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return getattr(self, now)
+
+    return property(get)
+
+
+class Kernel(NamedTuple):
+    """What an op did on a device, and how long that took."""
+
+    name: str
+    device: int
+    duration: float
 
 
 class FunctionEvent(Times):
     """One call: its times, memory, and what it called; like PyTorch's `FunctionEvent`."""
 
     count = 1
+    # Of work on a device: where, its stream, what it is, and the op that asked for it.
+    device_index, device_resource_id, bytes, kind = 0, 0, 0, "kernel"
+    linked: FunctionEvent | None = None
+    cuda_time_total = older_name("cuda_time_total", "device_time_total")
+    self_cuda_time_total = older_name("self_cuda_time_total", "self_device_time_total")
+    cuda_time = older_name("cuda_time", "device_time")
 
     def __init__(self, id: int, span: Span, thread: int, start_us: float, end_us: float) -> None:
         self.id, self.thread, self.trace_name = id, thread, span.name
@@ -95,6 +140,7 @@ class FunctionEvent(Times):
         self.time_range = Interval(start_us, end_us)
         self.cpu_parent: FunctionEvent | None = None
         self.cpu_children: list[FunctionEvent] = []
+        self.kernels: list[Kernel] = []
         self.input_shapes, self.stack = span.shapes, span.stack
         self.flops, self.scope, self.sequence_nr = span.flops, span.scope, span.seq
         self.fwd_thread = thread if span.scope == BACKWARD else 0
@@ -108,9 +154,10 @@ class FunctionEvent(Times):
             f"device_type={self.device_type} node_id={self.node_id} "
             f"cpu_time={self.cpu_time_str} start_us={self.time_range.start} "
             f"end_us={self.time_range.end} "
-            f"cpu_children={[child.id for child in self.cpu_children]} None_time=0.000us "
+            f"cpu_children={[child.id for child in self.cpu_children]} "
+            f"{self.use_device}_time={self.device_time_str} "
             f"name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
-            f"cpu_memory_usage={self.cpu_memory_usage} None_memory_usage=0 is_async=False "
+            f"cpu_memory_usage={self.cpu_memory_usage} {self.use_device}_memory_usage=0 is_async=False "
             f"is_remote=False seq_nr={self.sequence_nr} is_legacy=False>"
         )
 
@@ -118,10 +165,13 @@ class FunctionEvent(Times):
 class FunctionEventAvg(Times):
     """The sum of all events with one key; like PyTorch's `FunctionEventAvg`."""
 
+    cuda_time = older_name("cuda_time", "device_time")
+
     def __init__(self) -> None:
         self.key: str | None = None
         self.count = 0
         self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.device_time_total = self.self_device_time_total = 0.0
         self.cpu_memory_usage = self.self_cpu_memory_usage = self.flops = 0
         self.input_shapes: Any = None
         self.stack: list[str] = []
@@ -141,6 +191,8 @@ class FunctionEventAvg(Times):
                 "input_shapes",
                 "stack",
                 "is_user_annotation",
+                "device_type",
+                "use_device",
             ):
                 setattr(self, name, getattr(other, name))
         if other.key != self.key:
@@ -149,6 +201,8 @@ class FunctionEventAvg(Times):
             "count",
             "cpu_time_total",
             "self_cpu_time_total",
+            "device_time_total",
+            "self_device_time_total",
             "cpu_memory_usage",
             "self_cpu_memory_usage",
             "flops",
@@ -161,7 +215,8 @@ class FunctionEventAvg(Times):
     def __repr__(self) -> str:
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
-            f"cpu_time={self.cpu_time_str}  self_cuda_time=0.000us cuda_time=0.000us "
+            f"cpu_time={self.cpu_time_str}  self_cuda_time={self.self_device_time_total_str} "
+            f"cuda_time={self.device_time_str} "
             f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
             "cuda_memory_usage=0>"
         )
@@ -204,7 +259,8 @@ class EventList(list[Any]):
         """The events as a table.
 
         sort_by                 an attribute, the largest first: "cpu_time_total",
-                                "self_cpu_time_total", "count", "cpu_memory_usage", …
+                                "self_cpu_time_total", "count", "cpu_memory_usage",
+                                "device_time_total" (or "cuda_time_total"), …
         row_limit               how many rows; -1 for all
         max_*_column_width      None for no limit
         top_level_events_only   without what other events called
@@ -237,6 +293,7 @@ class EventList(list[Any]):
             key = (
                 event.key,
                 event.is_user_annotation,
+                event.device_type,
                 str(event.input_shapes) if group_by_input_shapes else None,
                 tuple(event.stack[:group_by_stack_n]),
             )
@@ -283,7 +340,8 @@ class EventList(list[Any]):
 
     def picture(self, **options: Any) -> Picture:
         """What ran when, and inside of what, as a picture (see `toytorch.viz.timeline`)."""
-        return timeline(self, **options)
+        on_cpu = [event for event in self if event.device_type is DeviceType.CPU]
+        return timeline(EventList(on_cpu, recorder=self.recorder), **options)
 
 
 def events_of(recorder: Recorder, first_id: int = 1) -> list[FunctionEvent]:
@@ -305,10 +363,38 @@ def events_of(recorder: Recorder, first_id: int = 1) -> list[FunctionEvent]:
             parent.cpu_children.append(event)
             parent.self_cpu_time_total -= event.cpu_time_total
     made = sorted(events.values(), key=lambda event: event.time_range.start)
+    work = on_devices(recorder, events, first_id + len(made))
     for event in reversed(made):  # what is called starts later, so it is complete by now
         if event.cpu_parent is not None:
             event.cpu_parent.cpu_memory_usage += event.cpu_memory_usage
-    return made + outside_of_all(recorder, first_id + len(made), threads)
+            event.cpu_parent.device_time_total += event.device_time_total
+    return made + work + outside_of_all(recorder, first_id + len(made) + len(work), threads)
+
+
+def on_devices(
+    recorder: Recorder, events: dict[int, FunctionEvent], first_id: int
+) -> list[FunctionEvent]:
+    """What devices did, as events of their own; the ops that asked for it get its time."""
+    if recorder.device:
+        for event in events.values():
+            event.use_device = "cuda"
+    found: list[FunctionEvent] = []
+    for work in recorder.work:
+        span = Span(work.name, None, 0, FUNCTION)
+        event = FunctionEvent(first_id + len(found), span, work.stream, work.start, work.end)
+        event.device_type, event.use_device = DeviceType.CUDA, "cuda"
+        event.device_index, event.device_resource_id = work.device, work.stream
+        event.bytes, event.kind = work.bytes, work.kind
+        event.cpu_time_total = event.self_cpu_time_total = 0.0
+        event.device_time_total = event.self_device_time_total = work.end - work.start
+        found.append(event)
+        op = None if work.span is None else events.get(id(work.span))
+        if op is not None:
+            op.kernels.append(Kernel(work.name, work.device, event.device_time_total))
+            op.self_device_time_total += event.device_time_total
+            op.device_time_total += event.device_time_total
+            event.linked = op
+    return found
 
 
 def outside_of_all(

@@ -10,8 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
+from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.node import Node
@@ -48,10 +49,24 @@ class Span:
         self.start = self.end = 0
 
 
+class Work(NamedTuple):
+    """A kernel or a copy on a simulated device; microseconds of the device's clock since the start."""
+
+    kind: str  # "kernel" or "copy"
+    name: str
+    start: float
+    end: float
+    device: int
+    stream: int
+    bytes: int
+    span: Span | None  # what the host was inside of when it asked for it
+
+
 class Recorder:
     """Takes the time of the calls of all threads, from `start()` to `stop()`.
 
     shapes, stack, flops, memory   what to write down beside the time, at a cost of its own
+    device                         whether to write down what simulated devices do
     """
 
     def __init__(
@@ -61,7 +76,10 @@ class Recorder:
         stack: bool = False,
         flops: bool = False,
         memory: bool = False,
+        device: bool = False,
     ) -> None:
+        self.device, self.work = device, list[Work]()
+        self._machine: Any = None  # the simulated one that is watched
         self.shapes, self.stack, self.flops = shapes, stack, flops
         self.ledger = Ledger(self.here) if memory else None
         self.spans: list[Span] = []
@@ -74,6 +92,9 @@ class Recorder:
             raise RuntimeError("Profiler is already enabled on this thread")
         self.began, self.wall = perf_counter_ns(), time.time_ns()
         self.thread = threading.get_ident()
+        if self.device and base.simulation is not None:
+            self._machine = machine = base.simulation.machine
+            machine.watcher, self._device_began = self.launched, machine.now
         state.watch(1)
         state.profiler = self
 
@@ -81,11 +102,22 @@ class Recorder:
         """Ends, also what is still running."""
         state.profiler = None
         state.watch(-1)
+        if self._machine is not None:
+            self._machine.watcher = None
         self.ended = perf_counter_ns()
         for span in self.spans:
             span.end = span.end or self.ended
         if self.ledger is not None:
             self.ledger.close()
+
+    def launched(
+        self, kind: str, name: str, start: float, end: float, device: int, stream: int, bytes: int
+    ) -> None:
+        """Takes down what a device was given to do."""
+        began = self._device_began
+        self.work.append(
+            Work(kind, name, start - began, end - began, device, stream, bytes, self.here())
+        )
 
     def here(self) -> Span | None:
         """What this thread is inside of."""

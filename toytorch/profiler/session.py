@@ -59,6 +59,19 @@ class profile:
     >>> mm = next(e for e in prof.key_averages(group_by_input_shape=True) if e.key == "aten::mm")
     >>> mm.count, mm.input_shapes
     (3, [[100, 100], [100, 100]])
+
+    On simulated devices, kernels and copies are events with virtual times, and ops have the time of
+    what they launched:
+
+    >>> both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    >>> with torch.cuda.simulate(model="H100"), profile(activities=both) as prof:
+    ...     y = torch.ones(1000, 1000, device="cuda") * 2
+    >>> for event in prof.key_averages():
+    ...     print(f"{event.key:10} {event.device_type.name:4} {event.device_time_total:.1f} µs")
+    aten::ones CPU  3.4 µs
+    aten::mul  CPU  4.8 µs
+    ones       CUDA 3.4 µs
+    mul        CUDA 4.8 µs
     """
 
     def __init__(
@@ -137,7 +150,11 @@ class profile:
 
     def _start(self) -> None:
         if self.profiler is None or not self.acc_events:
-            self.profiler = simple.profile(**self._options, acc_events=self.acc_events)
+            self.profiler = simple.profile(
+                **self._options,
+                use_device="cuda" if ProfilerActivity.CUDA in self.activities else None,
+                acc_events=self.acc_events,
+            )
         self.profiler._start()
         self._recording = True
 

@@ -55,8 +55,10 @@ class profile:
     ) -> None:
         if not use_cpu:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
-        if (use_cuda or use_device == "cuda") and not cuda.is_available():
+        self.use_device = "cuda" if use_cuda or use_device == "cuda" else None
+        if self.use_device and not cuda.is_available():
             warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
+            self.use_device = None
         self.enabled, self.entered, self.acc_events = enabled, False, acc_events
         self.record_shapes, self.with_flops = record_shapes, with_flops
         self.profile_memory, self.with_stack = profile_memory, with_stack
@@ -83,6 +85,7 @@ class profile:
             stack=self.with_stack,
             flops=self.with_flops,
             memory=self.profile_memory,
+            device=self.use_device is not None,
         )
         self.recorder.start()
         self.entered = True

@@ -45,6 +45,11 @@ def text(
         return ""
     total = sum(event.self_cpu_time_total for event in events)
     columns = [name_column(events, widths[0]), *time_columns(total, unit)]
+    on_device = sum(e.self_device_time_total for e in events if e.device_type.name != "CPU")
+    timed = any(e.self_device_time_total > 0 for e in events)
+    device = str(events[0].use_device).upper()
+    if timed:
+        columns += device_columns(device, on_device, unit)
     if memory:
         columns += [
             Column("CPU Mem", WIDTH, lambda e: size_text(e.cpu_memory_usage)),
@@ -72,6 +77,8 @@ def text(
                     row(columns, [tail(site, c.width) if c is sites[0] else "" for c in columns])
                 )
     lines += [rule, f"Self CPU time total: {time_text(total, unit)}"]
+    if timed:
+        lines.append(f"Self {device} time total: {time_text(on_device, unit)}")
     return "\n".join(lines) + "\n"
 
 
@@ -104,6 +111,16 @@ def time_columns(total: float, unit: str | None) -> list[Column]:
         Column("CPU total %", WIDTH, lambda e: share_text(e.cpu_time_total, total)),
         Column("CPU total", WIDTH, lambda e: time_text(e.cpu_time_total, unit)),
         Column("CPU time avg", WIDTH, lambda e: time_text(e.cpu_time, unit)),
+    ]
+
+
+def device_columns(device: str, total: float, unit: str | None) -> list[Column]:
+    """Times on a device; the share is of all that it did."""
+    return [
+        Column(f"Self {device}", WIDTH, lambda e: time_text(e.self_device_time_total, unit)),
+        Column(f"Self {device} %", WIDTH, lambda e: share_text(e.self_device_time_total, total)),
+        Column(f"{device} total", WIDTH, lambda e: time_text(e.device_time_total, unit)),
+        Column(f"{device} time avg", WIDTH, lambda e: time_text(e.device_time, unit)),
     ]
 
 

@@ -53,7 +53,9 @@ def entries(events: EventList) -> Iterator[dict[str, Any]]:
         "ts": 0.0,
         "args": {"name": "python"},
     }
-    for thread in sorted({event.thread for event in events}):
+    on_cpu = [event for event in events if event.device_type.name == "CPU"]
+    on_devices = [event for event in events if event.device_type.name != "CPU"]
+    for thread in sorted({event.thread for event in on_cpu}):
         yield {
             "ph": "M",
             "name": "thread_name",
@@ -63,7 +65,7 @@ def entries(events: EventList) -> Iterator[dict[str, Any]]:
             "args": {"name": f"thread {thread}"},
         }
     made: dict[int, FunctionEvent] = {}  # who made the node of a number: the innermost op
-    for event in events:
+    for event in on_cpu:
         if event.name == "[memory]":
             continue
         yield bar(event, pid)
@@ -73,7 +75,53 @@ def entries(events: EventList) -> Iterator[dict[str, Any]]:
             source = made.pop(event.sequence_nr, None)
             if source is not None:
                 yield from arrow(source, event, pid)
+    yield from device_rows(on_devices, pid)
     yield from memory(events, pid)
+
+
+def device_rows(events: list[FunctionEvent], pid: int) -> Iterator[dict[str, Any]]:
+    """What devices did: a process for each, in it a row for each stream, and an arrow from the op.
+
+    Times of simulated devices are those of their own clock, which began with the profiler.
+    """
+    for device in sorted({e.device_index for e in events}):
+        labels = {"process_name": "python", "process_labels": f"GPU {device}"}
+        for name, label in labels.items():
+            key = "labels" if name == "process_labels" else "name"
+            yield {
+                "ph": "M",
+                "name": name,
+                "pid": device,
+                "tid": 0,
+                "ts": 0.0,
+                "args": {key: label},
+            }
+    for device, stream in sorted({(e.device_index, e.device_resource_id) for e in events}):
+        row = {"name": f"stream {stream}"}
+        yield {
+            "ph": "M", "name": "thread_name", "pid": device, "tid": stream, "ts": 0.0, "args": row,
+        }  # fmt: skip
+    for event in events:
+        at: dict[str, Any] = {"pid": event.device_index, "tid": event.device_resource_id}
+        start = event.time_range.start
+        args: dict[str, Any] = {
+            "device": event.device_index,
+            "stream": event.device_resource_id,
+            "correlation": event.id,
+            "bytes": event.bytes,
+        }
+        if event.linked is not None:
+            args["External id"] = event.linked.id
+        kind = "kernel" if event.kind == "kernel" else "gpu_memcpy"
+        yield {
+            "ph": "X", "cat": kind, "name": event.name, **at, "ts": start,
+            "dur": round(event.time_range.elapsed_us(), 3), "args": args,
+        }  # fmt: skip
+        if event.linked is not None:
+            op: dict[str, Any] = {"pid": pid, "tid": event.linked.thread}
+            flow = {"id": event.id, "cat": "ac2g", "name": "ac2g"}
+            yield {"ph": "s", **op, "ts": event.linked.time_range.start, **flow}
+            yield {"ph": "f", **at, "ts": start, **flow, "bp": "e"}
 
 
 def bar(event: FunctionEvent, pid: int) -> dict[str, Any]:

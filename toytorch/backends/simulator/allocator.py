@@ -19,6 +19,7 @@ Addresses and times are simulated; nothing here holds real memory.
 from __future__ import annotations
 
 import bisect
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -107,6 +108,7 @@ class Segment:
     size: int
     stream: int
     pool: str
+    free: list[tuple[int, int, Block]]  # where its free blocks stand, with others' of the kind
     private: int = 0  # the number of a graph's pool; 0 for everybody's
     first: Block | None = None
 
@@ -143,7 +145,7 @@ BYTES = ("allocated_bytes", "requested_bytes", "active_bytes", "inactive_split_b
 # What one entry of the log says, after the pool: an amount, negative for what went, of each of these.
 LOGGED = ("allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes",
           "inactive_split", "inactive_split_bytes")  # fmt: skip
-LONGEST = 4096  # entries of the log
+LONGEST = 1 << 15  # numbers in the log
 
 
 @dataclass
@@ -159,7 +161,8 @@ class Statistics:
     driver_calls: int = 0
     driver_frees: int = 0
     in_use: int = 0  # bytes in blocks that are given out: the current "allocated_bytes"
-    _log: list[tuple[int, ...]] = field(default_factory=list)
+    # Entry after entry: the number of the pool, and amounts in the order of `LOGGED`.
+    log: array[int] = field(default_factory=lambda: array("q"))
     _figures: dict[tuple[str, str], Figure] = field(
         default_factory=lambda: {
             (name, pool): Figure()
@@ -171,8 +174,8 @@ class Statistics:
     @property
     def figures(self) -> dict[tuple[str, str], Figure]:
         """The figures by name and pool, up to date."""
-        if self._log:
-            self._count()
+        if self.log:
+            self.settle()
         return self._figures
 
     def __getitem__(self, name: str) -> Figure:
@@ -183,21 +186,10 @@ class Statistics:
         self._figures[name, f"{pool}_pool"].add(amount)
         self._figures[name, "all"].add(amount)
 
-    def enter(self, pool: str, *changes: int) -> None:
-        """Counts what one request changed: amounts in the order of `LOGGED`.
-
-        Parts that come and go within a request need no entries of their own: free parts go before
-        they come, so no peak lies between.
-        """
-        self.in_use += changes[1]
-        self._log.append((0 if pool == "small" else 1, *changes))
-        if len(self._log) >= LONGEST:
-            self._count()
-
-    def _count(self) -> None:
+    def settle(self) -> None:
         """Brings the figures up to date."""
-        entries = np.array(self._log)
-        self._log.clear()
+        entries = np.array(self.log).reshape(-1, 1 + len(LOGGED))
+        del self.log[:]
         groups = [(f"{name}_pool", entries[entries[:, 0] == k, 1:]) for k, name in enumerate(POOLS)]
         for pool, changes in [("all", entries[:, 1:]), *groups]:
             if not len(changes):
@@ -260,24 +252,30 @@ class CachingAllocator:
         """A block of at least `size` bytes for work on a stream; Shortage where there is none."""
         if self.waiting:
             self.look_at_waiting()
-        wanted = rounded(size)
+        wanted = -(-size // SMALLEST) * SMALLEST or SMALLEST
         kind = "small" if wanted <= SMALL else "large"
         block = self._take(wanted, stream, kind, pool) or self._from_driver(
             wanted, stream, kind, pool, size
         )
-        if self._splits(block.size - wanted, kind):
+        left = block.size - wanted
+        if left >= SMALLEST if kind == "small" else left > SMALL:
             self._split(block, wanted)
         block.used, block.requested, block.source = True, size, source
         self._count(kind, 1, block.size, size, 1, block.size)
-        self.note("alloc", block.address, size, stream, source)
+        if self._trace is not None:
+            self._trace.append(("alloc", block.address, size, stream, self.now(), source))
         return block
 
     def release(self, block: Block, record: Callable[[Any], Any] | None = None) -> None:
         """Takes a block back; `record(stream)` makes the events that its other users have to reach
         before it is given out again."""
-        kind, stream = block.segment.pool, block.segment.stream
-        size, requested = block.size, block.requested
-        self.note("free_requested", block.address, requested, stream, block.source)
+        segment, size, requested = block.segment, block.size, block.requested
+        kind = segment.pool
+        if self._trace is not None:
+            what = block.address, requested, segment.stream, self.now(), block.source
+            self._trace.append(("free_requested", *what))
+            if not block.users or record is None:
+                self._trace.append(("free_completed", *what))
         if block.users and record is not None:
             self._count(kind, -1, -size, -requested, 0, 0)  # active while streams still use it
             block.events = [record(user) for user in block.users]
@@ -295,7 +293,8 @@ class CachingAllocator:
             if block.events:
                 still.append(block)
             else:
-                size = block.size
+                size, stream = block.size, block.segment.stream
+                self.note("free_completed", block.address, block.requested, stream, block.source)
                 self._make_free(block)
                 self._count(block.segment.pool, 0, 0, 0, -1, -size)
         self.waiting = still
@@ -321,9 +320,6 @@ class CachingAllocator:
 
     # -- the parts ----------------------------------------------------------------------------
 
-    def _list(self, segment: Segment) -> list[tuple[int, int, Block]]:
-        return self.free.setdefault((segment.stream, segment.pool, segment.private), [])
-
     def _take(self, wanted: int, stream: int, kind: str, pool: int) -> Block | None:
         """The best free block, which is free no longer."""
         blocks = self.free.get((stream, kind, pool))
@@ -344,7 +340,8 @@ class CachingAllocator:
                 self.statistics.shortages += 1
                 self.note("oom", 0, size, stream)
                 raise Shortage(size)
-        segment = Segment(self._address(total), total, stream, kind, pool)
+        blocks = self.free.setdefault((stream, kind, pool), [])
+        segment = Segment(self._address(total), total, stream, kind, blocks, pool)
         segment.first = Block(segment, segment.address, total)
         self.segments.append(segment)
         self.reserved += total
@@ -367,10 +364,6 @@ class CachingAllocator:
         self._next += size
         return address
 
-    @staticmethod
-    def _splits(left: int, kind: str) -> bool:
-        return left >= SMALLEST if kind == "small" else left > SMALL
-
     def _split(self, block: Block, size: int) -> None:
         """Cuts a block; the rest is free."""
         rest = Block(block.segment, block.address + size, block.size - size)
@@ -381,9 +374,6 @@ class CachingAllocator:
         self._keep(rest)
 
     def _make_free(self, block: Block) -> None:
-        self.note(
-            "free_completed", block.address, block.requested, block.segment.stream, block.source
-        )
         block.used, block.requested, block.source = False, 0, None
         before, after = block.before, block.after
         if before is not None and not before.used:
@@ -404,14 +394,14 @@ class CachingAllocator:
 
     def _keep(self, block: Block) -> None:
         """Puts a free block where requests look."""
-        bisect.insort(self._list(block.segment), (block.size, block.address, block))
+        bisect.insort(block.segment.free, (block.size, block.address, block))
         if block.before or block.after:
             self._parts += 1
             self._part_bytes += block.size
 
     def _forget(self, block: Block) -> None:
         """Takes a free block from where requests look."""
-        blocks = self._list(block.segment)
+        blocks = block.segment.free
         del blocks[bisect.bisect_left(blocks, (block.size, block.address))]
         self._part_goes(block)
 
@@ -420,9 +410,22 @@ class CachingAllocator:
             self._parts -= 1
             self._part_bytes -= block.size
 
-    def _count(self, kind: str, *changes: int) -> None:
-        """Enters a request into the statistics, with the free parts that came and went in it."""
-        self.statistics.enter(kind, *changes, self._parts, self._part_bytes)
+    def _count(
+        self, kind: str, blocks: int, size: int, requested: int, active: int, active_size: int
+    ) -> None:
+        """Enters a request into the statistics, with the free parts that came and went in it.
+
+        Parts that come and go within a request need no entries of their own: free parts go before
+        they come, so no peak lies between.
+        """
+        statistics = self.statistics
+        statistics.in_use += size
+        statistics.log.extend(
+            (kind == "large", blocks, size, requested, active, active_size, self._parts,
+             self._part_bytes)
+        )  # fmt: skip
+        if len(statistics.log) >= LONGEST:
+            statistics.settle()
         self._parts = self._part_bytes = 0
 
     # -- what others look at ------------------------------------------------------------------

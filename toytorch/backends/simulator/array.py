@@ -35,10 +35,16 @@ class Buffer:
         size = root.nbytes
         self.history = History(size)
         if size:
-            with device.working:
-                self.block = obtain(device, stream, size, source)
-                if device.ghosts:
-                    self._inherit(self.block)
+            with device.lock:
+                device.at_work += 1
+                try:
+                    self.block = obtain(device, stream, size, source)
+                    if device.ghosts:
+                        self._inherit(self.block)
+                finally:
+                    device.at_work -= 1
+                    if device.freed:
+                        device.give_back()
 
     @property
     def start(self) -> int:
@@ -77,9 +83,8 @@ class Buffer:
         return 0 if self.block is None else self.block.address
 
     def __del__(self) -> None:
-        block = getattr(self, "block", None)
-        if block is not None:
-            self.device.free(block, self.stream, self.history)
+        if self.block is not None:
+            self.device.free(self.block, self.stream, self.history)
 
 
 def obtain(
@@ -88,8 +93,8 @@ def obtain(
     """A block of the device's memory; OutOfMemoryError, with PyTorch's words, where none is left."""
     memory, machine = device.memory, device.machine
     calls = memory.statistics.driver_calls
+    pool = 0 if machine.capture is None else machine.capture.pool
     try:
-        pool = 0 if machine.capture is None else machine.capture.pool
         block = memory.allocate(size, stream.handle, source, pool)
     except Shortage as short:
         raise OutOfMemoryError(out_of_memory(device, short.size)) from None
@@ -208,31 +213,36 @@ def root_of(array: Array) -> Any:
     return array
 
 
-def note_access(
+def note_launch(
     machine: Machine,
     stream: Stream,
-    array: DeviceArray,
-    writes: bool,
+    reads: list[DeviceArray],
+    written: list[DeviceArray],
     what: str,
     source: tuple[str, int] | None,
 ) -> None:
-    """Takes one access into the history of its memory, and reports a race."""
-    buffer, held = array.buffer, array.held
-    history, size = buffer.history, held.nbytes
-    if not size:
-        return
-    if size == history.size:
-        low, high = 0, size
-    else:
-        start = buffer.start
-        low, high = bounds(held)
-        low, high = low - start, high - start
-    actor, clock = stream.actor, stream.clock
-    entry = (actor, clock[actor], writes, low, high, what, stream.name, source, held)
-    raced = history.add(entry, clock)
-    if raced is not None:
-        access = Access(*entry)
-        machine.races.report(Race(words_for(buffer, raced), raced, access, advice(raced, access)))
+    """Takes what a piece of work reads and writes into the histories of the memory, and reports
+    races."""
+    actor, clock, where = stream.actor, stream.clock, stream.name
+    tick = clock[actor]
+    for arrays, writes in ((reads, False), (written, True)):
+        for array in arrays:
+            buffer, held = array.buffer, array.held
+            history, size = buffer.history, held.nbytes
+            if not size:
+                continue
+            if size == history.size:
+                low, high = 0, size
+            else:
+                start = buffer.start
+                low, high = bounds(held)
+                low, high = low - start, high - start
+            entry = (actor, tick, writes, low, high, what, where, source, held)
+            raced = history.add(entry, clock)
+            if raced is not None:
+                access = Access(*entry)
+                words = words_for(buffer, raced)
+                machine.races.report(Race(words, raced, access, advice(raced, access)))
 
 
 def bounds(held: Array) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from toytorch.backends.cupy import backend as cards
 from toytorch.backends.launching import Functions, give_operators
 from toytorch.backends.numpy_draws import NumpyDraws
 from toytorch.backends.philox import PhiloxGenerator
-from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_access
+from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_launch
 from toytorch.backends.simulator.launch import Launcher
 from toytorch.backends.simulator.machine import (
     Event,
@@ -43,6 +43,8 @@ class SimulatorBackend:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.launcher = Launcher(machine)
+        # launch(name, function, args) runs `function(*args)` as one kernel, on arrays of the host.
+        self.launch = self.launcher.run
         self.xp = Functions(lambda: self.launcher)
         self.kernels: dict[str, Any] = {}
         self.runtime = SimulatorRuntime(machine)
@@ -135,12 +137,6 @@ class SimulatorBackend:
 
     # -- launches and copies ------------------------------------------------------------------
 
-    def launch(
-        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], **more: Any
-    ) -> Any:
-        """Runs `function(*args)` as one kernel; its arguments arrive as host arrays."""
-        return self.launcher.run(name, function, args, **more)
-
     def launch_graph(
         self,
         name: str,
@@ -205,7 +201,7 @@ class SimulatorBackend:
         )
         if pinned:
             note(machine, source, False, "copy to the device", line, stream)
-        note_access(machine, stream, target, True, "copy to the device", line)
+        note_launch(machine, stream, [], [target], "copy to the device", line)
         np.copyto(target.held, plain, casting="unsafe")
         if not (pinned and non_blocking):
             machine.synchronise(stream, "copy to the device", line)
@@ -227,7 +223,7 @@ class SimulatorBackend:
             source=line,
             bytes=source.nbytes,
         )
-        note_access(machine, stream, source, False, "copy to the host", line)
+        note_launch(machine, stream, [source], [], "copy to the host", line)
         if pinned:
             note(machine, target, True, "copy to the host", line, stream)
         np.copyto(plain, source.held, casting="unsafe")
@@ -253,8 +249,8 @@ class SimulatorBackend:
             source=line,
             bytes=source.nbytes,
         )
-        note_access(machine, sends, source, False, "copy to a peer", line)
-        note_access(machine, sends, target, True, "copy to a peer", line)
+        note_launch(machine, sends, [source], [], "copy to a peer", line)
+        note_launch(machine, sends, [], [target], "copy to a peer", line)
         np.copyto(target.held, source.held, casting="unsafe")
         machine.record(done, sends)
         machine.wait(receives, done)

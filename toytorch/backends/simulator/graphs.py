@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.simulator.array import DeviceArray, note_access
+from toytorch.backends.simulator.array import DeviceArray, note_launch
 from toytorch.backends.simulator.machine import Machine, Stream, users_line
 from toytorch.facts.trace import AcceleratorError
 
@@ -83,10 +83,7 @@ def replay(machine: Machine, graph: Replayable) -> None:
             machine.queue(
                 stream, name, length, source=source, cost=0.0, limit=limit, bytes=moved, flops=work
             )
-        for array in piece.reads:
-            note_access(machine, stream, array, False, name, source)
-        for array in piece.writes:
-            note_access(machine, stream, array, True, name, source)
+        note_launch(machine, stream, piece.reads, piece.writes, name, source)
         write_again(piece.made, piece.compute())
 
 

@@ -16,7 +16,7 @@ from toytorch.backends.simulator.array import (
     Buffer,
     DeviceArray,
     ndarray,
-    note_access,
+    note_launch,
     out_of_memory,
     root_of,
 )
@@ -30,9 +30,9 @@ from toytorch.backends.simulator.machine import (
 from toytorch.backends.simulator.roofline import kernel_time
 from toytorch.backends.sparse import TABLES
 from toytorch.facts import state
+from toytorch.facts.device import device as device_class
 from toytorch.facts.trace import OutOfMemoryError
 
-ELEMENTS_OF_THREAD = 4
 EMPTY = ("empty", "empty_like", "empty_strided")
 FLOAT = np.dtype(np.float32)
 NUMBERS = (int, float, bool, None.__class__)
@@ -73,56 +73,67 @@ class Launcher:
         """
         machine = self.machine
         reads: list[DeviceArray] = []
-        host_args = [on_host(a, reads) for a in args]
+        host_args: list[Any] = []
+        for value in args:
+            if value.__class__ is DeviceArray:
+                reads.append(value)
+                host_args.append(value.held)
+            else:
+                host_args.append(on_host(value, reads))
         host_kwargs = {k: on_host(v, reads) for k, v in kwargs.items()} if kwargs else {}
-        device = one_device(reads) or machine.device
+        device = one_device(reads) if reads else machine.device
         stream = self.stream_for(device, reads)
         if device.error is not None:
             machine.check(device)
-        source = users_line()
-        call = _Call(function, host_args, host_kwargs, device)
+        source = users_line(3)  # this function is called by the backend's
         if machine.capture is not None:
             machine.capture.enter(stream)
         try:
-            made = call()
+            made = run_on(device.name, function, host_args, host_kwargs)
         except (IndexError, RuntimeError) as error:
+            call = _Call(function, host_args, host_kwargs, device)
             made = self.late(device, stream, name, call, error)
-        results = _Results(self, device, stream, reads, target, source)
-        wrapped = results.wrap(made)
-        written = results.written
+        wrapped: Any
+        if target is None and is_new(made, reads):  # as most results are
+            wrapped = DeviceArray(made, Buffer(device, stream, made, source))
+            written, views = [wrapped], 0
+        else:
+            results = _Results(self, device, stream, reads, target, source)
+            wrapped = results.wrap(made)
+            written, views = results.written, results.views
         for array in writes:
             if array.__class__ is DeviceArray:
                 written.append(array)
-        if (not written and results.views) or name in EMPTY:
+        if (not written and views) or name in EMPTY:
             return wrapped  # a view, or memory that nothing is written to: nothing runs
-        touched = [a.held for a in (*written, *reads)]
+        touched = [*written, *reads]
         size = traffic = 0
-        for held in touched:
+        for array in touched:
+            held = array.held
             traffic += held.nbytes
             if held.size > size:
                 size = held.size
-        kind = touched[0].dtype if touched else FLOAT
+        kind = touched[0].held.dtype if touched else FLOAT
         cost = None if kernels is None else machine.host.call
         if kernels is None:
-            kernels = [(name, traffic, size if flops is None else int(flops), product)]
-        spans = [
-            (what, *kernel_time(device.card, moved, work, kind, matrix), moved, work)
-            for what, moved, work, matrix in kernels
-        ]
+            kernels = ((name, traffic, size if flops is None else int(flops), product),)
         if machine.capture is not None:  # nothing runs now
+            spans = [
+                (what, *device.cost(moved, work, kind, matrix), moved, work)
+                for what, moved, work, matrix in kernels
+            ]
+            call = _Call(function, host_args, host_kwargs, device)
             machine.capture.add(spans, call, wrapped, reads, written)
             return wrapped
-        share = share_of(device, size)
-        for what, length, limit, moved, work in spans:
+        share = device.share(size)
+        for what, moved, work, matrix in kernels:
+            length, limit = device.cost(moved, work, kind, matrix)
             machine.queue(
                 stream, what, length, source=source, bytes=moved, flops=work, limit=limit,
                 share=share, cost=cost,
             )  # fmt: skip
             cost = PIECE
-        for array in reads:
-            note_access(machine, stream, array, False, name, source)
-        for array in written:
-            note_access(machine, stream, array, True, name, source)
+        note_launch(machine, stream, reads, written, name, source)
         if waits:
             machine.synchronise(stream, f"{name} needs a shape", source)
         return wrapped
@@ -135,7 +146,10 @@ class Launcher:
             return machine.stream_of(device)
         stream = arrays[0].buffer.stream if arrays else machine.stream_of(device)
         for array in arrays:
-            for access in array.buffer.history.open_for(stream.clock):
+            history = array.buffer.history
+            if history.is_of(stream.actor):
+                continue  # nobody else has touched it
+            for access in history.open_for(stream.clock):
                 if access.writes and access.actor != stream.actor:
                     for other in device.streams:
                         if other.actor == access.actor:
@@ -206,18 +220,41 @@ def on_host(value: Any, reads: list[DeviceArray]) -> Any:
     return value
 
 
-def one_device(arrays: list[DeviceArray]) -> SimulatedDevice | None:
+def one_device(arrays: list[DeviceArray]) -> SimulatedDevice:
     """The device of all operands; RuntimeError where they are on several."""
-    found = None
+    found = arrays[0].buffer.device
     for array in arrays:
         device = array.buffer.device
-        if found is not None and device is not found:
+        if device is not found:
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"cuda:{found.index} and cuda:{device.index}!"
             )
-        found = device
     return found
+
+
+def run_on(
+    place: device_class, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """`function(*args)` as a kernel: random numbers are the device's, and nobody watches."""
+    local = state.local
+    before, modes = local.place, local.modes
+    local.place, local.modes = place, ()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        local.place, local.modes = before, modes
+
+
+def is_new(made: Any, reads: list[DeviceArray]) -> bool:
+    """Whether a result is an array in memory of its own."""
+    if made.__class__ is not ndarray or made.base is not None:
+        return False
+    new: bool = made.flags.writeable
+    for array in reads:
+        if array.buffer.root is made:  # an operand, returned as it is
+            new = False
+    return new
 
 
 class _Call:
@@ -226,17 +263,10 @@ class _Call:
     def __init__(
         self, function: Any, args: list[Any], kwargs: dict[str, Any], device: SimulatedDevice
     ) -> None:
-        self.function, self.args, self.kwargs = function, args, kwargs
-        self.device, self.place = device, device.name
+        self.function, self.args, self.kwargs, self.device = function, args, kwargs, device
 
     def __call__(self) -> Any:
-        local = state.local
-        before, modes = local.place, local.modes
-        local.place, local.modes = self.place, ()  # random numbers are those of the device
-        try:
-            return self.function(*self.args, **self.kwargs)
-        finally:
-            local.place, local.modes = before, modes
+        return run_on(self.device.name, self.function, self.args, self.kwargs)
 
     def with_indices_zero(self) -> Any:
         """The results with all indices zero: the shapes are right, which is all that matters.
@@ -308,10 +338,3 @@ class _Results:
         array = self.launcher.adopt(made, self.device, self.stream, self.source)
         self.written.append(array)
         return array
-
-
-def share_of(device: SimulatedDevice, elements: int) -> float:
-    """The share of a card's multiprocessors that a kernel over so many elements fills."""
-    card = device.card
-    threads = -(-elements // ELEMENTS_OF_THREAD)
-    return min(1.0, max(threads / (card.multiprocessors * card.threads), 1 / card.multiprocessors))

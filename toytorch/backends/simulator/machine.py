@@ -22,13 +22,15 @@ import numpy as np
 
 from toytorch.backends.simulator.allocator import FIRST_ADDRESS, Block, CachingAllocator
 from toytorch.backends.simulator.races import HOST, Access, Clock, History, Races
+from toytorch.backends.simulator.records import LiveTimeline
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
 from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
-from toytorch.facts.trace import AcceleratorError, Arrow, MemoryPoint, Span, Timeline
+from toytorch.facts.trace import AcceleratorError
 
-KEPT = 50_000  # spans (and arrows, and points of memory) that are kept of a long program
+ELEMENTS_OF_THREAD = 4
+COSTS = 4096  # kernels whose length is kept
 SHARE = 0.999  # of a card: rounding must not keep two halves apart
 
 
@@ -91,11 +93,30 @@ class SimulatedDevice:
         self.lock = threading.RLock()
         self.at_work = 0
         self.working = Working(self)
+        self.threads = card.multiprocessors * card.threads
+        self.least = 1 / card.multiprocessors  # what the smallest kernel takes of the card
+        self.costs: dict[Any, tuple[float, str]] = {}  # what `cost` has answered
+
+    def cost(self, moved: int, work: int, kind: np.dtype, product: bool) -> tuple[float, str]:
+        """`kernel_time` of this card, for what programs ask at every step again."""
+        key = moved, work, kind.char, product
+        found = self.costs.get(key)
+        if found is None:
+            if len(self.costs) >= COSTS:
+                self.costs.clear()
+            found = self.costs[key] = kernel_time(self.card, moved, work, kind, product)
+        return found
+
+    def share(self, elements: int) -> float:
+        """The share of the multiprocessors that a kernel over so many elements fills."""
+        threads = -(-elements // ELEMENTS_OF_THREAD)
+        filled = threads / self.threads
+        return 1.0 if filled > 1 else filled if filled > self.least else self.least
 
     def free(self, block: Block, stream: Stream, history: History) -> None:
         """Takes a block back from a tensor that is gone, which may happen at any time."""
         self.freed.append((block, stream, history))
-        if self.lock.acquire(blocking=False):  # else another thread is at work, and does it
+        if self.lock.acquire(False):  # else another thread is at work, and does it
             try:
                 self.give_back()
             finally:
@@ -104,25 +125,28 @@ class SimulatedDevice:
     def give_back(self) -> None:
         """Hands freed blocks to the allocator, unless it is at work."""
         while self.freed and not self.at_work:
+            block, stream, history = self.freed.pop()
             self.at_work += 1
             try:
-                self._take_back(*self.freed.pop())
+                if len(self.streams) > 1 or not history.is_of(stream.actor):
+                    self._keep_ghosts(block, stream, history)
+                self.memory.release(block, self.machine.marked)
+                self.machine.memory_point(self)
             finally:
                 self.at_work -= 1
 
-    def _take_back(self, block: Block, stream: Stream, history: History) -> None:
-        machine = self.machine
+    def _keep_ghosts(self, block: Block, stream: Stream, history: History) -> None:
+        """Remembers what may still be done to a block, for its next owner."""
         # The stream's next owner of the place is in order with this one; other streams are not.
         left = [] if block.users else history.open_for(stream.clock)
         if len(self.streams) > 1:  # nor is what they do to the next owner's memory
-            left += [a for a in history.of(stream.actor) if not a.before(machine.clock)]
+            known = self.machine.clock
+            left += [a for a in history.of(stream.actor) if not a.before(known)]
         for access in left:
             access.low += block.address
             access.high += block.address
             access.view = None
             self.ghosts.append(access)
-        self.memory.release(block, machine.marked)
-        machine.memory_point(self)
 
     @property
     def default(self) -> Stream:
@@ -138,10 +162,15 @@ class SimulatedDevice:
 
     def place(self, ready: float, length: float, share: float) -> float:
         """When work that needs a share of the multiprocessors can start."""
-        self.busy = [b for b in self.busy if b.end > ready]
         start = ready
-        if not self.busy:
-            self.busy.append(Busy(start, start + length, share))
+        busy = self.busy
+        if len(busy) == 1 and busy[0].end <= ready:  # one after the other, as in most programs
+            last = busy[0]
+            last.start, last.end, last.share = start, start + length, share
+            return start
+        self.busy = busy = [b for b in busy if b.end > ready]
+        if not busy:
+            busy.append(Busy(start, start + length, share))
             return start
         for end in [ready, *sorted(b.end for b in self.busy)]:
             taken = sum(b.share for b in self.busy if b.start <= end < b.end)
@@ -197,9 +226,8 @@ class Machine:
         self.races = races
         self.host = host or Host.of(cards[0])
         self.began = time.perf_counter() if realtime else None
-        self.timeline = Timeline(f"{len(cards)} x {cards[0].name}, simulated")
+        self.timeline = LiveTimeline(f"{len(cards)} x {cards[0].name}, simulated")
         self.started = 0  # the number of spans so far
-        self.recording = True
         self.devices = [
             SimulatedDevice(self, i, card, memory or card.memory) for i, card in enumerate(cards)
         ]
@@ -209,6 +237,7 @@ class Machine:
         self.blocking: bool | None = None  # as the environment has it at the first launch
         self.backward: set[Stream] = set()  # streams that a backward pass used, to be waited for
         self.sync_debug = "default"
+        self.watcher: Callable[..., None] | None = None  # the profiler, told of each piece of work
 
     # -- what a thread has chosen -------------------------------------------------------------
 
@@ -223,33 +252,23 @@ class Machine:
 
     # -- time ---------------------------------------------------------------------------------
 
-    def span(
-        self, kind: str, name: str, row: str, start: float, end: float, *place: Any, **more: Any
-    ) -> int | None:
-        """Writes a span down; its number. `place` is its device, stream and line, if it has any."""
-        if not self.recording:
-            return None
+    def span(self, kind: str, name: str, row: str, start: float, end: float, *more: Any) -> int:
+        """Writes a span down; its number. `more` are further fields of a Span, in their order."""
         number = self.started
         self.started = number + 1
-        spans = self.timeline.spans
-        spans.append(Span(number, kind, name, row, start, end, *place, **more))
-        if len(spans) > KEPT:
-            del spans[: KEPT // 10]
+        self.timeline.kept_spans.add(number, kind, name, row, start, end, *more)
         return number
 
     def arrow(self, before: int | None, after: int | None, kind: str) -> None:
         """Writes down that one span waited for another."""
         if before is not None and after is not None:
-            arrows = self.timeline.arrows
-            arrows.append(Arrow(before, after, kind))
-            if len(arrows) > KEPT:
-                del arrows[: KEPT // 10]
+            self.timeline.kept_arrows.add(before, after, kind)
 
-    def spend(self, microseconds: float, name: str, source: Any = None) -> int | None:
+    def spend(self, microseconds: float, name: str, source: Any = None) -> int:
         """The host works for a while."""
         start = self.now
         self.now += microseconds
-        return self.span("host", name, "host", start, self.now, source=source)
+        return self.span("host", name, "host", start, self.now, None, None, source)
 
     def check(self, device: SimulatedDevice) -> None:
         """Raises AcceleratorError if a kernel that is over has met an error."""
@@ -275,20 +294,23 @@ class Machine:
         cost: float | None = None,
         source: tuple[str, int] | None = None,
         blocks: bool = True,
-        **more: Any,
+        bytes: int = 0,
+        flops: int = 0,
+        limit: str = "",
     ) -> None:
         """The host asks for work on a stream and goes on."""
-        device, now = stream.device, self.now
+        device, began, asked = stream.device, self.now, None
+        ends, add = stream.queue, self.timeline.kept_spans.add
         if device.error is not None:
             self.check(device)
-        if self.backward:
+        if self.backward and not self.local.in_backward():
             self.leave_backward()
-        asked = None
         if self.capture is None:
             self.now += self.host.op if cost is None else cost
-            asked = self.span("host", name, "host", now, self.now, None, None, source)
-            ends = stream.queue
-            while ends and ends[0] <= self.now:
+            now, asked = self.now, self.started
+            self.started = asked + 1
+            add(asked, "host", name, "host", began, now, None, None, source)
+            while ends and ends[0] <= now:
                 ends.popleft()
             if len(ends) >= QUEUE:
                 self.wait_until(ends[len(ends) - QUEUE], "queue is full", source)
@@ -300,12 +322,18 @@ class Machine:
             start = max(ready, device.engines[engine])
             device.engines[engine] = start + length
             row = f"cuda:{device.index} {ENGINES[engine]}"
-        stream.tail = start + length
-        stream.queue.append(stream.tail)
-        number = self.span(
-            kind, name, row, start, stream.tail, device.index, stream.handle, source, **more
-        )
-        self.arrow(asked, number, "launch")
+        stream.tail = end = start + length
+        ends.append(end)
+        number = self.started
+        self.started = number + 1
+        add(
+            number, kind, name, row, start, end, device.index, stream.handle, source,
+            bytes, flops, limit,
+        )  # fmt: skip
+        if self.watcher is not None:
+            self.watcher(kind, name, start, end, device.index, stream.handle, bytes)
+        if asked is not None:
+            self.timeline.kept_arrows.add(asked, number, "launch")
         if stream.waits:
             for before in stream.waits:
                 self.arrow(before, number, "event")
@@ -333,7 +361,7 @@ class Machine:
         if self.began is not None:
             self.catch_up(self.began)
         if self.now > start:
-            return self.span("sync", why, "host", start, self.now, source=source)
+            return self.span("sync", why, "host", start, self.now, None, None, source)
         return None
 
     def learn(self, clock: Clock) -> None:
@@ -394,8 +422,8 @@ class Machine:
                 stream.name,
                 start,
                 event.time,
-                device=stream.device.index,
-                stream=stream.handle,
+                stream.device.index,
+                stream.handle,
             )
             stream.tail = event.time
         if event.span is not None:
@@ -428,18 +456,10 @@ class Machine:
 
     def memory_point(self, device: SimulatedDevice) -> None:
         """Writes down how much memory is in use."""
-        if self.recording:
-            points, memory = self.timeline.memory, device.memory
-            points.append(
-                MemoryPoint(
-                    self.now,
-                    device.index,
-                    memory.statistics.in_use,
-                    memory.reserved,
-                )
-            )
-            if len(points) > KEPT:
-                del points[: KEPT // 10]
+        memory = device.memory
+        self.timeline.kept_memory.add(
+            self.now, device.index, memory.statistics.in_use, memory.reserved
+        )
 
 
 class _Chosen(threading.local):
@@ -474,24 +494,25 @@ def blocking() -> bool:
     return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
 
 
-_ours: dict[Any, bool] = {}  # whether a code object is a part of this package
+_files: dict[str, bool] = {}  # whether a file, by its name in code objects, is of this package
 
 
-def users_line() -> tuple[str, int] | None:
-    """The file and line outside of this package that is being run."""
-    frame: Any = sys._getframe(1)
+def users_line(known: int = 1) -> tuple[str, int] | None:
+    """The file and line outside of this package that is being run; the innermost `known` calls are
+    of this package."""
+    frame: Any = sys._getframe(known)
     while frame is not None:
-        code = frame.f_code
-        ours = _ours.get(code)
+        file = frame.f_code.co_filename
+        ours = _files.get(file)
         if ours is None:
-            ours = _ours[code] = (
-                is_ours(frame.f_globals.get("__name__"))
-                or code.co_filename.startswith("<toytorch")  # made from a record
-            )
+            made = file.startswith("<toytorch")  # from a record
+            ours = made or is_ours(frame.f_globals.get("__name__"))
+            if made or not file.startswith("<"):  # texts without a file are all "<string>"
+                _files[file] = ours
         if not ours:
-            break
+            return file, frame.f_lineno
         frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return None
 
 
 __all__ = [

@@ -125,6 +125,11 @@ class History:
             access.what, access.where, access.source, access.view,
         )  # fmt: skip
 
+    def is_of(self, actor: int) -> bool:
+        """Whether nobody else has an access in it."""
+        accesses = self.accesses
+        return not accesses or (len(accesses) == 1 and actor in accesses)
+
     def of(self, actor: int) -> list[Access]:
         """The accesses of one actor."""
         return [Access(*entry) for entry in self.accesses.get(actor, {}).values()]

@@ -387,10 +387,11 @@ def _of_triplets(
     positive: Tensor,
     negative: Tensor,
     distance: Callable[..., Any],
-    margin: float,
-    swap: bool,
-    reduction: str,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
 ) -> Any:
+    """max(0, margin + d(a, p) - d(a, n)), whatever the margin."""
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the "
@@ -441,7 +442,9 @@ def triplet_margin_loss(
     """max(0, margin + ‖a - p‖ - ‖a - n‖); Balntas et al. 2016."""
     _check_margin(margin)
     how = legacy_reduction(reduction, size_average, reduce)
-    return triplet_of_norms(anchor, positive, negative, margin, p, eps, swap, how)
+    return triplet_of_norms(
+        anchor, positive, negative, p=p, eps=eps, margin=margin, swap=swap, reduction=how
+    )
 
 
 @cast_to("float32")
@@ -449,22 +452,17 @@ def triplet_of_norms(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
-    margin: float = 1.0,
+    *,
     p: float = 2,
     eps: float = 1e-6,
-    swap: bool = False,
-    reduction: str = "mean",
+    **options: Any,
 ) -> Tensor:
-    """The triplet loss of any margin, as C++ takes it."""
-    return _of_triplets(
-        anchor,
-        positive,
-        negative,
-        lambda x, y: pairwise_distance(x, y, p, eps),
-        margin,
-        swap,
-        reduction,
-    )
+    """The triplet loss of any margin, as C++ takes it; options are those of `_of_triplets`."""
+
+    def distance(x: Tensor, y: Tensor) -> Any:
+        return pairwise_distance(x, y, p, eps)
+
+    return _of_triplets(anchor, positive, negative, distance, **options)
 
 
 # -- of several classes at once -------------------------------------------------------------------

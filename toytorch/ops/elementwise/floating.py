@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import write
-from toytorch.core.compute import NUMBERS
 from toytorch.core.op import Op
+from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
