@@ -24,6 +24,7 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype, of_scalar, promote
 from toytorch.facts.hints import Array
 from toytorch.facts.size import broadcast_pair
+from toytorch.loops.runtime.jit import SMALLEST
 
 REDUCED = (types.float16, types.bfloat16)
 
@@ -59,7 +60,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             arrays[i], xp = a._array, same_device(xp, a, op)
             if op.upcast and a.dtype in REDUCED:
                 mixed = mixed or half not in (None, a.dtype)  # float16 and bfloat16: float32
-                half, arrays[i] = a.dtype, kept(arrays[i].astype("float32"), arrays[i])
+                half, arrays[i] = a.dtype, kept(retyped(arrays[i], np.float32), arrays[i])
             elif op.upcast:
                 refuse_storage_only(op, a.dtype)
         elif op.schema.args[i].is_tensor_list:
@@ -87,7 +88,7 @@ def down(results: Array | tuple[Array, ...], half: dtype) -> Any:
     """Results computed in float32, in the half type of the operands."""
     if isinstance(results, tuple):
         return tuple(down(r, half) for r in results)
-    return results.astype(half.numpy) if results.dtype == np.float32 else results
+    return retyped(results, half.numpy) if results.dtype == np.float32 else results
 
 
 def same_device(xp: Any, tensor: Tensor, op: Op) -> Any:
@@ -199,8 +200,15 @@ def compute_pointwise(
         raise
     if reduced and result.dtype == np.float32:  # a numeral beside bfloat16 makes it of CuPy's, too
         refuse_storage_only(op, common)
-        result = kept(result.astype(common.numpy), result)  # type: ignore[union-attr]  # reduced has a dtype
+        result = kept(retyped(result, common.numpy), result)  # type: ignore[union-attr]  # reduced has a dtype
     return result
+
+
+def retyped(a: Any, kind: Any) -> Any:
+    """An array in another type; half types of large arrays by the kernel of conversions, for which
+    NumPy takes ten times as long."""
+    made = base.attempt(np, "cast", a, np.dtype(kind)) if a.size >= SMALLEST else None
+    return a.astype(kind) if made is None else made
 
 
 def module_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, device_class | None]:
@@ -246,14 +254,14 @@ def converted(
             if work is None or array.dtype == work:
                 arrays[i] = array
             elif half and a.dtype is common:
-                arrays[i] = array.astype(work)
+                arrays[i] = retyped(array, work)
                 lying.append(array)
                 continue
             else:
                 wide = not a.ndim and op.schema.args[i].name == op.wide_number
                 if half and not wide:
-                    array = array.astype(own)
-                arrays[i] = kept(array.astype(work), array)
+                    array = retyped(array, own)
+                arrays[i] = kept(retyped(array, work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
             if half and op.schema.args[i].name != op.wide_number:
