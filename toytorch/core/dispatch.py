@@ -28,6 +28,7 @@ from toytorch.core.write import (
     refuse_before_kernel,
     refuse_grad,
     refuse_leaf,
+    refuse_type,
     take,
     warn_of_size,
     write_out,
@@ -119,6 +120,8 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     except NotImplementedError:
         if op.kind == "pointwise":
             refuse_before_kernel(op, args, out)
+        elif out is not None and "dtype" in op.schema.index:
+            refuse_type(op, args, out)
         raise
     if out is not None:
         made = write_out(op, args, results, out)

@@ -7,6 +7,7 @@ on; and every live view of b gets its history anew from b.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -182,6 +183,22 @@ def refresh(owner: Tensor) -> None:
                 view._keep_retaining()
 
 
+def history_of_base(view: Tensor) -> None:
+    """Gives a view the history it has when its base, which was written to after the view was made,
+    begins to want gradients: PyTorch then reads the view out of the base."""
+    if view.dtype.rank < 2 or view._memory().version == view._born:
+        return
+    why = view._no_grad_view
+    node = AsStridedBackward0(view._base, view) if why is None else None
+    view._grad_edge = Refusal(of_the_base(without_node(why))) if node is None else node
+    view._requires_grad, view._ignores_grad = True, False
+
+
+def without_node(why: str) -> str:
+    """What is said of a view that no node made, though one would have."""
+    return re.sub(r"^Output \d+ of \w+ is a view", "A view was created in no_grad mode", why)
+
+
 def protect(view: Tensor, why: str) -> None:
     """Marks a view whose memory must not be written to while a graph is recorded."""
     view._no_grad_view = why
@@ -243,6 +260,8 @@ def register_view(source: Tensor, view: Tensor) -> None:
     elif len(views) > 16 and not len(views) & (len(views) - 1):
         views[:] = [v for v in views if v() is not None]
     views.append(weakref.ref(view))
+    if view._memory().version:
+        view._born = view._memory().version
 
 
 def geometry(owner: Tensor, view: Tensor) -> tuple[Any, ...]:

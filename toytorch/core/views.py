@@ -152,6 +152,8 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
         if len(views) > 16 and not len(views) & (len(views) - 1):
             views[:] = [v for v in views if v() is not None]
         views.append(ref(view))
+    if view._storage.version:
+        view._born = view._storage.version
     return view
 
 

@@ -182,6 +182,8 @@ def _need_floats(common: DType, args: Sequence[Any]) -> None:
             f"Expected object of scalar type {a.legacy} but got scalar type "
             f"{b.legacy} for second argument"
         )
+    if a.name == "float16":
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
 
 
 def _along(g: Any, direction: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
@@ -327,6 +328,8 @@ def pinv(
                 f"torch.linalg.pinv: {word} tensor of complex type is not supported. Got "
                 f"{bound.dtype.legacy}"
             )
+    if out is not None and state.local.grad and (input.requires_grad or out.requires_grad):
+        return put_out(pinv_op.function(input, atol, rtol, hermitian), out, same=True)
     return pinv_op.function(input, atol, rtol, hermitian, out=out)
 
 

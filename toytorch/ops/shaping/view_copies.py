@@ -159,7 +159,10 @@ def _written(xp: ArrayModule, a: Array, src: Array, show: Callable[..., Any]) ->
 def _slice_scatter(
     xp: ArrayModule, a: Array, src: Array, dim: int, start: int | None, end: int | None, step: int
 ) -> Any:
-    place = (slice(None),) * wrap_dim(dim, a.ndim) + (slice(start, end, step),)
+    d = wrap_dim(dim, a.ndim)
+    if step < 1:
+        raise RuntimeError("slice step must be positive")
+    place = (slice(None),) * d + (slice(start, end, step),)
     return _written(xp, a, src, lambda x: x[place])
 
 

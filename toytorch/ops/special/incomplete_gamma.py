@@ -232,6 +232,8 @@ def _mvlgamma(xp: ArrayModule, a: Array, p: int) -> Any:
 def _no_truth_values(common: DType, args: Sequence[Any]) -> None:
     if args[0].dtype.rank == 0:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if common.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{common.legacy}'")
 
 
 def _mvlgamma_slope(self: Tensor, p: int) -> Any:
