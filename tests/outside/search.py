@@ -69,7 +69,9 @@ def first_difference(program: Program) -> Found | None:
         if found is not None and of_pytorch_alone(text, a, theirs):
             return None
         if re.match(r"(v\d+) = f\d+\(", text):
-            comparer.from_functions.update(re.findall(r"v\d+", text))
+            named = set(re.findall(r"v\d+", text))
+            comparer.from_functions.update(named)
+            comparer.written_inside.update(named | beside(named, theirs.values()))
         if "pickle.loads(" in text:
             comparer.unpickled.update(re.findall(r"^v\d+", text))
         if ".step()" in text:
@@ -90,6 +92,17 @@ def first_difference(program: Program) -> Found | None:
         if found is not None:
             return Found(program, i, found)
     return None
+
+
+def beside(names: set[str], values: dict[str, Any]) -> set[str]:
+    """The variables that lie in the memory of others, whose writes count for all of them."""
+    places = [
+        (compare.root_of(path), v.untyped_storage().data_ptr())
+        for path, v in compare.all_leaves(ORACLE, values)
+        if isinstance(v, torch.Tensor) and v.layout is torch.strided
+    ]
+    taken = {at for name, at in places if name in names and at}
+    return {name for name, at in places if at in taken}
 
 
 def disturb(values: dict[str, Any], seen: dict[int, int], rng: np.random.Generator) -> None:

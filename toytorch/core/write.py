@@ -301,9 +301,13 @@ def need_out(name: str, out: Any, count: int) -> None:
             )
 
 
-def refuse_leaf(aten: str, out: Any) -> None:
-    """Refuses an out= that is a leaf which requires a gradient, for what has no derivative."""
-    leaf = isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None
+def refuse_leaf(aten: str, out: Any, traced: bool = False) -> None:
+    """Refuses an out= that is a leaf which requires a gradient, for what has no derivative; of what
+    is `traced`, only the tracer knows the leaves."""
+    if state.fast_path is state.SLOW and isinstance(out, Tensor):
+        asked = [getattr(mode, "stands_for_leaf", None) for mode in state.local.modes]
+        traced = traced or any(ask(out) for ask in asked if ask is not None)
+    leaf = traced or (isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None)
     base = out._base if isinstance(out, Tensor) else None
     leaf = leaf or (base is not None and base._requires_grad and base._grad_edge is None)
     if leaf and state.local.grad:
