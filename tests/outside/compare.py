@@ -376,6 +376,8 @@ NUMBER = re.compile(r"-?(?:\d+\.\d*(?:e[+-]\d+)?|\d+e[+-]\d+)")
 def same_text(a: str, b: str) -> bool:
     """Equal texts, apart from names of nodes, and from the last digit of fractions."""
     b = b.replace("toytorch", "torch")
+    if a.endswith(("Backwards", "0", "1", "2", "3")):  # names of nodes, which say where they are
+        a, b = a.removeprefix("torch::autograd::"), b.removeprefix("torch::autograd::")
     if a == b or "DifferentiableGraph" in b or ("grad_fn" in a and "grad_fn" in b):
         return True
     if "Backward" in a and same_node(a, b):

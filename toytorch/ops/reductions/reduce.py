@@ -256,7 +256,7 @@ def _var(
     centre = a - mean
     squares = xp.abs(centre) ** 2 if a.dtype.kind == "c" else centre * centre
     total = xp.add.reduce(squares, axis=over, keepdims=keepdim)
-    degrees = max(count - correction, 0)
+    degrees = max(count - correction, 0) if count else 0  # of nothing, NaN
     return total / total.dtype.type(degrees)
 
 
@@ -264,7 +264,7 @@ def _var_gradient(
     g: Tensor, self: Tensor, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
     count = _count(self.shape, dim)
-    degrees = max(count - correction, 0)
+    degrees = max(count - correction, 0) if count else 0  # of nothing, NaN
     over = list(axes(dim, self.ndim))
     g = spread_over(g, self.shape, dim, keepdim)
     centred = self - self.mean(over, True)
