@@ -26,6 +26,7 @@ from toytorch.core.write import (
     need_out,
     overlapping,
     refuse_before_kernel,
+    refuse_first,
     refuse_grad,
     refuse_leaf,
     refuse_type,
@@ -115,6 +116,8 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         args = in_type_of(op, args, out)
     if out is not None and op.out_type == "alike":
         op.checks(out.dtype, (*args, out))
+    if out is not None and op.apart == "first":
+        refuse_first(op, args, out)
     try:
         results = compute(op, args)
     except NotImplementedError:

@@ -141,11 +141,18 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
             if (
                 isinstance(t, Tensor)
                 and t._array.__class__ is np.ndarray
-                and t._array.size
                 and (
                     t is target
-                    or known_to_share(t._array, target._array)
-                    or (resized and t._storage is not None and t._storage is target._storage)
+                    or (
+                        t._array.size and 0 not in shape and known_to_share(t._array, target._array)
+                    )
+                    or (
+                        resized
+                        and t._array.size
+                        and 0 not in shape
+                        and t._storage is not None
+                        and t._storage is target._storage
+                    )
                 )
             ):
                 raise RuntimeError(SHARED)

@@ -72,7 +72,8 @@ class Op:
     overlap     whether that form may write where one place of memory is several elements (or a
                 function of the arguments that says so; a text is what a warning then shows)
     apart       whether out= must have memory of its own, which arguments may share elsewhere
-                ("in place": whether the first argument must, where it is written to)
+                ("in place": whether the first argument must, where it is written to, and out= have
+                other memory than the others; "first": asked before all else but the dimension)
     out_type    where out= must have the result's own type, or "given" gives it, or its `checks` say
                 so of out= too ("alike"): how the refusal is
                 worded, a key of

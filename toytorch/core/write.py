@@ -25,7 +25,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.node import pack
-from toytorch.facts.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair, wrap_dim
 
 # What PyTorch says when its kernel runs, after it has asked where the operands lie.
 IN_KERNEL = re.compile("^NotImplementedError|is out of bounds|out of range: tried|out of range in")
@@ -262,6 +262,17 @@ def c_name(kind: dtype) -> str:
     }.get(kind.name, kind.name)  # fmt: skip
 
 
+def refuse_first(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+    """Refuses an out= by its type and by where it lies, before anything is asked of the arguments
+    but the dimension."""
+    wrap_dim(args[op.schema.index["dim"]], args[0]._array.ndim)
+    if out.dtype is not args[0].dtype:
+        raise RuntimeError(refusal("same", op.name, args[0].dtype, out.dtype))
+    if out._array.shape == args[0]._array.shape:
+        writing.refuse_overlap(out)
+    writing.refuse_arguments(out, args[1:], args[0]._array.shape)
+
+
 def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
     """What PyTorch says of an out= of another type than the one that is asked for, before it looks
     for a kernel, which there is none of."""
@@ -385,7 +396,12 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         if op.apart is True:
             if o._array.shape == array.shape:
                 writing.refuse_overlap(o)
-            writing.refuse_arguments(o, args, array.shape)
+            read = args
+            if op.out_type == "joined":  # which passes over vectors of nothing
+                read = tuple(t for t in args[0] if t._array.shape != (0,))
+            writing.refuse_arguments(o, read, array.shape)
+        elif op.apart == "in place":
+            writing.refuse_arguments(o, args[1:], array.shape)
         writing.refuse_inference(o)
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were

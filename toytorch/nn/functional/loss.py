@@ -583,7 +583,10 @@ def ctc_loss(
         )
         for v in (input_lengths, target_lengths)
     )
-    single = log_probs.ndim == 2
+    for name, v in (("input_lengths", steps), ("target_lengths", lengths)):
+        if v.dtype.rank != 1:
+            raise RuntimeError(f"{name} must be integral")
+    single = log_probs.ndim != 3
     logs = log_probs.unsqueeze(1) if single else log_probs
     texts = targets.unsqueeze(0) if single and targets.ndim == 1 else targets
     loss = ctc_record.function(

@@ -531,6 +531,8 @@ def _unpooled_sizes(
     input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> tuple[int, ...]:
     """The sizes that max_unpool makes: those asked for, or those that pooling may come from."""
+    if input.ndim < n:
+        raise IndexError("tuple index out of range")
     kernel, stride, padding, _ = pools.arguments(
         f"max_unpool{n}d", n, kernel_size, stride, padding, 1
     )

@@ -237,7 +237,7 @@ def scaled_dot_product_attention(
     later. With enable_gqa several heads of q share one of k and v.
     """
     _check(query, key, value, attn_mask, is_causal)
-    if enable_gqa:
+    if enable_gqa and query.ndim > 2:
         times = query.shape[-3] // max(key.shape[-3], 1), query.shape[-3] // max(value.shape[-3], 1)
         if key.shape[-3] * times[0] != query.shape[-3]:
             raise RuntimeError(

@@ -26,8 +26,9 @@ def _expand(self: Tensor, size: tuple[int, ...], *, implicit: bool = False) -> T
 
 
 def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
-    if not -self.ndim <= dim < self.ndim and self.ndim:
+    if dim >= self.ndim > 0:
         raise RuntimeError(f"narrow_copy(): expected dim < {self.ndim}, but got dim = {dim}")
+    wrap_dim(dim, self.ndim)
     if self.is_sparse:
         if not 0 <= start <= start + length <= self.shape[dim]:
             raise RuntimeError(
