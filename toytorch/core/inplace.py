@@ -201,6 +201,9 @@ def history_of_base(view: Tensor) -> None:
     view._requires_grad, view._ignores_grad = True, False
 
 
+Tensor._follow_base = history_of_base
+
+
 def without_node(why: str) -> str:
     """What is said of a view that no node made, though one would have."""
     return re.sub(r"^Output \d+ of \w+ is a view", "A view was created in no_grad mode", why)

@@ -100,6 +100,7 @@ class Tensor:
         _grad_edge: Any
         _requires_grad: bool
         _storage: Any
+        _follow_base: Any
         dtype: dtype_class
         __add__: Any
         __radd__: Any
@@ -400,10 +401,7 @@ class Tensor:
                 and not view._requires_grad
             ):
                 view._requires_grad = view._ignores_grad = True
-                if view._memory().version != view._born:
-                    from toytorch.core.inplace import history_of_base  # seldom needed
-
-                    history_of_base(view)
+                view._follow_base()
         return self
 
     @property

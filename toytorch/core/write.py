@@ -393,11 +393,13 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         if op.kind == "pointwise" and not shares:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
-        if op.apart is True:
+        if op.apart is True or op.apart == "views":
             if o._array.shape == array.shape:
                 writing.refuse_overlap(o)
             read = args
-            if op.out_type == "joined":  # which passes over vectors of nothing
+            if op.apart == "views":  # of which PyTorch asks, not of the tensors
+                read = tuple(t for t in args[0] if t._array.size)
+            elif op.out_type == "joined":  # which passes over vectors of nothing
                 read = tuple(t for t in args[0] if t._array.shape != (0,))
             writing.refuse_arguments(o, read, array.shape)
         elif op.apart == "in place":

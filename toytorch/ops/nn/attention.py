@@ -151,7 +151,7 @@ def _gradient(k: int) -> Any:
         result1: Tensor,
         work: dict[Any, Any],
     ) -> Any:
-        scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+        scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
         mask = attn_mask
         if mask is not None:
             mask = mask.expand([*query.shape[:3], key.shape[2]])
@@ -236,6 +236,12 @@ def scaled_dot_product_attention(
     The scale is 1/√E if not given. A boolean mask says where to look; is_causal hides what comes
     later. With enable_gqa several heads of q share one of k and v.
     """
+    if (
+        min(query.ndim, key.ndim, value.ndim) > 1
+        and query.dtype is key.dtype is value.dtype
+        and 0 in (*query.shape[:-1], key.shape[-2], value.shape[-1])
+    ):
+        return nothing_seen(query, key, value)
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa and query.ndim > 2:
         times = query.shape[-3] // max(key.shape[-3], 1), query.shape[-3] // max(value.shape[-3], 1)
@@ -262,6 +268,14 @@ def scaled_dot_product_attention(
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
     return weights.to(value.dtype) @ value
+
+
+def nothing_seen(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Zeros, where there is nothing to attend to or nobody who does; nothing else is asked."""
+    made = query.new_zeros((*query.shape[:-1], value.shape[-1]))
+    if not any(t.requires_grad for t in (query, key, value)):
+        return made
+    return made + (query.sum() + key.sum() + value.sum()) * 0
 
 
 @public("bilinear")

@@ -460,13 +460,13 @@ def batch_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """(x - mean)·rstd·weight + bias, with statistics of each channel over the batch."""
-    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
-        if value is None and not training:
-            raise RuntimeError(f"{name} must be defined in evaluation mode")
     if not input.numel():
         made = input.clone()
         made = made if weight is None else made * weight[0]
         return made if bias is None else made + bias[0]
+    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+        if value is None and not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
     return normalize_batch(
         input,
         weight,

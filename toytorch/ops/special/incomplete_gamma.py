@@ -283,7 +283,8 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
         value = at_the_ends(xp, value, x, z)
         if np.result_type(s.dtype, q.dtype) == np.float64:
             value = xp.where((z > 0) & (z**-x == 0), np.nan, value)  # 0/0, as PyTorch's sum has it
-        value = xp.where(xp.isnan(x) | xp.isnan(z) | (xp.isposinf(x) & (z > 0)), np.nan, value)
+        value = xp.where(xp.isposinf(x) & (z > 0), xp.where(z < 1, np.inf, np.nan), value)
+        value = xp.where(xp.isnan(x) | xp.isnan(z), np.nan, value)
         value = xp.where((z <= 0) & whole, np.inf, value)
         value = xp.where(x == 1, np.inf, xp.where(x < 1, np.nan, value))
         return value.astype(np.result_type(s.dtype, q.dtype))
