@@ -122,7 +122,7 @@ def _check_source(name: str, a: Array, source: Array) -> None:
 
 ADDED = Refusals(
     lambda i: IndexError(
-        f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} "
+        f"index_add_(): Index is supposed to be a vector, but got dim: {i.ndim} "
         f"with type: {type_name(i)} and size: {list(i.shape)}"
     ),
     lambda i: RuntimeError(
