@@ -152,6 +152,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
                         and 0 not in shape
                         and t._storage is not None
                         and t._storage is target._storage
+                        and is_dense(t._array.shape, t._array.strides, t._array.itemsize)
                     )
                 )
             ):

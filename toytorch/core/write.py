@@ -393,6 +393,11 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         if op.kind == "pointwise" and not shares:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
+        made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+        if made.rank > o.dtype.rank and op.out_type == "joined":
+            raise TypeError(
+                f"torch.cat(): input types can't be cast to the desired output type {o.dtype.legacy}"
+            )
         if op.apart is True or op.apart == "views":
             if o._array.shape == array.shape:
                 writing.refuse_overlap(o)
@@ -405,7 +410,6 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         elif op.apart == "in place":
             writing.refuse_arguments(o, args[1:], array.shape)
         writing.refuse_inference(o)
-        made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
         if op.out_type not in ("", "alike", "joined") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
@@ -416,10 +420,6 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))
-        if made.rank > o.dtype.rank and op.out_type == "joined":
-            raise TypeError(
-                f"torch.cat(): input types can't be cast to the desired output type {o.dtype.legacy}"
-            )
         if made.rank > o.dtype.rank and made is not o.dtype:
             raise RuntimeError(
                 f"result type {made.legacy} can't be cast to the desired output "

@@ -7,7 +7,7 @@ from typing import Any
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
-from toytorch.ops.define import PUBLIC, takes_words
+from toytorch.ops.define import PUBLIC, need_tensor, takes_words
 from toytorch.ops.elementwise import arithmetic, elementary, floating
 from toytorch.ops.reductions import exponentials
 from toytorch.ops.special import bessel, error_gamma, incomplete_gamma
@@ -59,5 +59,5 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Any
     return registry["round"].function(input, decimals=decimals, out=out)
 
 
-PUBLIC["special.round"] = round
+PUBLIC["special.round"] = need_tensor(round, "special.round")
 PUBLIC.update({"special.softmax": softmax, "special.log_softmax": log_softmax})
