@@ -93,8 +93,8 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Any:
         raise NotImplementedError(unsupported("hspmm" if out is None else "hspmm.out", "CPU"))
     a = mat1._array
     rows, values = _rows_of_product(a, mat2._array)
-    made = SparseArray(rows[None], values, (a.shape[0], mat2._array.shape[1]), True)
-    made = wrap(made, mat1.dtype)
+    product = SparseArray(rows[None], values, (a.shape[0], mat2._array.shape[1]), True)
+    made = wrap(product, mat1.dtype)
     return made if out is None else out.copy_(made)
 
 
