@@ -360,3 +360,28 @@ def test_a_leaf_that_is_a_view_is_refused(write: str) -> None:
         (a * 2).sum().backward()
         assert a.grad.tolist() == [[2.0] * 3] * 2
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x.t(), lambda x: x[:1], lambda x: x.chunk(2)[0], lambda x: x.view(-1)]
+)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_views_of_a_base_that_begins_to_want_gradients(view: Any, when: str) -> None:
+    """A view that was there before a write reads itself out of the base; a later one is a leaf."""
+
+    def seen(m: Any) -> Any:
+        x = m.ones(2, 3)
+        v = view(x) if when == "before" else None
+        x.log10_()
+        v = view(x) if v is None else v
+        x.requires_grad_()
+        try:
+            found: Any = v.requires_grad, v.is_leaf, v.grad_fn and type(v.grad_fn).__name__
+            if not v.is_leaf:
+                v.sum().backward()
+                found += (x.grad.tolist(),)
+        except RuntimeError as e:
+            found = str(e)[:90]
+        return found
+
+    assert seen(tt) == seen(torch)

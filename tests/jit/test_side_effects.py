@@ -184,3 +184,35 @@ def test_a_warning_is_no_effect() -> None:
 def test_explain_wants_something_compiled() -> None:
     with pytest.raises(TypeError, match="compile it first"):
         torch.jit.explain(torch.exp, torch.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements")
+def test_arguments_with_another_layout_or_size_stay_the_same_objects() -> None:
+    def squeezed(x: torch.Tensor) -> torch.Tensor:
+        return x.squeeze_()
+
+    def refilled(x: torch.Tensor) -> torch.Tensor:
+        return torch.vstack([torch.ones(3), torch.ones(3)], out=x)
+
+    for function in (squeezed, refilled):
+        compiled, x = torch.compile(function), torch.ones(3)
+        for _ in range(4):
+            assert compiled(x) is x
+    assert x.shape == (2, 3)
+
+
+def test_out_without_derivative_in_compiled_and_traced_functions() -> None:
+    def rounded(x: torch.Tensor) -> torch.Tensor:
+        y = x * 1
+        return torch.conj_physical(y, out=y)
+
+    compiled, x = torch.compile(rounded), torch.ones(2, requires_grad=True)
+    assert [compiled(x).requires_grad for _ in range(3)] == [True] * 3
+
+    def over(x: torch.Tensor) -> torch.Tensor:
+        return torch.alias_copy(x, out=x)
+
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.jit.trace(over, (x,))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'out'"):
+        torch.compile(lambda x: torch.zeros_like(x, out=x))(torch.ones(2))

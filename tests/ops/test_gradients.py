@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.ops.records import IDS, PAIRS, TESTED, report
 from tests.ops.samples.base import Sample, supported
-from tests.oracle import FLOATS, ORACLE, Side, attempt, differences, dtype_name, subject, told
+from tests.oracle import (
+    FLOATS,
+    ORACLE,
+    Side,
+    attempt,
+    differences,
+    dtype_name,
+    subject,
+    told,
+    torch,
+    tt,
+)  # fmt: skip
 
 SLACK = 10.0
 
@@ -91,3 +103,46 @@ def test_second(name: str, device: str) -> None:
 def _twice(side: Side, f: Any, sample: Sample) -> list[Any]:
     inputs, _, grads = first(side, f, sample)
     return second(side, inputs, grads)
+
+
+PIECES = [
+    "leaky_relu",
+    "hardtanh",
+    "relu6",
+    "hardsigmoid",
+    "threshold",
+    "hardshrink",
+    "softshrink",
+    "relu",
+]
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_gradients_of_straight_pieces_have_a_history(name: str) -> None:
+    """So that second derivatives are zeros and no refusal, as in PyTorch."""
+    args = (0.1, 2.0) if name == "threshold" else ()
+    for m in (torch, tt):
+        x = m.tensor([-3.0, 0.2, 1.0, 7.0], requires_grad=True)
+        (g,) = m.autograd.grad(getattr(m.nn.functional, name)(x, *args).sum(), x, create_graph=True)
+        assert g.requires_grad
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", ["acosh", "asinh", "atanh", "acos", "asin", "atan"])
+def test_gradients_of_inverse_functions_on_both_sides(name: str, dtype: str) -> None:
+    points = [-3.5 + 0.05j, 1 + 1j, -1 - 1j, 0.3 - 2j, -0.3 + 0.1j, 1.7 + 0.2j]
+    values = points if dtype[0] == "c" else [p.real for p in points]
+    found = []
+    for m in (torch, tt):
+        x = m.tensor(values, dtype=getattr(m, dtype), requires_grad=True)
+        found.append(m.autograd.grad(getattr(m, name)(x).sum().abs(), x)[0].tolist())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
+
+
+def test_gradient_of_polar_where_the_size_is_no_size() -> None:
+    found = []
+    for m in (torch, tt):
+        x = m.tensor([0.5, 0.0, -1.0, -0.0], requires_grad=True)
+        y = m.polar(x, m.tensor([1.0, 2.0, 3.0, 4.0]))
+        found.append(m.autograd.grad(y.sum().abs(), x)[0].tolist())
+    assert found[1] == pytest.approx(found[0], rel=1e-6)

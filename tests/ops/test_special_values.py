@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle import tt
+from tests.oracle import torch, tt
 
 VALUES = {
     "bessel_j0": {
@@ -113,3 +113,26 @@ def test_incomplete_gamma() -> None:
     q = list(UPPER_GAMMA.values())
     assert tt.igammac(a, x).tolist() == pytest.approx(q, rel=1e-12)
     assert tt.igamma(a, x).tolist() == pytest.approx([1 - v for v in q], rel=1e-12)
+
+
+INF, NAN = float("inf"), float("nan")
+ENDS = {  # where no series says anything, PyTorch's choice
+    "polygamma(1, x)": lambda m, x: m.polygamma(1, x),
+    "igamma(x, 0)": lambda m, x: m.igamma(x, m.zeros(7)),
+    "igamma(x, inf)": lambda m, x: m.igamma(x, m.full((7,), INF)),
+    "igammac(x, 0)": lambda m, x: m.igammac(x, m.zeros(7)),
+    "zeta(x, 0)": lambda m, x: m.special.zeta(x, 0.0),
+    "zeta(x, 2)": lambda m, x: m.special.zeta(x, 2.0),
+    "zeta(x, 0.5)": lambda m, x: m.special.zeta(x, 0.5),
+    "zeta(1, x)": lambda m, x: m.special.zeta(1.0, x),
+    "softplus": lambda m, x: m.nn.functional.softplus(m.ones(3), 2, NAN),
+    "var of nothing": lambda m, x: m.var(m.ones(0), correction=-1),
+    "fftfreq in halves": lambda m, x: m.fft.fftfreq(5, 1e-5, dtype=m.float16).float(),
+}
+
+
+@pytest.mark.parametrize("label", ENDS)
+def test_at_the_ends(label: str) -> None:
+    points = (INF, NAN, 0.0, 1.0, 1.5, 3.0, -1.0)
+    theirs, ours = (ENDS[label](m, m.tensor(points)).tolist() for m in (torch, tt))
+    assert ours == pytest.approx(theirs, rel=1e-6, nan_ok=True)

@@ -140,3 +140,64 @@ def test_empty_memory_of_out() -> None:
         assert tt.empty(10, 9, out=tt.zeros(1, dtype=tt.int16)).eq(32767).all()
     finally:
         tt.use_deterministic_algorithms(False)
+
+
+def self_out(m: Any, name: str, *args: Any) -> Any:
+    """A call whose first operand is its out=, of another shape than the result."""
+    x = m.ones(3, 1)
+    return getattr(m, name)(x, *args, out=x)
+
+
+ORDER = {  # of two refusals, which one comes
+    "index_add_: a vector": lambda m: m.zeros(2, 0).index_add_(
+        1, m.zeros(2, 0).long(), m.zeros(2, 0).expand(2, 0)
+    ),
+    "index_add_: itself": lambda m: (x := m.ones(2, 2)).index_add_(0, x, x),
+    "index_fill_: its type": lambda m: (x := m.ones(3)).index_fill_(0, x, True),
+    "index_fill_: its value": lambda m: m.ones(3).index_fill_(0, m.tensor([1]).int(), m.ones(3)),
+    "put_: as many": lambda m: (x := m.ones(4)).put_(m.tensor([3, 3]), x),
+    "index_put_: dimensions": lambda m: (x := m.ones(2)).index_put_([x, x, x], x, True),
+    "index_reduce_: its type": lambda m: (x := m.ones(3)).index_reduce_(
+        0, x, m.tensor(1.0), "amin"
+    ),
+    "index_reduce_: itself": lambda m: (x := m.ones(2)).index_reduce_(
+        0, m.tensor([0, 1]), x, "prod"
+    ),
+    "scatter_add_: dimension": lambda m: (x := m.ones(2)).scatter_add_(1, m.tensor([0]), x),
+    "scatter: a single source": lambda m: m.tensor(1.0).scatter(
+        -1, m.tensor([0, 0]), m.tensor(1.0)
+    ),
+    "index_copy: out first": lambda m: m.index_copy(x := m.ones(2, 2).long(), 0, x, x, out=x),
+    "index_copy: type of out": lambda m: m.index_copy(
+        m.ones(2).int(), 0, m.ones(2), m.ones(2), out=m.ones(2)
+    ),
+    "scatter_reduce: out": lambda m: m.scatter_reduce(
+        m.ones(2), 0, m.tensor([0, 1]), x := m.ones(2), "sum", out=x
+    ),
+    "hardshrink: type of out": lambda m: m.hardshrink(m.ones(2).long(), 0.1, out=m.ones(2)),
+    "softmax: type of out": lambda m: m.softmax(m.ones(2).short(), 0, out=m.ones(2).long()),
+    "gcd: shared": lambda m: m.gcd((x := m.ones(3, 3)).T, x, out=x.T),
+    "cross: shared": lambda m: m.linalg.cross(x := m.ones(2, 3), x, out=x),
+    "nothing, but itself": lambda m: m.take(x := m.zeros(0), m.tensor([]).long(), out=x),
+    "add: out": lambda m: self_out(m, "add", m.ones(1, 3)),
+    "logical_and: out": lambda m: self_out(m, "logical_and", m.ones(3, 3)),
+    "lerp: out": lambda m: self_out(m, "lerp", m.ones(3, 3), 0.5),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("label", ORDER)
+def test_which_refusal_comes(label: str) -> None:
+    theirs, ours = (attempt(ORDER[label], m)[1] for m in (torch, tt))
+    assert theirs is not None, "PyTorch accepts this call: the table is wrong"
+    assert type(ours) is type(theirs), (ours, theirs)
+    assert str(ours)[:40] == str(theirs)[:40]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_shares_no_memory() -> None:
+    for m in (torch, tt):
+        x = m.ones(2)
+        assert m.gather(x, 0, m.tensor([]).long(), out=x[:1]).shape == (0,)
+        v = m.zeros(2, 0)
+        assert m.stack((v, v), out=v).shape == (2, 2, 0)

@@ -340,9 +340,38 @@ PICKING: dict[str, Call] = {
     "exponential rate": lambda m: m.ones(3).exponential_(-1.0),
     "geometric p": lambda m: m.ones(3).geometric_(0.0),
     "random range": lambda m: m.ones(3).random_(5, 2),
+    "median of masks": lambda m: m.median(m.tensor([True])),
+    "topk of masks": lambda m: m.topk(m.tensor([True]), 1),
+    "mvlgamma of complex": lambda m: m.mvlgamma(m.tensor([1j]), 1),
+    "fftfreq of complex": lambda m: m.fft.fftfreq(2, dtype=m.complex64),
+    "slice_scatter step": lambda m: m.slice_scatter(m.ones(2), m.ones(2), 0, step=0),
+    "range to NaN": lambda m: m.range(1e-3, float("nan")),
+    "range of complex": lambda m: m.range(1, 0.5, dtype=m.complex64),
+    "vander of halves": lambda m: m.linalg.vander(m.ones(2).half()),
+    "special.round": lambda m: m.special.round(m.tensor([1])),
+    "polar of halves": lambda m: m.polar(m.ones(2).half(), m.ones(2).half()),
+    "isposinf": lambda m: m.isposinf(m.tensor(1j)),
+    "cross of types": lambda m: m.linalg.cross(m.ones(3), m.ones(3).double()),
+    "bmm elsewhere": lambda m: m.bmm(m.ones(1, 2, 2), m.ones(1, 2, 2), out_dtype=m.float32),
+    "addmm elsewhere": lambda m: m.addmm(m.ones(2, 2), m.ones(2, 2), m.ones(2, 2), m.float32),
+    "native_norm with out": lambda m: m.native_norm(m.ones(2), 0.0, out=m.ones(2)),
+    "hspmm with out": lambda m: m.hspmm(m.ones(2, 2), m.ones(2, 2), out=m.ones(2, 2)),
+    "narrow_copy": lambda m: m.narrow_copy(m.ones(2), -3, 0, length=1),
     "generator of a list": lambda m: m.rand(3, generator=[1]),
 }  # fmt: skip
 
+NETWORK.update({
+    "avg_pool2d of lines": lambda m: m.nn.functional.avg_pool2d(m.tensor(0.0), (1, 1, 2)),
+    "max_unpool2d of lines": lambda m: m.nn.functional.max_unpool2d(m.ones(4), m.ones(4).long(), 2),
+    "binary_cross_entropy types": lambda m: m.nn.functional.binary_cross_entropy(
+        m.ones(2).double(), m.ones(2)
+    ),
+    "group_norm of bytes": lambda m: m.group_norm(m.zeros(0, 3).byte(), 2),
+    "ctc_loss of integers": lambda m: m.ctc_loss(*[m.ones(4).long()] * 4, blank=3),
+    "native_batch_norm": lambda m: m.native_batch_norm(
+        m.ones(2, 1), None, None, m.ones(1), None, False, 0.1, 1e-5
+    ),
+})  # fmt: skip
 FAMILIES = {"autograd": AUTOGRAD, "linalg": LINALG, "network": NETWORK, "picking": PICKING}
 CALLS = {f"{family}: {label}": call for family, calls in FAMILIES.items()
          for label, call in calls.items()}  # fmt: skip

@@ -37,7 +37,7 @@ LEFT_OUT = re.compile(
     r"|random|normal|uniform|cauchy|exponential|geometric|log_normal|bernoulli|multinomial|poisson"
     r"|binomial|standard_gamma|rand|.*dropout|svd_lowrank|pca_lowrank|hash_tensor|feature_"
     r"|segment_reduce|max_pool.d_with_indices_backward|.*_backward|nuclear_norm|nested_|tolist"
-    r"|empty_|slice_inverse|batch_norm_(stats|elemt|update|gather)|native_channel|_powsum|is_vulkan|linalg__|mm$|addmm_dtype|complex32|chalf|histogram|unsafe_)"
+    r"|empty_|slice_inverse|batch_norm_(stats|elemt|update|gather)|native_channel|_powsum|is_vulkan|linalg__|mm$|addmm_dtype|complex32|chalf|histogram|unsafe_|index$)"
 )
 TYPES = re.compile(
     r"^(Tensor(\(.*?\))?(\[\d*\])?\??|Scalar\??|(Sym)?[iI]nt(\[\d*\])?\??|float(\[\d*\])?\??"

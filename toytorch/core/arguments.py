@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.backends.sparse import unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts.schema import REQUIRED, Argument
@@ -124,6 +125,8 @@ def bound(
             i, a = 0, op.schema.args[0]
         if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
             name = op.name.split(".")[0] + "_" * in_place
+            if word == op.elsewhere and not in_place:
+                raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
         given[i] = spread((value,)) if a.is_variadic else value
         if is_dim(a):

@@ -26,8 +26,10 @@ from toytorch.core.write import (
     need_out,
     overlapping,
     refuse_before_kernel,
+    refuse_first,
     refuse_grad,
     refuse_leaf,
+    refuse_type,
     take,
     warn_of_size,
     write_out,
@@ -114,11 +116,15 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         args = in_type_of(op, args, out)
     if out is not None and op.out_type == "alike":
         op.checks(out.dtype, (*args, out))
+    if out is not None and op.apart == "first":
+        refuse_first(op, args, out)
     try:
         results = compute(op, args)
     except NotImplementedError:
         if op.kind == "pointwise":
             refuse_before_kernel(op, args, out)
+        elif out is not None and "dtype" in op.schema.index:
+            refuse_type(op, args, out)
         raise
     if out is not None:
         made = write_out(op, args, results, out)

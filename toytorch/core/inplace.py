@@ -7,6 +7,7 @@ on; and every live view of b gets its history anew from b.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -140,11 +141,19 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
             if (
                 isinstance(t, Tensor)
                 and t._array.__class__ is np.ndarray
-                and t._array.size
                 and (
                     t is target
-                    or known_to_share(t._array, target._array)
-                    or (resized and t._storage is not None and t._storage is target._storage)
+                    or (
+                        t._array.size and 0 not in shape and known_to_share(t._array, target._array)
+                    )
+                    or (
+                        resized
+                        and t._array.size
+                        and 0 not in shape
+                        and t._storage is not None
+                        and t._storage is target._storage
+                        and is_dense(t._array.shape, t._array.strides, t._array.itemsize)
+                    )
                 )
             ):
                 raise RuntimeError(SHARED)
@@ -180,6 +189,25 @@ def refresh(owner: Tensor) -> None:
             )
             if view._retained:
                 view._keep_retaining()
+
+
+def history_of_base(view: Tensor) -> None:
+    """Gives a view the history it has when its base, which was written to after the view was made,
+    begins to want gradients: PyTorch then reads the view out of the base."""
+    if view.dtype.rank < 2 or view._memory().version == view._born:
+        return
+    why = view._no_grad_view
+    node = AsStridedBackward0(view._base, view) if why is None else None
+    view._grad_edge = Refusal(of_the_base(without_node(why))) if node is None else node
+    view._requires_grad, view._ignores_grad = True, False
+
+
+Tensor._follow_base = history_of_base
+
+
+def without_node(why: str) -> str:
+    """What is said of a view that no node made, though one would have."""
+    return re.sub(r"^Output \d+ of \w+ is a view", "A view was created in no_grad mode", why)
 
 
 def protect(view: Tensor, why: str) -> None:
@@ -243,6 +271,8 @@ def register_view(source: Tensor, view: Tensor) -> None:
     elif len(views) > 16 and not len(views) & (len(views) - 1):
         views[:] = [v for v in views if v() is not None]
     views.append(weakref.ref(view))
+    if view._memory().version:
+        view._born = view._memory().version
 
 
 def geometry(owner: Tensor, view: Tensor) -> tuple[Any, ...]:

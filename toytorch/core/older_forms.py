@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.backends.sparse import unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import dtype
 
 # Where the numbers stand among the tensors (x), by the names that they have today.
 FORMS: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
@@ -48,6 +50,8 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
     if scalars == ("alpha",) and pattern == "xx1":  # PyTorch takes this one without a word
         return rearranged_numbers(op, values, more, in_place)
     names = FORMS[scalars].get(pattern)
+    if op.elsewhere and isinstance(values[-1], dtype) and not in_place:
+        raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
     if names is None:
         kinds = ", ".join(type(v).__name__ for v in values)
         raise TypeError(

@@ -72,7 +72,9 @@ class Op:
     overlap     whether that form may write where one place of memory is several elements (or a
                 function of the arguments that says so; a text is what a warning then shows)
     apart       whether out= must have memory of its own, which arguments may share elsewhere
-                ("in place": whether the first argument must, where it is written to)
+                ("in place": whether the first argument must, where it is written to, and out= have
+                other memory than the others; "first": asked before all else but the dimension;
+                "views": as True, of views of the arguments)
     out_type    where out= must have the result's own type, or "given" gives it, or its `checks` say
                 so of out= too ("alike"): how the refusal is
                 worded, a key of
@@ -97,6 +99,7 @@ class Op:
                 of their operations
     spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
                 complex infinity both parts become NaN
+    elsewhere   an argument that only a form for other devices has, of which the CPU has no kernel
     words       {name: argument}: further names by which callers may give an argument
 
     What others know of an op:
@@ -178,8 +181,9 @@ class Op:
         host_indices: bool = False,
         older: bool | str = False,
         spreads: str = "",
+        elsewhere: str = "",
     ) -> None:
-        self.spreads = spreads
+        self.spreads, self.elsewhere = spreads, elsewhere
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})

@@ -48,6 +48,7 @@ SELDOM = (
     "_retained",
     "_post_hooks",
     "_no_grad_view",
+    "_born",
     "_ignores_grad",
     "_batches",
     "_tangents",
@@ -82,6 +83,7 @@ class Tensor:
     _retained: Any = None  # the hook of retain_grad, which has moved to the newest history
     is_node = False  # at the end of an edge, a leaf
     _no_grad_view: Any = None  # why a view must not be written to, if so
+    _born = 0  # how many writes to its memory a view has not seen
     _ignores_grad = (
         False  # whether it asks for gradients only because its base does, and drops them
     )
@@ -98,6 +100,7 @@ class Tensor:
         _grad_edge: Any
         _requires_grad: bool
         _storage: Any
+        _follow_base: Any
         dtype: dtype_class
         __add__: Any
         __radd__: Any
@@ -398,6 +401,7 @@ class Tensor:
                 and not view._requires_grad
             ):
                 view._requires_grad = view._ignores_grad = True
+                view._follow_base()
         return self
 
     @property

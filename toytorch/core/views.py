@@ -152,6 +152,8 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
         if len(views) > 16 and not len(views) & (len(views) - 1):
             views[:] = [v for v in views if v() is not None]
         views.append(ref(view))
+    if view._storage.version:
+        view._born = view._storage.version
     return view
 
 
@@ -201,6 +203,8 @@ def several_views(op: Op, source: Tensor, arrays: list[Array]) -> list[Tensor]:
         if whys is not None:
             view._no_grad_view = whys[i]
             guarded.append(seen)
+        if storage.version:
+            view._born = storage.version
         made.append(view)
     return made
 
@@ -243,6 +247,8 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             if len(views) > 16 and not len(views) & (len(views) - 1):
                 views[:] = [v for v in views if v() is not None]
             views.append(ref(view))
+        if storage.version:
+            view._born = storage.version
     if source.dtype.rank > 1 and view._base is not None:
         if state.fast_path is not None and not state.local.grad:
             unrecorded(source, view)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import warnings
 from _thread import get_ident
@@ -24,8 +25,10 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.node import pack
-from toytorch.facts.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair, wrap_dim
 
+# What PyTorch says when its kernel runs, after it has asked where the operands lie.
+IN_KERNEL = re.compile("^NotImplementedError|is out of bounds|out of range: tried|out of range in")
 FILLED = "tensor[mask] = scalar"  # how PyTorch spells out that a place gets one number
 
 
@@ -75,24 +78,12 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         common = common_dtype(op, args)
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
         writing.check(target, needs)
-    if not overlapping(op, args):
-        writing.refuse_overlap(target)
     if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
-    # What is filled in is read before anything is written, so it may lie in the same memory.
-    lasting = args[:-1] if op.overlap == FILLED else args
-    if op.apart:
-        writing.refuse_any_shared(target, lasting[1:])
-    if op.overlap.__class__ is str and writing.overlaps(target):
-        warnings.warn(
-            f"Use of {op.name}_ on expanded tensors is deprecated. Please clone() the tensor before "
-            "performing this operation. This also applies to advanced indexing e.g. "
-            f"{op.overlap}",
-            stacklevel=3,
-        )
-    shared = op.across == "between" and over_part_of_itself(op, args)
-    if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
-        writing.refuse_shared(target, lasting)
+    # Where elements go to places that others name, what the arguments must be is asked first.
+    late = op.apart and op.apart != "first" and op.kind != "pointwise"
+    if not late:
+        refuse_places(op, args, target)
     if common is not None:
         if op.out_type == "alike":
             op.checks(common, args)
@@ -110,7 +101,14 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             refuse_before_kernel(op, args, None, target)
             raise
     else:
-        result = compute(op, args, array)
+        try:
+            result = compute(op, args, array)
+        except (RuntimeError, IndexError) as error:
+            if late and IN_KERNEL.search(f"{type(error).__name__}: {error}"):
+                refuse_places(op, args, target)
+            raise
+        if late:
+            refuse_places(op, args, target)
     if result is not target._array:
         write(op, target, result)
     writing.bump(target)
@@ -119,6 +117,26 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             pack(node)  # now that a saved result is there
         writing.rebase(target, node)
     return target
+
+
+def refuse_places(op: Op, args: tuple[Any, ...], target: Tensor) -> None:
+    """Refuses to write in place where elements share memory, with each other or with an operand."""
+    if not overlapping(op, args):
+        writing.refuse_overlap(target)
+    # What is filled in is read before anything is written, so it may lie in the same memory.
+    lasting = args[:-1] if op.overlap == FILLED else args
+    if op.apart:
+        writing.refuse_any_shared(target, lasting[1:])
+    if op.overlap.__class__ is str and writing.overlaps(target):
+        warnings.warn(
+            f"Use of {op.name}_ on expanded tensors is deprecated. Please clone() the tensor before "
+            "performing this operation. This also applies to advanced indexing e.g. "
+            f"{op.overlap}",
+            stacklevel=4,
+        )
+    shared = op.across == "between" and over_part_of_itself(op, args)
+    if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
+        writing.refuse_shared(target, lasting)
 
 
 def overlapping(op: Op, args: tuple[Any, ...]) -> bool:
@@ -149,8 +167,13 @@ def refuse_before_kernel(
             f"output with shape {list(target.shape)} doesn't match the broadcast shape "
             f"{list(shape)}"
         )
+    if isinstance(out, Tensor):
+        writing.refuse_shared(out, (None, *args))
     if isinstance(out, Tensor) and op.promotion != "none":
-        check_cast(op, common_dtype(op, args), out.dtype)
+        common = common_dtype(op, args)
+        if op.out_type == "found" and common is not out.dtype:
+            raise RuntimeError(refusal("found", op.name, common, out.dtype))
+        check_cast(op, common, out.dtype)
 
 
 def check_cast(op: Op, common: dtype, to: dtype) -> None:
@@ -239,6 +262,25 @@ def c_name(kind: dtype) -> str:
     }.get(kind.name, kind.name)  # fmt: skip
 
 
+def refuse_first(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+    """Refuses an out= by its type and by where it lies, before anything is asked of the arguments
+    but the dimension."""
+    wrap_dim(args[op.schema.index["dim"]], args[0]._array.ndim)
+    if out.dtype is not args[0].dtype:
+        raise RuntimeError(refusal("same", op.name, args[0].dtype, out.dtype))
+    if out._array.shape == args[0]._array.shape:
+        writing.refuse_overlap(out)
+    writing.refuse_arguments(out, args[1:], args[0]._array.shape)
+
+
+def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
+    """What PyTorch says of an out= of another type than the one that is asked for, before it looks
+    for a kernel, which there is none of."""
+    want = args[op.schema.index["dtype"]] or args[0].dtype
+    if isinstance(out, Tensor) and out.dtype is not want:
+        raise RuntimeError(refusal("same", op.name, want, out.dtype))
+
+
 def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]) -> None:
     """Refuses out= where a graph would be recorded."""
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
@@ -270,9 +312,13 @@ def need_out(name: str, out: Any, count: int) -> None:
             )
 
 
-def refuse_leaf(aten: str, out: Any) -> None:
-    """Refuses an out= that is a leaf which requires a gradient, for what has no derivative."""
-    leaf = isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None
+def refuse_leaf(aten: str, out: Any, traced: bool = False) -> None:
+    """Refuses an out= that is a leaf which requires a gradient, for what has no derivative; of what
+    is `traced`, only the tracer knows the leaves."""
+    if state.fast_path is state.SLOW and isinstance(out, Tensor):
+        asked = [getattr(mode, "stands_for_leaf", None) for mode in state.local.modes]
+        traced = traced or any(ask(out) for ask in asked if ask is not None)
+    leaf = traced or (isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None)
     base = out._base if isinstance(out, Tensor) else None
     leaf = leaf or (base is not None and base._requires_grad and base._grad_edge is None)
     if leaf and state.local.grad:
@@ -347,12 +393,23 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         if op.kind == "pointwise" and not shares:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
-        if op.apart is True:
+        made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+        if made.rank > o.dtype.rank and op.out_type == "joined":
+            raise TypeError(
+                f"torch.cat(): input types can't be cast to the desired output type {o.dtype.legacy}"
+            )
+        if op.apart is True or op.apart == "views":
             if o._array.shape == array.shape:
                 writing.refuse_overlap(o)
-            writing.refuse_arguments(o, args, array.shape)
+            read = args
+            if op.apart == "views":  # of which PyTorch asks, not of the tensors
+                read = tuple(t for t in args[0] if t._array.size)
+            elif op.out_type == "joined":  # which passes over vectors of nothing
+                read = tuple(t for t in args[0] if t._array.shape != (0,))
+            writing.refuse_arguments(o, read, array.shape)
+        elif op.apart == "in place":
+            writing.refuse_arguments(o, args[1:], array.shape)
         writing.refuse_inference(o)
-        made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
         if op.out_type not in ("", "alike", "joined") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
@@ -363,16 +420,17 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))
-        if made.rank > o.dtype.rank and op.out_type == "joined":
-            raise TypeError(
-                f"torch.cat(): input types can't be cast to the desired output type {o.dtype.legacy}"
-            )
         if made.rank > o.dtype.rank and made is not o.dtype:
             raise RuntimeError(
                 f"result type {made.legacy} can't be cast to the desired output "
                 f"type {o.dtype.legacy}"
             )
         if o._array.shape != array.shape:
+            if op.kind == "pointwise" and any(a is o for a in args):
+                raise RuntimeError(
+                    f"output with shape {list(o.shape)} doesn't match the broadcast shape "
+                    f"{list(array.shape)}"
+                )
             warn_of_size(o, array.shape, 5)
             take(o, array)
         else:

@@ -129,6 +129,7 @@ class Recording:
             leaf._memory()
             leaf._array = another(leaf._array)
         self.given.append(i)
+        self.tracer.given.append(leaf)
         self.tracer.external[id(leaf._array)] = leaf
         self.tracer.bind(leaf, self.tracer.graph.add_input(types.of_tensor(leaf)))
 

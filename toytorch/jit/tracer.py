@@ -28,7 +28,7 @@ from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
-from toytorch.ops.creation.memory import resize_as_
+from toytorch.ops.creation.memory import resize_out
 from toytorch.ops.shaping import copies
 
 
@@ -169,6 +169,14 @@ class Tracer:
             raise GraphBreak(why)
         self.reason = self.reason or why
 
+    def leave(self, why: str) -> bool:
+        """Whether a recorded call of a function that may stay Python is given up: what it does is
+        rare, and to the letter only Python does it."""
+        if self.captured is None or self.strict:
+            return False
+        self.stop(why)
+        return True
+
     # -- what the dispatcher tells -------------------------------------------------------------
 
     def on_effect(self, what: str) -> None:
@@ -196,8 +204,18 @@ class Tracer:
         shared = [  # memory that others see, as that of a view
             getattr(o, "_storage", None) is not None and not o._requires_grad for o in outs
         ]
+        if op.underived and state.local.grad:
+            for o in outs:
+                write.refuse_leaf(op.name, o, self.stands_for_leaf(o))
+            if any(t._requires_grad for t in tensors_of([*args, *outs])) and self.leave(
+                f"out= of {op.name} takes part in gradients"
+            ):
+                return dispatch.call(op, plain(args), out)
         targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
         computed = dispatch.call(op, plain(args))
+        shapes = [t._array.shape for t in (computed if op.many else [computed])]
+        if shapes != [a.shape for a in before] and self.leave("out= gets another shape"):
+            return dispatch.call(op, plain(args), out)
         start = len(self.block.nodes)
         self.record(op, "aten::" + op.name, args, computed)
         for node in self.block.nodes[start:]:
@@ -244,10 +262,18 @@ class Tracer:
         """Whether a tensor stands for one of the caller's, who sees a new layout of it."""
         return not self.reason and any(item is t for t in self.given)
 
+    def stands_for_leaf(self, item: object) -> bool:
+        """Whether a tensor stands for a leaf of the caller's that wants gradients, or is a view of
+        what does: here it has a history."""
+        base = getattr(item, "_base", None)
+        return any((item is t or base is t) and t._requires_grad for t in self.leaves)
+
     def on_relaid(
         self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """An input was given another layout, as by `squeeze_`: only a run can do that again."""
+        if self.leave("a tensor is given another layout"):
+            return method(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         given = [self.value_of(a) for a in (*args, *kwargs.values())]
         if getattr(method, "writes", False):
             self.refuse_leaf(args[0])
@@ -262,7 +288,7 @@ class Tracer:
     def resized(self, target: Value, made: Value, out: Tensor) -> Value:
         """What stands for an input whose shape has become that of another value."""
         node = self.graph.make(
-            "aten::resize_as_", [target, made], [types.of(out)], function=resize_as_
+            "aten::resize_as_", [target, made], [types.of(out)], function=resize_out
         )
         return self.add(node).output
 
@@ -283,6 +309,9 @@ class Tracer:
     ) -> Any:
         """A tensor was made of none: it is made again in every run."""
         out = kwargs.get("out")
+        takes = inspect.signature(function).parameters
+        if "out" in kwargs and "out" not in takes and "kwargs" not in takes:
+            return function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})  # refuses it
         if isinstance(out, Tensor) and not self.reason:
             rest = {k: v for k, v in kwargs.items() if k != "out"}
             if "dtype" in inspect.unwrap(function).__code__.co_varnames:
@@ -291,7 +320,7 @@ class Tracer:
             if isinstance(made, Tensor) and made._array.shape == out._array.shape:
                 return self.on_inplace(copies.copy, (out, made, False))
             if isinstance(made, Tensor) and self.stands_for_input(out):
-                self.on_relaid(resize_as_, (out, made), {})
+                self.on_relaid(resize_out, (out, made), {})
                 return self.on_inplace(copies.copy, (out, made, False))
             if isinstance(made, Tensor):
                 result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})

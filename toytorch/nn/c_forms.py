@@ -154,6 +154,10 @@ def frobenius_norm(
     if out is not None:
         refuse_grad("norm", (input,), out)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) > 2:
+        raise RuntimeError(
+            f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead."
+        )
     return put_out(input.norm(2, dims, keepdim), out, same=True)
 
 
@@ -169,6 +173,7 @@ def nuclear_norm(
     return put_out(input.norm("nuc", (-2, -1) if dim is None else tuple(dim), keepdim), out)
 
 
+@takes_words()
 def is_distributed(input: Tensor) -> bool:
     """Whether a tensor is spread over processes, which none is."""
     return False

@@ -165,6 +165,8 @@ def binary_cross_entropy(
     if weight is not None:
         refuse_gradients("binary_cross_entropy", weight=weight)
         weight = weight.expand(target.shape)
+    if target.dtype is not input.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {input.dtype.legacy}")
     return pairs.cross_entropy_of_two.function(
         input, target, weight, legacy_reduction(reduction, size_average, reduce)
     )
@@ -578,7 +580,10 @@ def ctc_loss(
         )
         for v in (input_lengths, target_lengths)
     )
-    single = log_probs.ndim == 2
+    for name, v in (("input_lengths", steps), ("target_lengths", lengths)):
+        if v.dtype.rank != 1:
+            raise RuntimeError(f"{name} must be integral")
+    single = log_probs.ndim != 3
     logs = log_probs.unsqueeze(1) if single else log_probs
     texts = targets.unsqueeze(0) if single and targets.ndim == 1 else targets
     loss = ctc_record.function(

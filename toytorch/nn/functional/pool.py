@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Ints
@@ -301,8 +302,13 @@ def avg_pool2d(
     out: Tensor | None = None,
 ) -> Tensor:
     """The mean of every window of (B, C, H, W)."""
-    if isinstance(input, Tensor):  # else the op refuses it
-        wrap_dim(-3, input.ndim)  # which is where PyTorch finds too few dimensions
+    if isinstance(input, Tensor) and input.ndim < 3:  # which PyTorch finds last; others the op
+        pools.arguments("avg_pool2d", 2, kernel_size, stride, padding, 1)
+        if out is not None:
+            refuse_grad("avg_pool2d", (input,), out)
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        wrap_dim(-3, input.ndim)
     return pools.AVERAGE[2].function(
         input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out
     )
@@ -525,6 +531,8 @@ def _unpooled_sizes(
     input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> tuple[int, ...]:
     """The sizes that max_unpool makes: those asked for, or those that pooling may come from."""
+    if input.ndim < n:
+        raise IndexError("tuple index out of range")
     kernel, stride, padding, _ = pools.arguments(
         f"max_unpool{n}d", n, kernel_size, stride, padding, 1
     )

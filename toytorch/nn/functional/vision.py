@@ -55,6 +55,8 @@ def pad(
     tensor([[2., 1., 2., 3., 2.]])
     """
     pads = tuple(int(p) for p in pad)
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pads) > 2 * input.ndim:
@@ -65,8 +67,6 @@ def pad(
         )
     if mode == "constant":
         return borders.constant_pad_nd.function(input, pads, 0 if value is None else value)
-    if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     n = len(pads) // 2

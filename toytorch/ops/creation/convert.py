@@ -84,13 +84,16 @@ def to(
     first = args[0].__class__ if args else None
     if first in NUMBERS and (args[1].__class__ is bool if args[1:] else first is not int):
         args = (NUMBERS[first], *args[1:])  # a number stands for the type of numbers
+    flags = [value for value in args if isinstance(value, bool)]
+    if flags:  # by position, first non_blocking, then copy
+        non_blocking, copy = flags[0], (*flags, copy)[1]
     for value in args:
         if isinstance(value, types.dtype) or value in (float, int, bool, complex):
             dtype = value
         elif isinstance(value, Tensor):
             other = value
         elif isinstance(value, bool):
-            non_blocking, copy = (value, copy) if not non_blocking else (non_blocking, value)
+            continue
         elif isinstance(value, (str, int, device_class)):
             device = value
         elif isinstance(value, format_class):

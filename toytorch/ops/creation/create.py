@@ -306,13 +306,13 @@ def told_to_resize(out: Tensor, made: Tensor) -> builtins.bool:
     where others may see the memory of `out`, they see what is written to it."""
     if state.fast_path is not state.SLOW:
         return False
-    from toytorch.ops.creation.memory import resize_as_  # a circle otherwise
+    from toytorch.ops.creation.memory import resize_out  # a circle otherwise
 
     for mode in reversed(state.local.modes):
         stands_for_input = getattr(mode, "stands_for_input", None)
         if stands_for_input is not None:
             with state.below(mode):
-                mode.on_relaid(resize_as_, (out, made), {})
+                mode.on_relaid(resize_out, (out, made), {})
             return True
     return False
 

@@ -204,6 +204,18 @@ def resize_as_(
     return resize_(self, *the_template.shape, memory_format=memory_format)
 
 
+def resize_out(out: Tensor, made: Tensor) -> Tensor:
+    """`resize_as_` of an out=, which may have a history."""
+    wants, out._requires_grad = out._requires_grad, False
+    try:
+        return resize_as_(out, made)
+    finally:
+        out._requires_grad = wants
+
+
+resize_out.__name__ = "resize_as_"  # as graphs name it
+
+
 METHODS: dict[str, Any] = {"set_": set_, "resize_": resize_, "resize_as_": resize_as_}
 
 

@@ -152,17 +152,22 @@ def range(
         UserWarning,
         stacklevel=3,
     )
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     kind = kind_of(dtype if dtype is not None or out is None else out.dtype)
     if np.dtype(kind).kind in "bc":
         raise NotImplementedError(
             f"\"range_cpu\" not implemented for '{types.from_numpy_dtype(np.dtype(kind)).legacy}'"
         )
     if np.dtype(kind).kind in "iu":
+        for bound in (start, end, step):
+            if not -(1 << 63) <= bound < 1 << 63:  # nor is NaN
+                raise RuntimeError("value cannot be converted to type int64_t without overflow")
         start, end, step = int(start), int(end), int(step)
+    if not (step > 0 or step < 0):
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.floor((end - start) / step) + 1
     return placed(
         finish(

@@ -48,6 +48,15 @@ def _float(name: str) -> Any:
 # -- straight pieces ------------------------------------------------------------------------------
 
 
+straight: Op = pointwise(
+    "straight(Tensor self, Tensor other) -> Tensor",
+    formula="self",
+    method=False,
+    function=False,
+    inplace=False,
+    d_self="g",
+    doc="A derivative, self, of straight pieces of other: differentiated again it is 0, and says so.",
+)
 leaky_relu = pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     formula="self if self > 0 else self * negative_slope",
@@ -55,7 +64,7 @@ leaky_relu = pointwise(
     inplace=False,
     function=False,
     checks=_float("leaky_relu_cpu"),
-    d_self="g if self > 0 else g * negative_slope",
+    d_self="straight(g if self > 0 else g * negative_slope, self)",
     doc="x above 0, a small multiple of x below; Maas et al. 2013.",
 )
 
@@ -76,7 +85,7 @@ hardtanh = pointwise(
     inplace=False,
     function=False,
     checks=_check_hardtanh,
-    d_self="g if self > min_val and self < max_val else 0",
+    d_self="straight(g if self > min_val and self < max_val else 0, self)",
     memory="kept",
     doc="x held between two limits.",
 )
@@ -86,7 +95,7 @@ threshold = pointwise(
     checks=numbers("threshold_cpu", lowest=1),
     method=False,
     overlap=True,
-    d_self="0 if self <= threshold else g",
+    d_self="straight(0 if self <= threshold else g, self)",
     doc="x above a threshold, a fixed value below.",
 )
 
@@ -109,7 +118,7 @@ hardshrink = pointwise(
     in_halves=True,
     narrow="lambd",
     checks=_within_type("hardshrink_cpu"),
-    d_self="g if self < -lambd or self > lambd else 0",
+    d_self="straight(g if self < -lambd or self > lambd else 0, self)",
     doc="x, and 0 near 0.",
     out_type="found",
 )
@@ -132,7 +141,7 @@ softshrink = pointwise(
     inplace=False,
     function=False,
     checks=_check_softshrink,
-    d_self="g if self < -lambd or self > lambd else 0",
+    d_self="straight(g if self < -lambd or self > lambd else 0, self)",
     doc="x moved towards 0 by lambd, and 0 near 0.",
     out_type="found",
 )
@@ -143,7 +152,7 @@ hardsigmoid = pointwise(
     function=False,
     inplace=False,
     checks=_float("hardsigmoid_cpu"),
-    d_self="g / 6 if self > -3 and self < 3 else 0",
+    d_self="straight(g / 6 if self > -3 and self < 3 else 0, self)",
     rounds_once="float16 bfloat16",
     doc="A sigmoid of three straight pieces; Courbariaux et al. 2015.",
 )
@@ -255,7 +264,7 @@ softplus = pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
     formula="""
         z = beta * self
-        self if z > threshold else log1p(exp(minimum(z, threshold))) / beta
+        self if z > threshold else log1p(exp(threshold if z > threshold else z)) / beta
     """,
     method=False,
     inplace=False,

@@ -81,13 +81,21 @@ isfinite = pointwise(
 )
 
 
+def _no_complex(name: str) -> Any:
+    def check(common: DType, args: Sequence[Any]) -> None:
+        if common.is_complex:
+            raise RuntimeError(f"{name} does not support complex inputs.")
+
+    return check
+
+
 isposinf = pointwise(
     "isposinf(Tensor self) -> BoolTensor",
     formula="self == inf",
     inplace=False,
     sparse="entries",
     doc="Whether a value is +∞.",
-    checks=_ordered("isposinf"),
+    checks=_no_complex("isposinf"),
     out_type="boolean",
 )
 isneginf = pointwise(
@@ -96,7 +104,7 @@ isneginf = pointwise(
     inplace=False,
     sparse="entries",
     doc="Whether a value is -∞.",
-    checks=_ordered("isneginf"),
+    checks=_no_complex("isneginf"),
     out_type="boolean",
 )
 

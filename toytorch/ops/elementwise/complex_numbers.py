@@ -182,6 +182,8 @@ def _need_floats(common: DType, args: Sequence[Any]) -> None:
             f"Expected object of scalar type {a.legacy} but got scalar type "
             f"{b.legacy} for second argument"
         )
+    if a.name == "float16":
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
 
 
 def _along(g: Any, direction: Any) -> Any:
@@ -196,7 +198,7 @@ polar: Op = elementwise(
     method=False,
     holomorphic=False,
     checks=_need_floats,
-    d_abs=lambda g, angle: _along(g, polar.function(angle * 0 + 1, angle)),
+    d_abs=lambda g, result: _along(g, result.sgn()),  # as PyTorch: also where abs is below 0
     d_angle=lambda g, result: _along(g, result * 1j),
     amp="float32",
     out_type="object",

@@ -182,7 +182,11 @@ acosh = pointwise(
     "acosh(Tensor self) -> Tensor",
     formula="acosh(self)",
     promotion="float",
-    d_self="g * rsqrt(self * self - 1)",
+    d_self=lambda g, self: (  # of complex numbers, the root of the square has another sign
+        g * ((self - 1).rsqrt() * (self + 1).rsqrt())
+        if self.dtype.is_complex
+        else g * (self * self - 1).rsqrt()
+    ),
     doc="Inverse hyperbolic cosine.",
 )
 atanh = pointwise(

@@ -122,7 +122,7 @@ def _check_source(name: str, a: Array, source: Array) -> None:
 
 ADDED = Refusals(
     lambda i: IndexError(
-        f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} "
+        f"index_add_(): Index is supposed to be a vector, but got dim: {i.ndim} "
         f"with type: {type_name(i)} and size: {list(i.shape)}"
     ),
     lambda i: RuntimeError(
@@ -189,15 +189,17 @@ FILLED = Refusals(
 
 
 def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array | Scalar) -> Any:
-    d = _vector_index(FILLED, a, dim, i)
-    if isinstance(value, complex) and a.dtype.kind != "c":
-        raise RuntimeError(
-            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-        )
     if not isinstance(value, (int, float, complex)) and value.ndim:
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor "
             f"with {value.ndim} dimension(s)."
+        )
+    if i.dtype != np.int64:
+        raise FILLED.no_index(i)
+    d = _vector_index(FILLED, a, dim, i)
+    if isinstance(value, complex) and a.dtype.kind != "c":
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
     result = copied(a)
     _line(result)[_rows(d, i)] = as_element(xp, value, a.dtype)
@@ -259,7 +261,7 @@ index_copy = define(
     _index_copy,
     kind="general",
     inplace=True,
-    apart="in place",
+    apart="first",
     upcast=False,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_source=lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(source_shape),
@@ -278,11 +280,11 @@ def places(
 
     `name` and `called` are the op and the array in messages.
     """
+    d = wrap_dim(dim, a.ndim)
     if i.dtype.kind != "i" or i.dtype.itemsize < 4:
         if i.size:
             raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
         i = i.astype(np.int64)
-    d = wrap_dim(dim, a.ndim)
     if i.size and max(i.ndim, 1) != max(a.ndim, 1):
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {called} tensor"
@@ -303,9 +305,8 @@ def places(
             raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
     if (
         source is not None
-        and source.ndim
         and i.size
-        and any(m > n for m, n in zip(i.shape, source.shape))
+        and any(m > n for m, n in zip(i.shape or (1,), source.shape or (1,)))
     ):
         raise RuntimeError(
             f"Expected index {list(i.shape)} to be no larger than self "
@@ -372,16 +373,17 @@ def _same_dtype(name: str, a: Any, source: Any) -> None:
 
 def _writing(name: str, write: Any, adds: bool = False) -> Any:
     def kernel(xp: ArrayModule, a: Any, dim: int, i: Any, src: Any) -> Any:
+        d, given = wrap_dim(dim, a.ndim), None
         if hasattr(src, "dtype"):
             _same_dtype("scatter", a, src)
+            given = src
         else:
             src = as_element(xp, src if i.size else 0, a.dtype)  # of nothing, nothing is asked
-        d = dim + a.ndim if dim < 0 else dim
-        if src.ndim and 0 <= d < a.ndim and i.size >= MANY:
+        if src.ndim and a.ndim and i.size >= MANY:
             result = in_rows(a)
             if attempt(xp, "scatter", result, d, i, src, adds):
                 return result
-        flat = places(name, xp, a, dim, i, src if src.ndim else None)
+        flat = places(name, xp, a, dim, i, given)
         result = in_rows(a)
         if i.size:
             values = cut(src, i) if src.ndim else src

@@ -153,6 +153,9 @@ def _index_put(
     xp: ArrayModule, a: Array, indices: Sequence[Tensor | None], values: Array, accumulate: bool
 ) -> Any:
     arrays = [None if i is None else i._array for i in indices]
+    count = sum(1 if i is None or i.dtype != np.bool_ else i.ndim for i in arrays)
+    if count > a.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {a.ndim} (got {count})")
     for i in arrays:
         if i is not None and i.dtype not in (np.int64, np.int32, np.uint8, np.bool_):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")

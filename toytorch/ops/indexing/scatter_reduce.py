@@ -60,6 +60,7 @@ def _scatter_reduce(
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {how}"
         )
+    wrap_dim(dim, a.ndim)
     if src.dtype != a.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     flat = places("scatter", xp, a, dim, i, src)
@@ -203,16 +204,24 @@ def _index_reduce(
             "index_reduce_(): Index is supposed to be a vector, but got dim: "
             f"{i.ndim} with type: {type_name(i)} and size: {list(i.shape)}"
         )
+    if i.dtype.kind != "i" or i.dtype.itemsize < 4:
+        raise RuntimeError(
+            f"index_reduce_(): Expected dtype int32/int64 for index but got: {type_name(i)}"
+        )
     if source.dtype != a.dtype:
         raise RuntimeError(
             "index_reduce_(): self and source expected to have the same dtype, but "
             f"got (self) {type_name(a)} and (source) {type_name(source)}"
         )
-    if source.ndim and source.shape[d] != i.size:
+    count = source.shape[d] if source.ndim > d else 1
+    if count != i.size:
         raise RuntimeError(
             f"index_reduce_(): Number of indices ({i.size}) should be equal to "
-            f"source.size(dim): ({source.shape[d]}), for dim: {d}"
+            f"source.size(dim): ({count}), for dim: {d}"
         )
+    if a.dtype.kind == "c" and how in ("amax", "amin") and i.size:
+        kernel = "maximum_cpu" if how == "amax" else "minimum_cpu"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")
     n = a.shape[d] if a.ndim else 1
     if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
         raise IndexError("index out of range in self")
@@ -259,6 +268,7 @@ index_reduce = define(
     "bool include_self=True) -> Tensor",
     _index_reduce,
     kind="general",
+    apart="in place",
     inplace=True,
     d_self=_index_to_self,
     d_source=_index_to_source,

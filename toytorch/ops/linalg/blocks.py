@@ -94,6 +94,11 @@ def block_diag(*tensors: Tensor) -> Tensor:
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """Vandermonde's matrix: x⁰, x¹ … x^{N-1} in the columns."""
     v: Any = x
+    if (v.dtype.itemsize == 2 and v.dtype.rank == 2) or v.dtype.rank == 0:
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{v.dtype.legacy}"
+        )
     v = v.unsqueeze(0) if v.ndim == 0 else v
     n = v.shape[-1] if N is None else N
     if n <= 1:

@@ -9,6 +9,7 @@ from typing import Any
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
@@ -143,6 +144,8 @@ def norm(
     ):
         return matrix_norm(a, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
     order = 2 if ord is None else ord
+    if out is not None and state.local.grad and (a.requires_grad or out.requires_grad):
+        return put_out(norm(a, ord, dim, keepdim, dtype=dtype), out, same=True)  # a copy in PyTorch
     return exponentials.vector_norm.function(
         a,
         order,

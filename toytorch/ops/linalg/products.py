@@ -11,6 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
@@ -177,6 +178,9 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
     if a.ndim != b.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = wrap_dim(dim, a.ndim)
+    if a.dtype != b.dtype:
+        want, got = (from_numpy_dtype(x.dtype).legacy for x in (a, b))
+        raise RuntimeError(f"expected scalar type {want} but found {got}")
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got "
@@ -199,6 +203,7 @@ linalg_cross: Op = general(
     d_self=lambda g, other, dim: linalg_cross.function(other, g, dim=dim),
     d_other=lambda g, self, dim: linalg_cross.function(g, self, dim=dim),
     doc="The vector product in three dimensions.",
+    apart=True,
     out_type="same",
 )
 

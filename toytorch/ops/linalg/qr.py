@@ -232,6 +232,7 @@ householder_op = general(
     _householder,
     upcast=False,
     method=False,
+    words={"input2": "tau"},
     holomorphic=False,
     d_input=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[0],
     d_tau=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[1],

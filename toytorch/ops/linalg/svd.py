@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
@@ -327,6 +328,8 @@ def pinv(
                 f"torch.linalg.pinv: {word} tensor of complex type is not supported. Got "
                 f"{bound.dtype.legacy}"
             )
+    if out is not None and state.local.grad and (input.requires_grad or out.requires_grad):
+        return put_out(pinv_op.function(input, atol, rtol, hermitian), out, same=True)
     return pinv_op.function(input, atol, rtol, hermitian, out=out)
 
 
@@ -340,7 +343,8 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     name = "torch.linalg.matrix_rank"
     need_matrix(name, a, "input")
-    if a.dtype.kind not in "fc" or a.dtype.itemsize == 2:
+    asked = a.size or (atol is None and rtol is None)  # for the type's own tolerance, if no more
+    if asked and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
         raise RuntimeError("This function doesn't handle types other than float and double")
     for label, t in (("atol", atol), ("rtol", rtol)):
         if getattr(t, "dtype", None) is not None and t.dtype.kind == "c":

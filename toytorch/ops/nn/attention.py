@@ -114,7 +114,7 @@ def _flash(
     mask: Array | None,
     scale: float | None,
 ) -> Any:
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     if 0 in q.shape or 0 in k.shape:  # a traced call, since the function takes another way
         return xp.zeros(q.shape, q.dtype), xp.zeros(q.shape[:3], q.dtype)
     if mask is not None:
@@ -149,7 +149,7 @@ def _flash_backward(
     mask: Array | None,
     scale: float | None,
 ) -> Any:
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     if mask is not None:
         mask = xp.broadcast_to(mask, (*q.shape[:3], k.shape[2]))
     found = attempt(xp, "attention_backward", g, q, k, v, made, sums, mask, is_causal, scale)
@@ -193,7 +193,7 @@ def attention_shares(
     scale: float | None,
 ) -> list[Any]:
     """The same gradients from the whole scores, which can be differentiated again."""
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
     scores = (query * scale) @ key.transpose(-2, -1)
     if is_causal:
         later = ~np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
@@ -300,8 +300,14 @@ def scaled_dot_product_attention(
     The scale is 1/√E if not given. A boolean mask says where to look; is_causal hides what comes
     later. With enable_gqa several heads of q share one of k and v.
     """
+    if (
+        min(query.ndim, key.ndim, value.ndim) > 1
+        and query.dtype is key.dtype is value.dtype
+        and 0 in (*query.shape[:-1], key.shape[-2], value.shape[-1])
+    ):
+        return nothing_seen(query, key, value)
     _check(query, key, value, attn_mask, is_causal)
-    if enable_gqa:
+    if enable_gqa and query.ndim > 2:
         times = query.shape[-3] // max(key.shape[-3], 1), query.shape[-3] // max(value.shape[-3], 1)
         if key.shape[-3] * times[0] != query.shape[-3]:
             raise RuntimeError(
@@ -315,7 +321,7 @@ def scaled_dot_product_attention(
         return flash_attention.function(
             query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale
         )[0]
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
     scores = (query * scale) @ key.transpose(-2, -1)
     if is_causal:
         seen = np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
@@ -326,6 +332,14 @@ def scaled_dot_product_attention(
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
     return weights.to(value.dtype) @ value
+
+
+def nothing_seen(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Zeros, where there is nothing to attend to or nobody who does; nothing else is asked."""
+    made = query.new_zeros((*query.shape[:-1], value.shape[-1]))
+    if not any(t.requires_grad for t in (query, key, value)):
+        return made
+    return made + (query.sum() + key.sum() + value.sum()) * 0
 
 
 @public("bilinear")

@@ -354,6 +354,12 @@ def group_norm(
     batch, channels = input.shape[:2]
     if num_groups <= 0:
         raise RuntimeError(f"num_groups must be positive, but got {num_groups}")
+    _check_group(
+        input._array,
+        channels,
+        num_groups,
+        *(None if p is None else p._array for p in (weight, bias)),
+    )
     refuse_mixed(input, weight, bias)
     return native_group_norm.function(
         input, weight, bias, batch, channels, math.prod(input.shape[2:]), num_groups, eps

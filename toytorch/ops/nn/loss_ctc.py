@@ -14,6 +14,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.op import Op
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
 
@@ -78,6 +79,19 @@ def _ends(xp: ArrayModule, alpha: Array, steps: Array, places: Array) -> Any:
 def _ctc(
     xp: ArrayModule, logs: Array, targets: Array, steps: Array, lengths: Array, blank: int
 ) -> Any:
+    if logs.dtype.kind != "f" or logs.dtype.itemsize == 2:
+        kind = from_numpy_dtype(logs.dtype).legacy
+        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{kind}'")
+    if targets.dtype.kind != "i" or targets.dtype.itemsize < 4:
+        raise RuntimeError(
+            "Expected tensor for argument #2 'targets' to have scalar type Long or Int (while "
+            "checking arguments for ctc_loss_cpu)"
+        )
+    if logs.ndim != 3:
+        raise RuntimeError(
+            f"Expected 3-dimensional tensor, but got {logs.ndim}-dimensional tensor for argument #1 "
+            "'log_probs' (while checking arguments for ctc_loss_allocate_outputs)"
+        )
     if not 0 <= blank < logs.shape[2]:
         raise RuntimeError("blank must be in label range")
     if len(steps) != logs.shape[1]:

@@ -358,6 +358,8 @@ def normalize_batch(
     """native_batch_norm with PyTorch's checks."""
     if input.ndim < 2:
         raise RuntimeError(f"Expected 2 or more dimensions, but got {input.ndim}")
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     channels = input.shape[1]
     if not training and not input.numel():  # of nothing, nothing is asked
         return input.clone(), input.new_empty(0), input.new_empty(0)
@@ -466,6 +468,9 @@ def batch_norm(
         made = input.clone()
         made = made if weight is None else made * weight[0]
         return made if bias is None else made + bias[0]
+    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+        if value is None and not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
     return normalize_batch(
         input,
         weight,

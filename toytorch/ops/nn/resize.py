@@ -170,11 +170,11 @@ def _adaptive_average(n: int) -> Op:
         return [linear_maps.averages(size, int(to)) for size, to in zip(sizes[-n:], out)]
 
     def forward(xp: ArrayModule, a: Array, out: tuple[int, ...]) -> Any:
-        if a.dtype.kind != "f":
+        if a.dtype.kind != "f" and a.size:
             raise NotImplementedError(
                 f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
             )
-        return apply_all(xp, a, maps(a.shape, out))
+        return apply_all(xp, a, maps(a.shape, out)).astype(a.dtype, copy=False)
 
     share = general(
         f"_adaptive_avg_pool{n}d_backward(Tensor grad_output, int[] shape) -> Tensor",

@@ -83,7 +83,7 @@ def trapezoid(
     if x is None:  # all samples, but half of the first and the last
         return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * spacing
     strips, _ = _strips("trapezoid", v, x, spacing, dim)
-    return strips.sum(dim) / 2.0
+    return strips.sum(d) / 2.0  # the dimension of y, counted from the front
 
 
 @public("cumulative_trapezoid")
@@ -99,4 +99,4 @@ def cumulative_trapezoid(
     _refuse_masks("cumulative_trapezoid", y, x)
     spacing = _spacing("cumulative_trapezoid", x, dx)
     strips, scale = _strips("cumulative_trapezoid", y, x, spacing, dim)
-    return strips.cumsum(dim) * scale / 2.0
+    return strips.cumsum(wrap_dim(dim, y.ndim)) * scale / 2.0

@@ -273,7 +273,7 @@ def _var(
     centre = a - mean
     squares = xp.abs(centre) ** 2 if a.dtype.kind == "c" else centre * centre
     total = xp.add.reduce(squares, axis=over, keepdims=keepdim)
-    degrees = max(count - correction, 0)
+    degrees = max(count - correction, 0) if count else 0  # of nothing, NaN
     return total / total.dtype.type(degrees)
 
 

@@ -355,6 +355,8 @@ def bucketize(
         raise TypeError(
             f"bucketize(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
         )
+    if out is not None and not isinstance(input, Tensor):
+        raise TypeError("bucketize() received an invalid combination of arguments")
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

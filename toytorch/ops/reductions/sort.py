@@ -91,6 +91,8 @@ def _topk(xp: ArrayModule, a: Array, k: int, dim: int, largest: bool, sorted: bo
     k = int(k)  # traced, a tensor's only element
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
+    if a.dtype == np.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     made = attempt(xp, "top", a, k, d, largest)
@@ -158,11 +160,14 @@ kthvalue = general(
 )
 
 
-def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
+def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "median_out") -> Any:
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d] if a.ndim else 1
     if n == 0:
         raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
+    if a.dtype.kind in "bc":
+        kind = from_numpy_dtype(a.dtype).legacy
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     places = order(xp, a, d, False)
@@ -207,7 +212,7 @@ def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
 def _median_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return median_of_nothing(xp, a)
-    return _median(xp, a.reshape(-1), 0, False)[0]
+    return _median(xp, a.reshape(-1), 0, False, "median_cpu")[0]
 
 
 def share_equals(g: Tensor, self: Tensor, result: Tensor) -> Any:

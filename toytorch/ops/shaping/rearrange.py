@@ -150,7 +150,7 @@ stack = general(
     _stack,
     method=False,
     upcast=False,
-    apart=True,
+    apart="views",
     out_type="joined",
     d_tensors=lambda g, dim: list(g.unbind(dim)),
     amp="widest",

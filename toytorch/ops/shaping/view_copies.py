@@ -26,8 +26,9 @@ def _expand(self: Tensor, size: tuple[int, ...], *, implicit: bool = False) -> T
 
 
 def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
-    if not -self.ndim <= dim < self.ndim and self.ndim:
+    if dim >= self.ndim > 0:
         raise RuntimeError(f"narrow_copy(): expected dim < {self.ndim}, but got dim = {dim}")
+    wrap_dim(dim, self.ndim)
     if self.is_sparse:
         if not 0 <= start <= start + length <= self.shape[dim]:
             raise RuntimeError(
@@ -159,7 +160,10 @@ def _written(xp: ArrayModule, a: Array, src: Array, show: Callable[..., Any]) ->
 def _slice_scatter(
     xp: ArrayModule, a: Array, src: Array, dim: int, start: int | None, end: int | None, step: int
 ) -> Any:
-    place = (slice(None),) * wrap_dim(dim, a.ndim) + (slice(start, end, step),)
+    d = wrap_dim(dim, a.ndim)
+    if step < 1:
+        raise RuntimeError("slice step must be positive")
+    place = (slice(None),) * d + (slice(start, end, step),)
     return _written(xp, a, src, lambda x: x[place])
 
 

@@ -33,14 +33,20 @@ def _frequencies(
     if (count if half else n) < 0:
         bad = count if half else n
         raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: [{bad}]")
+    if asked is not None and asked.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{asked.legacy}'")
     k = (
         np.arange(count)
         if half
         else np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     )
+    kind = asked or types.get_default_dtype()
+    with np.errstate(all="ignore"):  # the numbers and their step are of the type, as in PyTorch
+        step = np.float64(1) / np.float64(n * d)
+        values = k.astype(kind.numpy) * np.asarray(step).astype(kind.numpy)
     return tensor(
-        k / (n * d),
-        dtype=dtype or types.get_default_dtype(),
+        values,
+        dtype=kind,
         device=device,
         requires_grad=requires_grad,
     )

@@ -83,6 +83,12 @@ def stft(
         raise RuntimeError("stft align_to_window should only be set when center = false")
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
+    if center and not x.dim() and n_fft > 1:
+        p = n_fft // 2
+        raise RuntimeError(
+            "Argument #4: Padding size should be less than the corresponding input dimension, but "
+            f"got: padding ({p}, {p}) at dimension 2 of input [1, 1, 1]"
+        )
     if center and x.dim() <= 2:
         x = padded(x, n_fft // 2, n_fft // 2, pad_mode)
     text = _describe(

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from toytorch.backends.sparse import SparseArray, unsupported, xp_of
 from toytorch.core.tensor import wrap
+from toytorch.core.write import refuse_leaf
 from toytorch.ops.define import takes_words
 from toytorch.ops.sparse.products import times_dense
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
     from toytorch.facts.hints import Array, Scalar
+
+
+ASKED = object()  # the default of what only a longer form of a call has
 
 
 def _rows_of_product(a: SparseArray, b: Array) -> tuple[Array, Array]:
@@ -23,7 +27,13 @@ def _rows_of_product(a: SparseArray, b: Array) -> tuple[Array, Array]:
 
 @takes_words()
 def sspaddmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: Scalar = 1,
+    alpha: Scalar = 1,
+    out: Tensor | None = None,
 ) -> Any:
     """beta·input + alpha·mat1·mat2 of sparse input and mat1, as a sparse tensor that is not coalesced.
 
@@ -35,7 +45,8 @@ def sspaddmm(
     tensor([[2., 1.],
             [1., 2.]])
     """
-    if not (input.is_sparse and mat1.is_sparse):
+    refuse_leaf("sspaddmm", out)
+    if not (input.is_sparse and mat1.is_sparse and (out is None or out.is_sparse)):
         raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
     c, a = input._array, mat1._array
     xp = xp_of(a)
@@ -43,8 +54,8 @@ def sspaddmm(
     columns = mat2._array.shape[1]
     places = xp.stack([xp.repeat(rows, columns), xp.tile(xp.arange(columns), len(rows))])
     entries = xp.concatenate([c.values * beta, (values * alpha).reshape(-1)]).astype(c.dtype)
-    made = SparseArray(xp.concatenate([c.indices, places], 1), entries, c.shape)
-    return wrap(made, input.dtype)
+    made = wrap(SparseArray(xp.concatenate([c.indices, places], 1), entries, c.shape), input.dtype)
+    return made if out is None else out.copy_(made)
 
 
 @takes_words()
@@ -67,7 +78,7 @@ def smm(input: Tensor, mat2: Tensor) -> Any:
 
 
 @takes_words()
-def hspmm(mat1: Tensor, mat2: Tensor) -> Any:
+def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Any:
     """The product of a sparse and a dense matrix, of which the rows that mat1 has are kept.
 
     NotImplementedError for dense tensors. Like `torch.hspmm`.
@@ -77,25 +88,33 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Any:
     tensor([[1., 1.],
             [1., 1.]])
     """
-    if not mat1.is_sparse:
-        raise NotImplementedError(unsupported("hspmm", "CPU"))
+    refuse_leaf("hspmm", out)
+    if not mat1.is_sparse or not (out is None or out.is_sparse):
+        raise NotImplementedError(unsupported("hspmm" if out is None else "hspmm.out", "CPU"))
     a = mat1._array
     rows, values = _rows_of_product(a, mat2._array)
-    made = SparseArray(rows[None], values, (a.shape[0], mat2._array.shape[1]), True)
-    return wrap(made, mat1.dtype)
+    product = SparseArray(rows[None], values, (a.shape[0], mat2._array.shape[1]), True)
+    made = wrap(product, mat1.dtype)
+    return made if out is None else out.copy_(made)
 
 
 hsmm = hspmm
 
 
 @takes_words()
-def native_norm(input: Tensor, p: Any = 2, *_: Any, **__: Any) -> Any:
-    """The norm of a sparse tensor's entries; NotImplementedError for dense ones.
+def native_norm(
+    input: Tensor, p: Any = 2, dim: Any = ASKED, keepdim: Any = ASKED, dtype: Any = ASKED
+) -> Any:
+    """The norm of a sparse tensor's entries; NotImplementedError for dense ones. Its second form
+    takes all five arguments.
 
     >>> import toytorch as torch
     >>> torch.native_norm(torch.eye(4).to_sparse())
     tensor(2.)
     """
+    given = [a is not ASKED for a in (dim, keepdim, dtype)]
+    if any(given) and not all(given):
+        raise TypeError("native_norm() received an invalid combination of arguments")
     if not input.is_sparse:
         raise NotImplementedError(unsupported("native_norm", "CPU"))
     return input.norm(p)

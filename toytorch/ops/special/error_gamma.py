@@ -130,7 +130,7 @@ def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n == 1:  # far below 0 the reflection is shorter than the sum
         sine = xp.sin(a.dtype.type(math.pi) * a).astype(np.float64)
         reflected = (math.pi / sine) ** 2 - _hurwitz(xp, 2, xp.where(x < 0.5, 1 - x, 1.0))
-        value = xp.where(x < 0.5, reflected, value)
+        value = xp.where(x < 0.5, reflected, xp.where(xp.isposinf(x), 0.0, value))
     return value.astype(a.dtype)
 
 

@@ -164,13 +164,13 @@ def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
             if vast.any():
                 value = xp.where(vast, _normal(xp, safe_a, safe_x, lower), value)
         zero, one = (0.0, 1.0) if lower else (1.0, 0.0)
-        value = xp.where(x == 0, xp.where(a > 0, zero, one), value)
+        value = xp.where(x == 0, zero, value)
         value = xp.where((a == 0) & (x > 0), one, value)
         value = xp.where(xp.isposinf(x), one, xp.where(xp.isposinf(a), zero, value))
         bad = (
             (a < 0)
             | (x < 0)
-            | xp.isnan(a)
+            | (xp.isnan(a) & (x != 0) & ~xp.isposinf(x))  # which PyTorch asks for first
             | xp.isnan(x)
             | ((a == 0) & (x == 0))
             | (xp.isinf(a) & xp.isinf(x))
@@ -232,6 +232,8 @@ def _mvlgamma(xp: ArrayModule, a: Array, p: int) -> Any:
 def _no_truth_values(common: DType, args: Sequence[Any]) -> None:
     if args[0].dtype.rank == 0:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if common.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{common.legacy}'")
 
 
 def _mvlgamma_slope(self: Tensor, p: int) -> Any:
@@ -281,10 +283,11 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
         value = at_the_ends(xp, value, x, z)
         if np.result_type(s.dtype, q.dtype) == np.float64:
             value = xp.where((z > 0) & (z**-x == 0), np.nan, value)  # 0/0, as PyTorch's sum has it
+        value = xp.where(xp.isposinf(x) & (z > 0), xp.where(z < 1, np.inf, np.nan), value)
+        value = xp.where(xp.isnan(x) | xp.isnan(z), np.nan, value)
+        value = xp.where((z <= 0) & whole, np.inf, value)
         value = xp.where(x == 1, np.inf, xp.where(x < 1, np.nan, value))
-        return xp.where(xp.isnan(x) | xp.isnan(z), np.nan, value).astype(
-            np.result_type(s.dtype, q.dtype)
-        )
+        return value.astype(np.result_type(s.dtype, q.dtype))
 
 
 zeta = special_function(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
-from toytorch.ops.define import PUBLIC, takes_words
+from toytorch.ops.define import PUBLIC, need_tensor, takes_words
 from toytorch.ops.elementwise import arithmetic, elementary, floating
 from toytorch.ops.reductions import exponentials
 from toytorch.ops.special import bessel, error_gamma, incomplete_gamma
@@ -31,7 +33,6 @@ NAMES = {
     "xlogy": "xlogy",
     "gammainc": "igamma",
     "gammaincc": "igammac",
-    "round": "round",
 }
 for _name, _source in NAMES.items():
     PUBLIC[f"special.{_name}"] = registry[_source].function
@@ -50,4 +51,13 @@ def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tenso
     return exponentials.log_softmax.function(input, dim, dtype)
 
 
+@takes_words()
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Any:
+    """`torch.round`, which under this name has no kernel for integers."""
+    if input.dtype.rank < 2 and not decimals:
+        raise NotImplementedError(f"\"round_vml_cpu\" not implemented for '{input.dtype.legacy}'")
+    return registry["round"].function(input, decimals=decimals, out=out)
+
+
+PUBLIC["special.round"] = need_tensor(round, "special.round")
 PUBLIC.update({"special.softmax": softmax, "special.log_softmax": log_softmax})
