@@ -384,9 +384,9 @@ def new_tensor(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of data with the type and place of this tensor."""
-    return from_data.tensor(
-        data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
-    )
+    if isinstance(data, Tensor):
+        from_data.warn_of_copy("tensor.new_tensor")
+    return from_data.of_data(data, dtype or self.dtype, device or self.device, requires_grad)
 
 
 def new(

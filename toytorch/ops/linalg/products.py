@@ -9,6 +9,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
+from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
@@ -209,6 +210,11 @@ def cross(
 ) -> Tensor:
     """`linalg.cross` along the first dimension of size 3, unless another is named."""
     if dim is None:
+        warned.once(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
+            "the dim explicitly or simply use torch.linalg.cross.\nThe default value of dim will "
+            "change to agree with that of linalg.cross in a future release."
+        )
         if input.ndim == other.ndim:
             shape = broadcast_pair(input.shape, other.shape)
         else:
