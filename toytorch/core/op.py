@@ -127,6 +127,7 @@ class Op:
                 "factor first" where of two numbers the first is alpha
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
+    turned      an operand that PyTorch saves as the transposed view, and names so in errors
     """
 
     def __init__(
@@ -174,6 +175,7 @@ class Op:
         own_inverse: bool = False,
         absorbs: bool = False,
         layer: bool = False,
+        turned: str = "",
         across: str = "",
         host_indices: bool = False,
         older: bool | str = False,
@@ -212,7 +214,7 @@ class Op:
         self.names = names or ("reduced" if kind == "reduction" else "")
         self.fresh = fresh or kind in ("pointwise", "reduction", "random", "create")
         self.random = any(a.type.startswith("Generator") for a in self.schema.args)
-        self.data_dependent, self.layer = data_dependent, layer
+        self.data_dependent, self.layer, self.turned = data_dependent, layer, turned
         self.across, self.host_indices, self.older = across, host_indices, older
         self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int | str, Any] = {}

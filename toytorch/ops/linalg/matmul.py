@@ -411,6 +411,7 @@ linear = general(
     fresh=True,
     flops=flops.layer,
     layer=True,
+    turned="weight",
     doc="x·Wᵀ + b for a matrix x.",
     out_type="same",
 )
