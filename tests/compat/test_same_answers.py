@@ -226,12 +226,52 @@ m[0, 0] = "a"
 m[0, 0] = None
 n = m.long(); n[0, 0] = 2**70
 """
+ARGUMENTS_OF_WRONG_TYPES = """
+torch.zeros(2.5)
+torch.zeros(2, 3.5)
+torch.zeros((2.5, 3))
+torch.zeros([2, 3.5])
+torch.empty(2.5, 3)
+torch.zeros(None)
+torch.randn(2, 3.0)
+torch.full((2, 3.0), 1)
+torch.full(2, 1)
+torch.full((2,), "a")
+torch.randint(3, (2, 3.0))
+torch.randint(5, 2)
+m.view(2, 3.0)
+m.reshape(2, 3.0)
+m.reshape((3.0, 2))
+m.repeat(1, "a")
+m.repeat(2.0)
+m.expand(2.0)
+m.permute(0, 1.0)
+torch.nn.Linear(2.5, 3)
+torch.nn.Linear(2, 3.0)
+torch.nn.Conv2d(3, 4, 3.0)
+torch.nn.Embedding(3.0, 2)
+torch.nn.BatchNorm1d(3.0)
+torch.ones(2, dtype="float32")
+torch.empty(2, dtype=3)
+torch.stack(m)
+torch.cat(m)
+torch.kron(m, 3)
+m.mean(dtype=torch.int64)
+m.to("float32")
+torch.device("")
+torch.device("cuda0")
+torch.device(":")
+torch.nn.functional.cross_entropy(m, torch.tensor([[1], [1]]))
+torch.nn.functional.cross_entropy(torch.zeros(4, 3), torch.tensor([1, 3, 9, 2]))
+torch.nn.functional.cross_entropy(torch.zeros(3, 3), torch.tensor([1, -1, 7]))
+"""
 LINES = {
     f"{name} {n}": line
     for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES), ("checks", CHECKS),
                        ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS), ("layouts", LAYOUTS),
                        ("asarray", ASARRAY), ("graphs", GRAPHS),
-                       ("nested data", NESTED_DATA), ("indices", INDICES_OF_SEQUENCES))
+                       ("nested data", NESTED_DATA), ("indices", INDICES_OF_SEQUENCES),
+                       ("wrong types", ARGUMENTS_OF_WRONG_TYPES))
     for n, line in enumerate(text.strip().splitlines())
 }  # fmt: skip
 

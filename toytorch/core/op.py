@@ -65,7 +65,8 @@ class Op:
                 the fuser does (see `toytorch.loops.formula`)
     plain       the array module's function that does the same where the options have their defaults
     checks      called with the common type of the operands and the arguments; raises where the op
-                has no meaning
+                has no meaning. Of an op without a common type it is asked where operands of half
+                types have become others, and is given None
     variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
                 end of the node's name (PowBackward1)
     inplace     whether there is a form that writes into its first argument

@@ -276,7 +276,7 @@ def reshape(
             return made
     if shape is None and not shape_:
         raise TypeError('reshape() missing 1 required positional arguments: "shape"')
-    given = spread(shape_ if shape is None else (shape,))
+    given = spread(shape_ if shape is None else (shape,), "reshape", "shape")
     wanted = infer_size(given, input._array.size)
     array = input._array
     if input._compressed:

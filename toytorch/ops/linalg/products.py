@@ -25,6 +25,7 @@ from toytorch.ops.linalg.matmul import (
     broadcast_or_none,
     plus,
     same_dtype,
+    same_of_vector,
     scaled,
 )
 from toytorch.ops.linalg.solve import inv
@@ -45,6 +46,7 @@ def _addmv(xp: ArrayModule, a: Array, mat: Array, vec: Array, beta: int, alpha: 
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {a.ndim}, {mat.ndim}, {vec.ndim}"
         )
+    same_of_vector(a, mat, vec)
     return added(xp, a, _mv(xp, mat, vec), beta, alpha)
 
 
@@ -57,6 +59,7 @@ addmv = general(
     d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
     d_vec=lambda g, mat, alpha: scaled(mat.t().mv(g), alpha),
     fresh=True,
+    checks=lambda _, args: same_of_vector(*args[:3]),
     doc="beta·self + alpha·mat·vec.",
     older=True,
 )
