@@ -20,6 +20,8 @@ MOST_DIMENSIONS = 128
 def is_sequence(value: object) -> builtins.bool:
     """Whether a value has elements by number, as Python's C interface asks it: whatever defines
     `__getitem__`, unless it is a dict. A tensor is a number here, or refused."""
+    if value.__class__ in PLAIN:
+        return False
     if isinstance(value, (list, tuple)):
         return True
     refused = (dict, Tensor, np.generic)
@@ -46,9 +48,14 @@ def shape_of(data: Any) -> tuple[int, ...]:
 
 def infer_dtype(data: Any) -> types.dtype:
     """The type of a nested list: that of its highest category."""
-    best, stack = None, [data]
+    best, stack, seen = None, [data], set()
     while stack:
         value = stack.pop()
+        kind = value.__class__
+        if kind in seen:
+            continue
+        if kind in PLAIN:
+            seen.add(kind)
         if isinstance(value, (list, tuple)):
             stack.extend(value)
             continue

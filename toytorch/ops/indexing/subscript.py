@@ -58,10 +58,13 @@ def holds_parts(index: Any) -> bool:
     if index.__class__ is np.ndarray:
         return False
     try:
-        parts = [index[i] for i in range(len(index))] if len(index) < 32 else []
+        if len(index) >= 32:
+            return False
+        parts = index if index.__class__ is list else [index[i] for i in range(len(index))]
     except Exception:  # whatever a class of the user's raises: it is no tuple then
         return False
-    return any(isinstance(part, PARTS) or is_sequence(part) for part in parts)
+    odd = [part for part in parts if part.__class__ is not int]
+    return any(isinstance(part, PARTS) or is_sequence(part) for part in odd)
 
 
 def as_index(part: object) -> Any:
@@ -92,6 +95,10 @@ def as_index(part: object) -> Any:
     if isinstance(part, np.bool_):
         return bool(part)
     if is_sequence(part):
+        if part.__class__ is list and part and part[0].__class__ is int:
+            made = make_tensor(part)  # numbers of one kind are soon read
+            if made.dtype is types.int64:
+                return made
         kind = infer_dtype(part)
         return as_index(
             make_tensor(part, dtype=kind if kind in (types.bool, types.uint8) else types.int64)
