@@ -226,6 +226,14 @@ m[0, 0] = "a"
 m[0, 0] = None
 n = m.long(); n[0, 0] = 2**70
 """
+STATES = """
+m = torch.nn.Linear(1, 1); torch.nn.init.ones_(m.weight); torch.nn.init.ones_(m.bias); m.state_dict()
+torch.nn.BatchNorm1d(1).state_dict()
+type(torch.nn.Linear(1, 1).state_dict())
+torch.nn.Linear(1, 1).state_dict()._metadata
+copy.deepcopy(torch.nn.Linear(1, 1).state_dict())._metadata
+torch.nn.Linear(1, 1).state_dict().copy()._metadata
+"""
 ARGUMENTS_OF_WRONG_TYPES = """
 torch.zeros(2.5)
 torch.zeros(2, 3.5)
@@ -271,7 +279,7 @@ LINES = {
                        ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS), ("layouts", LAYOUTS),
                        ("asarray", ASARRAY), ("graphs", GRAPHS),
                        ("nested data", NESTED_DATA), ("indices", INDICES_OF_SEQUENCES),
-                       ("wrong types", ARGUMENTS_OF_WRONG_TYPES))
+                       ("wrong types", ARGUMENTS_OF_WRONG_TYPES), ("states", STATES))
     for n, line in enumerate(text.strip().splitlines())
 }  # fmt: skip
 

@@ -162,8 +162,6 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size"
             f" ({input.shape}) is deprecated. Please ensure they have the same size."
         )
-    if target.dtype is not input.dtype:
-        raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {input.dtype.legacy}")
     if weight is not None:
         weight = weight.expand(target.shape)
     return pairs.cross_entropy_of_two.function(

@@ -35,7 +35,7 @@ PARTS = (slice, Tensor, type(None), type(...))
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
 
 
-def as_tuple(index: object) -> tuple[Any, ...]:
+def as_tuple(index: Any) -> tuple[Any, ...]:
     """The parts of an index; a short sequence that holds more than numbers counts as a tuple, as it
     did in NumPy."""
     if isinstance(index, tuple):

@@ -161,7 +161,7 @@ convolution: Op = general(
     fresh=True,
     flops=flops.windows,
     layer=True,
-    checks=lambda _, args: same_types(*args[:3], args[6]),
+    checks=lambda _, args: same_types(args[0], args[1], args[2], args[6]),
     doc="Sums over sliding windows, y[b, o] = bias[o] + Σ_c w[o, c] ⋆ x[b, c].",
 )
 
