@@ -11,7 +11,6 @@ import numpy as np
 
 from toytorch.backends.numpy import extent
 from toytorch.core.memory_order import kept
-from toytorch.core.nested_data import to_array
 from toytorch.core.storage import Storage
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, as_dtype, wrap
@@ -92,6 +91,8 @@ def of_data(
         dtype = as_dtype(dtype)
     if isinstance(data, TypedStorage | UntypedStorage):
         data = elements(data, dtype or types.get_default_dtype())
+    from toytorch.core.nested_data import to_array  # numbers and flat lists take no walk
+
     array = to_array(data, dtype)
     if isinstance(data, Tensor):
         array = kept(array, data._array)

@@ -16,7 +16,6 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
-from toytorch.core.nested_data import infer_dtype, is_sequence
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import made_view, quick, unrecorded_view
@@ -40,7 +39,7 @@ def as_tuple(index: Any) -> tuple[Any, ...]:
     did in NumPy."""
     if isinstance(index, tuple):
         return index
-    if index.__class__ is not Tensor and is_sequence(index) and holds_parts(index):
+    if index.__class__ is not Tensor and holds_parts(index):
         warnings.warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
             "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
@@ -55,7 +54,11 @@ def as_tuple(index: Any) -> tuple[Any, ...]:
 
 def holds_parts(index: Any) -> bool:
     """Whether a sequence is short, and one of its elements cannot be a number: a list, too."""
-    if index.__class__ is np.ndarray:
+    if index.__class__ is np.ndarray or not hasattr(index, "__getitem__"):
+        return False
+    from toytorch.core.nested_data import is_sequence  # indices are seldom lists
+
+    if not is_sequence(index):
         return False
     try:
         if len(index) >= 32:
@@ -94,6 +97,8 @@ def as_index(part: object) -> Any:
         return part
     if isinstance(part, np.bool_):
         return bool(part)
+    from toytorch.core.nested_data import infer_dtype, is_sequence  # ints and slices need none
+
     if is_sequence(part):
         if part.__class__ is list and part and part[0].__class__ is int:
             made = make_tensor(part)  # numbers of one kind are soon read
