@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from toytorch.facts import warned
 from toytorch.facts.dtype import ALL, dtype, set_default_dtype
 from toytorch.loops.runtime import blas_threads
 from toytorch.loops.runtime import threads as parallel
@@ -100,11 +101,9 @@ def get_deterministic_debug_mode() -> int:
 
 def set_default_tensor_type(t: Any, /) -> None:
     """The older form of `set_default_dtype`: a type such as `torch.DoubleTensor`, or its name."""
-    warnings.warn(
+    warned.once(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
-        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
-        UserWarning,
-        stacklevel=2,
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
     if isinstance(t, str):
         name = t.removeprefix("torch.")

@@ -385,3 +385,37 @@ def test_views_of_a_base_that_begins_to_want_gradients(view: Any, when: str) -> 
         return found
 
     assert seen(tt) == seen(torch)
+
+
+STALE = [
+    "y = nn.Linear(3, 2)(x * 1)", "y = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))(x)",
+    "y = (x * 2).exp(); y.add_(1)", "y = x * 2; z = y * y; y.add_(1); y = z",
+    "y = nn.LayerNorm(3)(x * 1)", "y = nn.Conv1d(1, 1, 2)(x[None] * 1)",
+    "y = (x[None] * 1) @ nn.Linear(3, 2).weight.t()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", STALE)
+def test_what_was_saved_and_written_to_is_named_as_by_pytorch(code: str) -> None:
+    def told(m: Any) -> str:
+        x = m.ones(1, 3, requires_grad=True)
+        made: dict[str, Any] = {"x": x, "nn": m.nn}
+        exec("\n".join(code.split("; ")), made)
+        y = made["y"]
+        leaves = find_leaves(y.grad_fn)
+
+        def twice() -> None:
+            y.sum().backward(retain_graph=True)
+            m.optim.SGD(leaves, 0.1).step()
+            y.sum().backward()
+
+        with pytest.raises(RuntimeError) as caught:
+            twice()
+        return str(caught.value)
+
+    def find_leaves(node: Any) -> list[Any]:
+        if hasattr(node, "variable"):
+            return [node.variable]
+        return [leaf for f, _ in node.next_functions if f for leaf in find_leaves(f)]
+
+    assert told(tt) == told(torch)

@@ -7,6 +7,7 @@ the part before it bound.
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -165,11 +166,120 @@ w = torch.ones(2, requires_grad=True) * 2; v = torch.no_grad()(lambda: w[1:])();
 x[1:]._is_view(), x._is_view(), x.detach()._is_view()
 torch.autograd.is_multithreading_enabled() if hasattr(torch.autograd, "is_multithreading_enabled") else True
 """
+NESTED_DATA = """
+torch.tensor([x])
+torch.tensor([x], dtype=torch.int32)
+torch.tensor([1, x])
+torch.tensor([x[:1], 1])
+torch.LongTensor([x, x])
+torch.tensor([range(3), range(3)])
+torch.tensor([deque([1, 2]), [3.0, 4.0]])
+torch.FloatTensor([deque([1, 2]), [3, 4]])
+torch.tensor([bytearray(b"ab"), memoryview(b"cd")])
+torch.tensor({1: 2})
+torch.tensor([{1: 2}])
+torch.tensor({}.values())
+torch.tensor(b"ab")
+torch.tensor([b"ab"])
+torch.tensor(["ab"])
+torch.tensor([[1, 2], "ab"])
+torch.tensor([np.array(1.0)])
+torch.tensor([1.0, np.array(2.0)])
+torch.tensor([np.ones(2), np.array(2.0)])
+torch.tensor([1, [2]])
+torch.tensor([1.0, [2.0]])
+torch.FloatTensor([np.ones(2), {}])
+torch.tensor([10**20])
+torch.tensor(2**63)
+torch.tensor([2**70], dtype=torch.float32)
+class D:\n def __getitem__(self, i): raise KeyError(i)\n def __len__(self): return 2; torch.tensor(D())
+class D:\n def __getitem__(self, i): return 1; torch.tensor([D()])
+"""
+INDICES_OF_SEQUENCES = """
+m[[np.array([0, 1]), np.array([1, 0])]]
+m[[np.array([0, 1]), 0]]
+m[[np.array([0, 1])]]
+m[[np.array([True, False])]]
+m[[np.array(1), np.array(0)]]
+m[[range(2)]]
+m[deque([1])]
+m[bytearray([1])]
+m[b"a"]
+m[[1.5]]
+m[np.array([1.5])]
+m[[1.5, x]]
+m[[x],]
+m[[x[0]],]
+m[[np.array([0])] * 33].shape
+m[0:2:0]
+m[x:]
+m[[np.array([0, 1]), np.array([1, 0])]] = -1.0; m
+m[[range(2), 0]] = -1.0; m
+m[0] = torch.ones(3)
+m[0:1] = torch.ones(2, 2)
+m[0] = np.ones(2)
+m[0, 0] = np.float32(1)
+m[0, 0] = np.float64(7); m
+m[0, 0] = np.int32(7); m
+m[0, 0] = np.bool_(True)
+m[0, 0] = "a"
+m[0, 0] = None
+n = m.long(); n[0, 0] = 2**70
+"""
+STATES = """
+m = torch.nn.Linear(1, 1); torch.nn.init.ones_(m.weight); torch.nn.init.ones_(m.bias); m.state_dict()
+torch.nn.BatchNorm1d(1).state_dict()
+type(torch.nn.Linear(1, 1).state_dict())
+torch.nn.Linear(1, 1).state_dict()._metadata
+copy.deepcopy(torch.nn.Linear(1, 1).state_dict())._metadata
+torch.nn.Linear(1, 1).state_dict().copy()._metadata
+"""
+ARGUMENTS_OF_WRONG_TYPES = """
+torch.zeros(2.5)
+torch.zeros(2, 3.5)
+torch.zeros((2.5, 3))
+torch.zeros([2, 3.5])
+torch.empty(2.5, 3)
+torch.zeros(None)
+torch.randn(2, 3.0)
+torch.full((2, 3.0), 1)
+torch.full(2, 1)
+torch.full((2,), "a")
+torch.randint(3, (2, 3.0))
+torch.randint(5, 2)
+m.view(2, 3.0)
+m.reshape(2, 3.0)
+m.reshape((3.0, 2))
+m.repeat(1, "a")
+m.repeat(2.0)
+m.expand(2.0)
+m.permute(0, 1.0)
+torch.nn.Linear(2.5, 3)
+torch.nn.Linear(2, 3.0)
+torch.nn.Conv2d(3, 4, 3.0)
+torch.nn.Embedding(3.0, 2)
+torch.nn.BatchNorm1d(3.0)
+torch.ones(2, dtype="float32")
+torch.empty(2, dtype=3)
+torch.stack(m)
+torch.cat(m)
+torch.kron(m, 3)
+m.mean(dtype=torch.int64)
+m.to("float32")
+torch.device("")
+torch.device("cuda0")
+torch.device(":")
+torch.nn.functional.cross_entropy(m, torch.tensor([[1], [1]]))
+torch.nn.functional.cross_entropy(torch.zeros(4, 3), torch.tensor([1, 3, 9, 2]))
+torch.nn.functional.cross_entropy(torch.zeros(3, 3), torch.tensor([1, -1, 7]))
+"""
 LINES = {
     f"{name} {n}": line
     for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES), ("checks", CHECKS),
                        ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS), ("layouts", LAYOUTS),
-                       ("asarray", ASARRAY), ("graphs", GRAPHS))
+                       ("asarray", ASARRAY), ("graphs", GRAPHS),
+                       ("nested data", NESTED_DATA), ("indices", INDICES_OF_SEQUENCES),
+                       ("wrong types", ARGUMENTS_OF_WRONG_TYPES), ("states", STATES))
     for n, line in enumerate(text.strip().splitlines())
 }  # fmt: skip
 
@@ -180,7 +290,7 @@ def answer(side: Side, line: str) -> str:
 
     torch = side.root
     space: dict[str, Any] = {
-        "torch": torch, "np": np, "copy": copy, "x": torch.tensor([1.0, 2.0]),
+        "torch": torch, "np": np, "copy": copy, "deque": deque, "x": torch.tensor([1.0, 2.0]),
         "m": torch.tensor([[1.0, 2.0], [3.0, 4.0]]),
         "grad": torch.autograd.grad, "edge_of": torch.autograd.graph.get_gradient_edge,
     }  # fmt: skip

@@ -167,6 +167,7 @@ def test_slots_are_used_again() -> None:
     assert len(places) <= 5
 
 
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true")
 @pytest.mark.parametrize(
     "how",
     [{}, {"drop_last": True}, {"prefetch_factor": 5}, {"in_order": False}, {"pin_memory": True}],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from toytorch.autograd.engine import queue_callback
@@ -40,6 +41,12 @@ class Variable(metaclass=VariableMeta):
     def __new__(
         cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool = False
     ) -> Any:
+        if volatile:
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                UserWarning,
+                stacklevel=2,
+            )
         if data is None:
             data = wrap(Tensor()._array)
         if not isinstance(data, Tensor):

@@ -10,8 +10,9 @@ from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts.schema import REQUIRED, Argument
 
 
-def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The ints of `f(2, 3)` or of `f((2, 3))`."""
+def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple[Any, ...]:
+    """The ints of `f(2, 3)` or of `f((2, 3))`, for the argument `word` of the function `name`."""
+    given = values
     for v in values:
         if v.__class__ is not int:
             break
@@ -26,7 +27,40 @@ def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
         )
     ):
         values = tuple(values[0])
-    return tuple(v if v.__class__ is int else as_int(v) for v in values)
+    try:
+        return tuple(v if v.__class__ is int else as_int(v) for v in values)
+    except TypeError:
+        if not name:
+            raise
+        raise TypeError(no_ints(given, values, name, word)) from None
+
+
+def no_ints(given: tuple[Any, ...], values: tuple[Any, ...], name: str, word: str) -> str:
+    """What to say of an argument that is to be some ints, and is not."""
+    place = next(i for i, v in enumerate(values) if not is_index(v))
+    kind = type(values[place]).__name__
+    head = f"{name}(): argument '{word}'"
+    if place:
+        return (
+            f"{head} failed to unpack the object at pos {place + 1} with error "
+            f'"type must be tuple of ints,but got {kind}"'
+        )
+    if given is not values:
+        return (
+            f"{head} (position 1) must be tuple of ints, but found element of type {kind} at pos 0"
+        )
+    if len(given) == 1:
+        return f"{head} (position 1) must be tuple of ints, not {kind}"
+    return f"{name}() takes 1 positional argument but {len(given)} were given"
+
+
+def is_index(value: Any) -> bool:
+    """Whether `as_int` takes a value."""
+    try:
+        as_int(value)
+    except TypeError:
+        return False
+    return True
 
 
 def as_int(value: Any) -> int:

@@ -70,6 +70,8 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
                 xp = same_device(xp, t, op)
         elif not fits(op.schema.args[i], a):
             raise TypeError(not_a_tensor(op, i, a))
+    if half is not None and op.checks is not None:
+        op.checks(None, args)  # the kernel sees arrays of one type
     if mixed or (half is not None and isinstance(arrays[-1], dtype)):
         half = None  # dtype= was given: the kernel's result has it
     xp = xp or np

@@ -53,7 +53,8 @@ def general(op: Op, names: dict[str, Any]) -> str:
         name = arguments.called(op, i)
         if a.is_variadic:
             params.append(f"*{name}")
-            passed.append(f"spread({name})")
+            word = "size" if name in ("shape", "sizes") else name  # as PyTorch calls it
+            passed.append(f"spread({name}, {op.name!r}, {word!r})")
             checks.append(f"    if not {name}:\n        raise TypeError(missing(op, [{i}]))\n")
             star = True
             continue

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.nested_data import to_array
 from toytorch.core.tensor import Tensor, like_class, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import dtype
@@ -63,7 +64,12 @@ def make_legacy(cls: type, *args: Any, type: dtype | None = None, device: Any = 
             else f"new(): data must be a sequence (got {kind})"
         )
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
-        array = np.array(args[0], dtype=target.numpy)
+        given = args[0]
+        array = (
+            np.array(given, dtype=target.numpy)
+            if isinstance(given, np.ndarray)
+            else to_array(given, target)
+        )
     else:
         shape = args[0] if len(args) == 1 and isinstance(args[0], Size) else args or (0,)
         odd = [n for n in shape if not isinstance(n, int)]

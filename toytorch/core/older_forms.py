@@ -62,7 +62,7 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
     numbers = dict(zip(names, (v for v in values if not isinstance(v, Tensor)), strict=True))
     from toytorch.facts import warned  # seldom needed
 
-    warned.once(told(op, name, pattern, names), stacklevel=4)
+    warned.once(told(op, name, pattern, names, in_place), stacklevel=4, key="older form")
     if in_place:
         return getattr(tensors[0], name)(*tensors[1:], **numbers)
     given = {word: value for word, value in more.items() if word != "out" or value is not None}
@@ -83,17 +83,21 @@ def rearranged_numbers(
     return op.function(first, other, alpha=alpha, **given)
 
 
-def told(op: Op, name: str, pattern: str, names: tuple[str, ...]) -> str:
-    """What PyTorch says of an older form."""
-    tensors = iter("input" if a.name == "self" else a.name for a in op.schema.args if a.is_tensor)
-    numbers = iter(names)
-    old = ", ".join(
-        f"Tensor {next(tensors)}" if kind == "x" else f"Number {next(numbers)}" for kind in pattern
-    )
-    new = ", ".join("Tensor " + ("input" if a.name == "self" else a.name)
-                    for a in op.schema.args if a.is_tensor)  # fmt: skip
+def told(op: Op, name: str, pattern: str, names: tuple[str, ...], in_place: bool) -> str:
+    """What PyTorch says of an older form, taking a call that is not in place for a function's."""
+    tensors = ["input" if a.name == "self" else a.name for a in op.schema.args if a.is_tensor]
+    left, numbers = iter(tensors), iter(names)
+    parts = [
+        f"Tensor {next(left)}" if kind == "x" else f"Number {next(numbers)}" for kind in pattern
+    ]
+    new = [f"Tensor {name}" for name in tensors]
+    if in_place:  # always a method
+        parts.remove("Tensor input")
+        new.remove("Tensor input")
     scalars = ", ".join(f"Number {a.name} = 1" for a in op.schema.args if a.keyword_only)
+    out = "" if in_place else ", Tensor out = None"
     return (
-        f"This overload of {name} is deprecated:\n\t{name}({old})\n"
-        f"Consider using one of the following signatures instead:\n\t{name}({new}, *, {scalars})"
+        f"This overload of {name} is deprecated:\n\t{name}({', '.join(parts)}{out and ', *' + out})\n"
+        f"Consider using one of the following signatures instead:\n\t{name}({', '.join(new)}, *, "
+        f"{scalars}{out})"
     )

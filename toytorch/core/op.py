@@ -65,7 +65,8 @@ class Op:
                 the fuser does (see `toytorch.loops.formula`)
     plain       the array module's function that does the same where the options have their defaults
     checks      called with the common type of the operands and the arguments; raises where the op
-                has no meaning
+                has no meaning. Of an op without a common type it is asked where operands of half
+                types have become others, and is given None
     variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
                 end of the node's name (PowBackward1)
     inplace     whether there is a form that writes into its first argument
@@ -130,6 +131,7 @@ class Op:
                 "factor first" where of two numbers the first is alpha
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
+    turned      an operand that PyTorch saves as the transposed view, and names so in errors
     """
 
     def __init__(
@@ -177,6 +179,7 @@ class Op:
         own_inverse: bool = False,
         absorbs: bool = False,
         layer: bool = False,
+        turned: str = "",
         across: str = "",
         host_indices: bool = False,
         older: bool | str = False,
@@ -216,7 +219,7 @@ class Op:
         self.names = names or ("reduced" if kind == "reduction" else "")
         self.fresh = fresh or kind in ("pointwise", "reduction", "random", "create")
         self.random = any(a.type.startswith("Generator") for a in self.schema.args)
-        self.data_dependent, self.layer = data_dependent, layer
+        self.data_dependent, self.layer, self.turned = data_dependent, layer, turned
         self.across, self.host_indices, self.older = across, host_indices, older
         self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int | str, Any] = {}

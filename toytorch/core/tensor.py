@@ -22,7 +22,7 @@ from toytorch.backends.sparse import TABLES, SparseArray
 from toytorch.core.storage import InferenceStorage, ShownInference, Storage, UncountedStorage
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.composed import composed
 from toytorch.facts.device import contiguous_format, cpu, device, layout_name, sparse_csr, strided
 from toytorch.facts.device import layout as layout_class
@@ -227,9 +227,19 @@ class Tensor:
 
     def storage(self) -> TypedStorage:
         """The elements of the whole memory, in memory order."""
+        warned.once(warned.TYPED_STORAGE)
+        return self._typed_storage()
+
+    def _typed_storage(self) -> TypedStorage:
         return TypedStorage.of(self._memory(), self.dtype)
 
-    _typed_storage = storage
+    @property
+    def volatile(self) -> bool:
+        """No tensor is; before `no_grad` there were tensors that left no history."""
+        warnings.warn(
+            "volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2
+        )
+        return False
 
     def storage_type(self) -> Any:
         """The older class of its storage, such as `torch.FloatStorage`."""
@@ -432,7 +442,9 @@ class Tensor:
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
                 ".grad attribute won't be populated during autograd.backward(). If you indeed want "
                 "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-                "non-leaf Tensor.",
+                "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you "
+                "access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more "
+                "information.",
                 UserWarning,
                 stacklevel=2,
             )

@@ -38,7 +38,11 @@ class device:
             type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        if not type:
+            raise RuntimeError("Device string must not be empty")
         name, found, number = type.partition(":")
+        if not re.fullmatch("[A-Za-z_]+", name):
+            raise RuntimeError(f"Invalid device string: '{type}'")
         if name not in KINDS:
             raise RuntimeError(
                 f"Expected one of {', '.join(KINDS)} device type at start of device string: {name}"

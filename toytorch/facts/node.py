@@ -375,10 +375,17 @@ class Detached(int):
 
 
 def check_version(
-    op_name: str, name: str, value: Tensor, seen: int, node: Node, shown: bool = False
+    op_name: str,
+    name: str,
+    value: Tensor,
+    seen: int,
+    node: Node,
+    shown: bool = False,
+    turned: bool = False,
 ) -> None:
     """Refuses a saved tensor that was written to after it was saved, or, unless it is only `shown`
-    to a program, detached in place."""
+    to a program, detached in place. Where PyTorch saves the transposed view (`turned`), the error
+    names that: a view of what was written to is the output of AsStrided."""
     storage = value._storage
     count = 0 if storage is None else storage.version
     if not shown and count.__class__ is Detached and any(t is value for t in count.since(seen)):
@@ -397,13 +404,17 @@ def check_version(
         if maker is None
         else (f", which is output {index} of {re.sub('Backward0?', '', type(maker).__name__)},")
     )
+    shape = list(value.shape)
+    if turned:
+        shape = shape[::-1]
+        origin = ", which is output 0 of AsStrided,"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{value.type().replace('toytorch', 'torch')} {list(value.shape)}]{origin} is "
+        f"operation: [{value.type().replace('toytorch', 'torch')} {shape}]{origin} is "
         f"at version {now}; expected version {int(seen)} instead. Hint: "
         + (
             "enable anomaly detection to find the operation that failed to compute its gradient, "
-            "with torch.autograd.set_detect_anomaly(True)."
+            "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
             if state.anomaly is None
             else "the backtrace further above shows the operation that failed to compute its gradient. "
             "The variable in question was changed in there or anywhere later. Good luck!"

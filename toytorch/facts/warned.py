@@ -17,15 +17,19 @@ CYCLE = (
     "creating the graph to avoid this. If you have to use this function, make sure to reset the "
     ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
 )
-
-
+TYPED_STORAGE = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+    "only storage class. This should only matter to you if you are using storages directly.  To "
+    "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
 MESHGRID = (
     "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
 )
 
 
-def once(text: str, stacklevel: int = 3) -> None:
-    """Warns the first time, or each time after `set_warn_always(True)`.
+def once(text: str, stacklevel: int = 3, key: str = "") -> None:
+    """Warns the first time, or each time after `set_warn_always(True)`; of several texts with one
+    key, only the first is given.
 
     >>> with warnings.catch_warnings(record=True) as seen:
     ...     warnings.simplefilter("always")
@@ -33,6 +37,6 @@ def once(text: str, stacklevel: int = 3) -> None:
     >>> len(seen)
     1
     """
-    if always or text not in given:
-        given.add(text)
+    if always or (key or text) not in given:
+        given.add(key or text)
         warnings.warn(text, UserWarning, stacklevel=stacklevel)

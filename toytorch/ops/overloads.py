@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts import warned
 from toytorch.facts.hints import DType, Scalar
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
@@ -174,6 +175,10 @@ def where(
                 "where expected condition to be a boolean tensor, but got a tensor "
                 f"with dtype {condition.dtype.legacy}"
             )
+        warned.once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead."
+        )
         condition = condition.to(types.bool)
     common = result_type(input, other)
     operands = [

@@ -28,7 +28,6 @@ from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn import Module
-from toytorch.nn.modules.state import StateDict
 from toytorch.nn.parameter import Parameter, is_lazy
 from toytorch.serialization import known
 from toytorch.serialization.modules import exported
@@ -340,7 +339,6 @@ WRITERS: dict[type, Any] = {
     list: Pickler._list,
     dict: Pickler._dict,
     OrderedDict: Pickler._ordered_dict,
-    StateDict: Pickler._ordered_dict,
     TypedStorage: Pickler._typed_storage,
     UntypedStorage: Pickler._untyped_storage,
     Counter: lambda p, v: p._called(v, "collections Counter", dict(v)),

@@ -263,28 +263,28 @@ def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """eˣ/Σeˣ along a dimension."""
-    return exponentials.softmax.function(input, _chosen(input, dim), dtype)
+    return exponentials.softmax.function(input, _chosen("softmax", input, dim), dtype)
 
 
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """softmax of -x."""
-    return softmax(-input, _chosen(input, dim), dtype=dtype)
+    return softmax(-input, _chosen("softmin", input, dim), dtype=dtype)
 
 
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """log of softmax."""
-    return exponentials.log_softmax.function(input, _chosen(input, dim), dtype)
+    return exponentials.log_softmax.function(input, _chosen("log_softmax", input, dim), dtype)
 
 
-def _chosen(input: Tensor, dim: int | None) -> int:
+def _chosen(name: str, input: Tensor, dim: int | None) -> int:
     if dim is not None:
         return dim
     warnings.warn(
-        "Implicit dimension choice for softmax has been deprecated. Change the call to "
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to "
         "include dim=X as an argument.",
         UserWarning,
         stacklevel=3,
@@ -299,6 +299,8 @@ def gumbel_softmax(
 
     With `hard` the result is one-hot, and only the gradient is that of the soft draw.
     """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     noise = -logits.new_empty(logits.shape).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:

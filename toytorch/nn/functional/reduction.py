@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from toytorch.core.tensor import Tensor
 
 __all__ = ["legacy_reduction", "reduced"]
@@ -23,5 +25,11 @@ def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | N
     if size_average is None and reduce is None:
         return reduction
     if reduce is not None and not reduce:
-        return "none"
-    return "sum" if size_average is not None and not size_average else "mean"
+        meant = "none"
+    else:
+        meant = "sum" if size_average is not None and not size_average else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.",
+        stacklevel=3,
+    )
+    return meant

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Device, DType
@@ -65,6 +67,16 @@ class Hardtanh(Module):
         max_value: float | None = None,
     ) -> None:
         super().__init__()
+        for old, new, given in (
+            ("min_value", "min_val", min_value),
+            ("max_value", "max_val", max_value),
+        ):
+            if given is not None:
+                warnings.warn(
+                    f"keyword argument `{old}` is deprecated and renamed to `{new}`",
+                    FutureWarning,
+                    stacklevel=2,
+                )
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace

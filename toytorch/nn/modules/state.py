@@ -31,12 +31,6 @@ class IncompatibleKeys(NamedTuple):
         )
 
 
-class StateDict(OrderedDict[str, Any]):
-    """Tensors by name, with `_metadata`: the version of every module's layout."""
-
-    _metadata: dict[str, Any]
-
-
 class Stateful(Tree):
     """A tree whose parameters and persistent buffers can be saved and loaded.
 
@@ -94,8 +88,8 @@ class Stateful(Tree):
             prefix = value if name == "prefix" else prefix
             keep_vars = value if name == "keep_vars" else keep_vars
         if destination is None:
-            destination = StateDict()
-            destination._metadata = OrderedDict()
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()  # the version of every module's layout
         about = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = about
@@ -114,7 +108,7 @@ class Stateful(Tree):
             destination = destination if changed is None else changed
         return destination
 
-    def _save_to_state_dict(self, destination: StateDict, prefix: str, keep_vars: bool) -> None:
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         for name, value in self._own_state().items():
             destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if self._has_extra("get_extra_state"):

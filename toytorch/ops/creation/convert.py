@@ -279,7 +279,7 @@ def reshape(
             return made
     if shape is None and not shape_:
         raise TypeError('reshape() missing 1 required positional arguments: "shape"')
-    given = spread(shape_ if shape is None else (shape,))
+    given = spread(shape_ if shape is None else (shape,), "reshape", "shape")
     wanted = infer_size(given, input._array.size)
     array = input._array
     if input._compressed:
@@ -387,9 +387,9 @@ def new_tensor(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of data with the type and place of this tensor."""
-    return from_data.tensor(
-        data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
-    )
+    if isinstance(data, Tensor):
+        from_data.warn_of_copy("tensor.new_tensor")
+    return from_data.of_data(data, dtype or self.dtype, device or self.device, requires_grad)
 
 
 def new(

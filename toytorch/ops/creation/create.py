@@ -10,7 +10,7 @@ import numpy as np
 
 from toytorch.backends import base, sparse
 from toytorch.core import inplace as writing
-from toytorch.core.arguments import spread
+from toytorch.core.arguments import NUMBERS, spread
 from toytorch.core.memory_order import kept
 from toytorch.core.record import underive
 from toytorch.core.scalars import as_element
@@ -80,8 +80,9 @@ def _size(
     | tuple[int | Sequence[int], ...]
     | tuple[int | tuple[int, ...], ...],
     size: Any,
+    name: str = "",
 ) -> tuple[int, ...]:
-    shape = spread(args) if size is None else spread((size,))
+    shape = spread(args, name) if size is None else spread((size,), name)
     for n in shape:
         if n < 0:
             raise RuntimeError(
@@ -90,7 +91,7 @@ def _size(
     return shape
 
 
-def _kind(dtype: DType | None) -> Any:
+def _kind(dtype: DType | None, name: str = "") -> Any:
     if dtype is None:
         return types.get_default_dtype().numpy
     if not isinstance(dtype, types.dtype):
@@ -98,7 +99,8 @@ def _kind(dtype: DType | None) -> Any:
             dtype = as_dtype(dtype)
         except (ValueError, TypeError):
             raise TypeError(
-                f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
+                f"{name and name + '(): '}argument 'dtype' must be torch.dtype, not "
+                f"{type(dtype).__name__}"
             ) from None
     return dtype.numpy
 
@@ -202,7 +204,7 @@ def _filled(name: str, fill: str, doc: str) -> Any:
                 return made
         if not size and "size" not in more:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-        shape = spread(size) if size else spread((more.pop("size"),))
+        shape = spread(size, name) if size else spread((more.pop("size"),), name)
         if name == "zeros" and builtins.any(n < 0 for n in shape):
             raise RuntimeError("zeros: Dimension size must be non-negative.")
         shape = _size(shape, None)
@@ -217,7 +219,7 @@ def _filled(name: str, fill: str, doc: str) -> Any:
             return without_entries(fill, shape, dtype, device, requires_grad, layout=layout)
         kind = out.dtype if dtype is None and out is not None else dtype
         made = finish(
-            lambda xp: settled(getattr(xp, fill)(shape, dtype=_kind(kind)), fill),
+            lambda xp: settled(getattr(xp, fill)(shape, dtype=_kind(kind, name)), fill),
             device,
             requires_grad,
             name,
@@ -352,9 +354,18 @@ def full(
         kind = _kind(dtype or fill_value.dtype)
         fill_value = fill_value.item()
     else:
+        if not isinstance(fill_value, (*NUMBERS, np.generic)):
+            raise TypeError(
+                "full(): argument 'fill_value' (position 2) must be Number, not "
+                f"{type(fill_value).__name__}"
+            )
         own = None if out is None else out.dtype
         kind = _kind(dtype or own or types.of_scalar(fill_value))
-    shape = _size((size,), None)
+    if not isinstance(size, (list, tuple)):
+        raise TypeError(
+            f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}"
+        )
+    shape = _size((size,), None, "full")
     return put_out(
         dtype=dtype,
         out=out,

@@ -9,157 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
 from toytorch.backends.numpy import extent
 from toytorch.core.memory_order import kept
 from toytorch.core.storage import Storage
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.facts import dtype as types
-from toytorch.facts import state
-from toytorch.facts.hints import Array, Device, DType, Nested
-from toytorch.ops.creation.create import _kind, finish, full, put_out
+from toytorch.facts import state, warned
+from toytorch.facts.hints import Array, Device, DType
+from toytorch.ops.creation.create import finish, full, put_out
 from toytorch.ops.define import creating, takes_words
-
-
-def infer_dtype(data: Any) -> types.dtype:
-    """The type of a nested list: that of its highest category."""
-    best, stack = None, [data]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, (list, tuple)):
-            stack.extend(value)
-            continue
-        if isinstance(value, Tensor):
-            found = value.dtype
-        elif isinstance(value, np.generic):
-            found = types.from_numpy_dtype(value.dtype)
-        elif isinstance(value, (builtins.bool, int, float, builtins.complex)):
-            found = types.of_scalar(value)
-        elif isinstance(value, np.ndarray):
-            found = types.from_numpy_dtype(value.dtype)
-        else:
-            raise _bad_data(value)
-        best = found if best is None else types.promote_types(best, found)
-    return best or types.get_default_dtype()
-
-
-def _no_number(values: Array, kind: types.dtype) -> Exception:
-    """What to say of values that are not all numbers of a given dtype."""
-    for value in values:
-        if not isinstance(value, int | float | complex | np.number | np.bool_):
-            name = type(value).__name__
-            return TypeError(
-                f"must be real number, not {name}"
-                if kind.rank > 1
-                else f"'{name}' object cannot be interpreted as an integer"
-            )
-    return RuntimeError("Overflow when unpacking long long")
-
-
-def _bad_data(value: Nested) -> Exception:
-    if isinstance(value, str):
-        return TypeError(f"new(): invalid data type '{type(value).__name__}'")
-    if value is None:
-        return RuntimeError("Could not infer dtype of NoneType")
-    return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
-
-
-def _shape_of(data: Any) -> tuple[int, ...]:
-    shape: list[int] = []
-    while isinstance(data, (list, tuple)) or (isinstance(data, (Tensor, np.ndarray)) and data.ndim):
-        shape.append(len(data))
-        if not len(data):
-            break
-        data = data[0]
-    return tuple(shape)
-
-
-def _check_nested(data: Any, shape: tuple[int, ...], depth: int = 0) -> None:
-    if depth == len(shape):
-        if isinstance(data, (list, tuple)):
-            raise TypeError(
-                "not a sequence"
-                if not data
-                else f"only integer tensors of a single element can be converted to an "
-                f"index (found a {type(data).__name__} where a number was expected)"
-            )
-        return
-    if not isinstance(data, (list, tuple)) and not getattr(data, "ndim", 0):
-        raise TypeError("not a sequence")
-    if len(data) != shape[depth]:
-        raise ValueError(
-            f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"
-        )
-    if isinstance(data, (list, tuple)) and (
-        depth + 1 < len(shape) or (data and isinstance(data[0], (list, tuple)))
-    ):
-        for item in data:
-            _check_nested(item, shape, depth + 1)
-
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, Tensor):
-        return data.item() if data.numel() == 1 else data.tolist()
-    return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
-
-
-def to_array(data: Any, dtype: DType | None) -> Any:
-    """A NumPy array of data in the form of numbers, nested lists, arrays or tensors."""
-    if isinstance(data, (np.ndarray, np.generic)):
-        array = np.asarray(data)
-        kind = types.from_numpy_dtype(array.dtype.newbyteorder("=")) if dtype is None else dtype
-        return array.astype(_kind(kind))
-    if isinstance(data, Tensor):
-        array = base.of_array(data._array).to_numpy(data._array)
-        return array.astype(_kind(dtype or data.dtype))
-    if not isinstance(data, (list, tuple)):
-        if hasattr(data, "__array__"):
-            return to_array(np.asarray(data), dtype)
-        if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, str):
-            try:
-                listed = [data[i] for i in builtins.range(len(data))]
-            except Exception:
-                raise ValueError(
-                    f"could not determine the shape of object type '{type(data).__name__}'"
-                ) from None
-            return to_array(listed, dtype)
-    kind = dtype or infer_dtype(data)
-    shape = _shape_of(data)
-    _check_nested(data, shape)
-    if not shape:
-        if isinstance(data, complex) and kind.rank < 3:
-            raise TypeError("must be real number, not complex")
-        return np.full(shape, _in_range(data, kind), dtype=_kind(kind))
-    if 0 in shape:
-        return np.zeros(shape, _kind(kind))
-    array = np.asarray(_plain(data))
-    if (
-        array.dtype.kind == "O"
-        and kind is types.bool
-        and all(isinstance(v, (int, float, complex)) for v in array.flat)
-    ):  # numbers of any size are 0 or not
-        array = np.frompyfunc(builtins.bool, 1, 1)(array)
-        return array.astype(np.bool_)
-    if array.dtype.kind in "OUS":
-        raise _no_number(np.asarray(_plain(data), object).reshape(-1), kind)
-    if array.dtype.kind == "c" and kind.rank < 3:
-        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
-    if kind.rank == 1 and array.size:
-        _in_range(array.min(), kind), _in_range(array.max(), kind)
-    return array.astype(_kind(kind))
-
-
-def _in_range(number: Any, kind: DType) -> Any:
-    """A number that the type can hold: integers wrap in unsigned types, all else must fit."""
-    if kind.rank != 1 or isinstance(number, (complex, str)):
-        return number
-    limits = np.iinfo(_kind(kind))
-    whole = isinstance(number, (int, np.integer))
-    low = -limits.max if not kind.is_signed and whole else limits.min
-    if not low <= number <= limits.max:
-        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
-    return np.asarray(int(number)).astype(_kind(kind)) if whole else number
 
 
 def _numbers(data: Any) -> Any:
@@ -176,6 +35,16 @@ def _numbers(data: Any) -> Any:
         return np.array(data, np.int64) if kind is int else None
     except OverflowError:
         return None
+
+
+def warn_of_copy(name: str) -> None:
+    """Says that a tensor is no data to make a tensor of."""
+    warnings.warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+        f"or sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor).",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 @creating
@@ -206,17 +75,24 @@ def tensor(
         if array is not None:
             return wrap(array)
     if isinstance(data, Tensor):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use "
-            "sourceTensor.detach().clone() or sourceTensor.detach().clone()."
-            "requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_of_copy("torch.tensor")
+    return of_data(data, dtype, device, requires_grad, names)
+
+
+def of_data(
+    data: Any,
+    dtype: DType | None,
+    device: Device,
+    requires_grad: builtins.bool,
+    names: Sequence[str | None] | None = None,
+) -> Tensor:
+    """`tensor`, without a word on data that is a tensor."""
     if dtype is not None:
         dtype = as_dtype(dtype)
     if isinstance(data, TypedStorage | UntypedStorage):
         data = elements(data, dtype or types.get_default_dtype())
+    from toytorch.core.nested_data import to_array  # numbers and flat lists take no walk
+
     array = to_array(data, dtype)
     if isinstance(data, Tensor):
         array = kept(array, data._array)
@@ -310,13 +186,12 @@ def from_numpy(ndarray: Array) -> Tensor:
             "the numpy array to reallocate the memory."
         )
     if not ndarray.flags.writeable:
-        warnings.warn(
+        warned.once(
             "The given NumPy array is not writable, and PyTorch does not support "
             "non-writable tensors. This means writing to this tensor will result in "
             "undefined behavior. You may want to copy the array to protect its data or "
-            "make it writable before converting it to a tensor.",
-            UserWarning,
-            stacklevel=2,
+            "make it writable before converting it to a tensor. This type of warning will be "
+            "suppressed for the rest of this program."
         )
     array = ndarray.view(np.ndarray)
     return held_elsewhere(wrap(array, kind), array, extent(array))

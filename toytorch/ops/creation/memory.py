@@ -160,7 +160,7 @@ def resize_(
     memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Another shape over the same memory, which grows where it is too small."""
-    wanted = spread(sizes if size is None else (size,))
+    wanted = spread(sizes if size is None else (size,), "resize_")
     if self.layout is not strided:
         name = "SparseCPU" if self.is_sparse else "SparseCsrCPU"
         raise NotImplementedError(unsupported("resize_", name))

@@ -248,7 +248,7 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
                 f"{name}() received an invalid combination of arguments - got (), but "
                 "expected sizes"
             )
-        shape = create._size(size, more.pop("size", None))
+        shape = create._size(size, more.pop("size", None), name)
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         _need_float(kernel_name, dtype)
@@ -348,13 +348,18 @@ def randint(
     if high is None or size is None:
         missing = "high" if high is None else "size"
         raise TypeError(f'randint() missing 1 required positional arguments: "{missing}"')
+    if not isinstance(size, (list, tuple)):
+        raise TypeError(
+            "randint(): argument 'size' (position 2) must be tuple of ints, not "
+            f"{type(size).__name__}"
+        )
     if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    made = _integers(low, high, spread((size,)), dtype or types.int64, device, generator)
+    made = _integers(low, high, spread((size,), "randint"), dtype or types.int64, device, generator)
     return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="randint")
 
 

@@ -28,7 +28,6 @@ from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, general, pointwise, public
 from toytorch.ops.elementwise.operand_checks import numbers
 from toytorch.ops.indexing.by_index import type_name
-from toytorch.ops.linalg.matmul import C_NAMES
 from toytorch.ops.shaping.rearrange import cat
 
 if TYPE_CHECKING:
@@ -193,7 +192,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if input.dtype is not weight.dtype:
         raise RuntimeError(
             "prelu: Type promoting not supported. Got "
-            f"{C_NAMES[input.dtype.name]} and {C_NAMES[weight.dtype.name]}"
+            f"{input.dtype.legacy} and {weight.dtype.legacy}"
         )
     if weight.ndim > 1:
         raise RuntimeError(

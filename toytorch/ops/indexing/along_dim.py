@@ -115,7 +115,10 @@ index_select = general(
 def _check_source(name: str, a: Array, source: Array) -> None:
     if source.dtype != a.dtype:
         raise RuntimeError(
-            f"{name}: self and source expected to have the same dtype, but got "
+            f"index_add_(): self ({type_name(a)}) and source ({type_name(source)}) must have the "
+            "same scalar type"
+            if name == "index_add_()"
+            else f"{name}: self and source expected to have the same dtype, but got "
             f"(self) {type_name(a)} and (source) {type_name(source)}"
         )
 

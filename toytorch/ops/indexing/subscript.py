@@ -30,16 +30,16 @@ from toytorch.ops.shaping.view import alias, unsqueeze
 OLD_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 )
-PARTS = (slice, Tensor, list, tuple, type(None), type(...))
+PARTS = (slice, Tensor, type(None), type(...))
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
 
 
-def as_tuple(index: object) -> tuple[Any, ...]:
-    """The parts of an index; a short list that holds more than numbers counts as a tuple, as it did
-    in NumPy."""
+def as_tuple(index: Any) -> tuple[Any, ...]:
+    """The parts of an index; a short sequence that holds more than numbers counts as a tuple, as it
+    did in NumPy."""
     if isinstance(index, tuple):
         return index
-    if isinstance(index, list) and len(index) < 32 and any(isinstance(i, PARTS) for i in index):
+    if index.__class__ is not Tensor and holds_parts(index):
         warnings.warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
             "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
@@ -50,6 +50,24 @@ def as_tuple(index: object) -> tuple[Any, ...]:
         )
         return tuple(index)
     return (index,)
+
+
+def holds_parts(index: Any) -> bool:
+    """Whether a sequence is short, and one of its elements cannot be a number: a list, too."""
+    if index.__class__ is np.ndarray or not hasattr(index, "__getitem__"):
+        return False
+    from toytorch.core.nested_data import is_sequence  # indices are seldom lists
+
+    if not is_sequence(index):
+        return False
+    try:
+        if len(index) >= 32:
+            return False
+        parts = index if index.__class__ is list else [index[i] for i in range(len(index))]
+    except Exception:  # whatever a class of the user's raises: it is no tuple then
+        return False
+    odd = [part for part in parts if part.__class__ is not int]
+    return any(isinstance(part, PARTS) or is_sequence(part) for part in odd)
 
 
 def as_index(part: object) -> Any:
@@ -79,15 +97,17 @@ def as_index(part: object) -> Any:
         return part
     if isinstance(part, np.bool_):
         return bool(part)
-    if isinstance(part, (list, range, np.ndarray)):
-        made = make_tensor(part if isinstance(part, np.ndarray) else list(part))
-        if not made.numel() and not isinstance(part, np.ndarray):
-            made = made.long()
-        return as_index(made)
-    if isinstance(part, tuple):
-        return as_index(list(part))
-    if isinstance(part, str):
-        raise TypeError("new(): invalid data type 'str'")
+    from toytorch.core.nested_data import infer_dtype, is_sequence  # ints and slices need none
+
+    if is_sequence(part):
+        if part.__class__ is list and part and part[0].__class__ is int:
+            made = make_tensor(part)  # numbers of one kind are soon read
+            if made.dtype is types.int64:
+                return made
+        kind = infer_dtype(part)
+        return as_index(
+            make_tensor(part, dtype=kind if kind in (types.bool, types.uint8) else types.int64)
+        )
     if hasattr(part, "__index__"):
         return int(part.__index__())
     raise IndexError(
@@ -101,6 +121,8 @@ def bound(value: SupportsIndex) -> int:
     try:
         return operator.index(value)
     except TypeError:
+        if isinstance(value, Tensor):
+            raise
         raise TypeError(
             "slice indices must be integers or None or have an __index__ method"
         ) from None
@@ -114,7 +136,9 @@ def sliced(x: Tensor, dim: int, part: slice, among: bool = True) -> Tensor:
         start = None if start is None else bound(start)
         stop = None if stop is None else bound(stop)
     step = 1 if step is None else bound(step)
-    if step <= 0:
+    if not step:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
         raise ValueError("step must be greater than zero")
     whole = start is None and stop is None
     if among and not start:
@@ -371,14 +395,13 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         raise
     number = not isinstance(value, Tensor)
     if number:
-        if isinstance(value, (list, tuple)):
-            raise TypeError(
-                f"can't assign a {type(value).__name__} to a torch.{x.dtype.legacy}Tensor"
-            )
-        if isinstance(value, (bool, int, float, complex)):
-            value = make_tensor(as_element(np, value, x.dtype.numpy), device=x.device)
-        else:
-            value = make_tensor(value).to(x.dtype)
+        if not isinstance(value, (bool, int, float, complex, np.integer)):
+            name = type(value).__name__
+            name = f"numpy.{name}" if isinstance(value, (np.ndarray, np.generic)) else name
+            raise TypeError(f"can't assign a {name} to a torch.{x.dtype.legacy}Tensor")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        value = make_tensor(as_element(np, value, x.dtype.numpy), device=x.device)
     elif (
         value.dtype is not x.dtype
         and value.numel() == 1
@@ -405,7 +428,15 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         return
     while value.ndim > target.ndim and value.shape[0] == 1:
         value = value.squeeze(0)
+    if not fits(value.shape, target.shape):
+        value = value.expand(target.shape)  # refuses it, in words of its own
     target.copy_(value)
+
+
+def fits(shape: Any, into: Any) -> bool:
+    """Whether a shape can be broadcast into another one."""
+    pairs = zip(reversed(shape), reversed(into), strict=False)
+    return len(shape) <= len(into) and all(n in (1, m) for n, m in pairs)
 
 
 def masked_put(target: Tensor, tensors: list[Any], parts: list[Any], value: Tensor) -> None:

@@ -25,6 +25,10 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     if out is not None:
         refuse_grad("mul", (input, other), out)
+    if not isinstance(other, Tensor):
+        raise TypeError(
+            f"kron(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
+        )
     a: Any = input
     b: Any = other
     n = max(a.ndim, b.ndim)

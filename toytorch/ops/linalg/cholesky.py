@@ -9,7 +9,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
@@ -123,6 +123,14 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = 
 @cast_to("float32")
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """`linalg.cholesky` under its older name, which takes what has no elements as it is."""
+    warned.once(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a "
+        "future PyTorch release.\nL = torch.cholesky(A)\nshould be replaced with\n"
+        "L = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\nshould be replaced "
+        "with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results "
+        "for all valid (symmetric positive definite) inputs.",
+        stacklevel=4,
+    )
     if out is not None:
         refuse_grad("cholesky", (input,), out)
     if not input.numel():

@@ -15,6 +15,7 @@ import numpy as np
 from toytorch.core.memory_order import columns
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
@@ -225,6 +226,13 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
 @public("lu", method="lu", returns="(Tensor LU, Tensor pivots, Tensor info if get_infos)")
 def lu_legacy(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """(LU, pivots), and infos where asked for: the older form of `linalg.lu_factor_ex`."""
+    warned.once(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and "
+        "will be removed in a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\n"
+        "should be replaced with\nLU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+        "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
+        "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+    )
     made = lu_factor_op.function(A, pivot=pivot)
     return tuple(made[: 3 if get_infos else 2])
 

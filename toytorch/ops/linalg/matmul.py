@@ -11,7 +11,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import wrap
 from toytorch.facts import state
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import dtype, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
-def _names(a: Array, b: Array) -> tuple[str, str]:
-    return from_numpy_dtype(a.dtype).name, from_numpy_dtype(b.dtype).name
+def kinds(*operands: Any) -> list[dtype]:
+    """The types of arrays, or of tensors."""
+    return [a.dtype if isinstance(a.dtype, dtype) else from_numpy_dtype(a.dtype) for a in operands]
 
 
 C_NAMES = {
@@ -34,7 +35,7 @@ C_NAMES = {
     "float64": "double",
     "float16": "c10::Half",
     "bfloat16": "c10::BFloat16",
-    "int64": "long long",
+    "int64": "long int",
     "int32": "int",
     "int16": "short",
     "int8": "signed char",
@@ -45,12 +46,54 @@ C_NAMES = {
 }
 
 
-def same_dtype(a: Array, b: Array) -> None:
+def same_dtype(a: Any, b: Any) -> None:
     """Refuses operands of two types: products do not promote."""
     if a.dtype != b.dtype:
-        x, y = _names(a, b)
+        x, y = (C_NAMES[kind.name] for kind in kinds(a, b))
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x} != {y}")
+
+
+def same_scalar_type(a: Any, b: Any) -> None:
+    """Refuses operands of two types, as kernels do that are compiled for one."""
+    if a.dtype != b.dtype:
+        x, y = kinds(a, b)
+        raise RuntimeError(f"expected scalar type {x.legacy} but found {y.legacy}")
+
+
+def same_three(a: Any, m1: Any, m2: Any) -> None:
+    """Refuses a sum and factors of several types."""
+    for name, m in (("self", a), ("mat1", m1)):
+        if m.dtype != m2.dtype:
+            x, y = kinds(m, m2)
+            raise RuntimeError(
+                f"{name} and mat2 must have the same dtype, but got {x.legacy} and {y.legacy}"
+            )
+
+
+def same_of_stacks(a: Any, b1: Any, b2: Any) -> None:
+    """Refuses a sum and stacks of factors of several types."""
+    if not a.dtype == b1.dtype == b2.dtype:
+        x, y, z = (C_NAMES[kind.name] for kind in kinds(a, b1, b2))
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[x]} != {C_NAMES[y]}"
+            f"Input dtypes must be the same, got: input {x}, batch1: {y}, batch2: {z}"
+        )
+
+
+def same_of_vector(a: Any, mat: Any, vec: Any) -> None:
+    """Refuses a matrix and vectors of several types."""
+    if not a.dtype == mat.dtype == vec.dtype:
+        x, y, z = (kind.legacy for kind in kinds(a, mat, vec))
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {x}, {y}, and {z}"
+        )
+
+
+def same_of_dot(a: Any, b: Any) -> None:
+    """Refuses two vectors of two types."""
+    if a.dtype != b.dtype:
+        x, y = kinds(a, b)
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {x.legacy} and {y.legacy}"
         )
 
 
@@ -130,6 +173,7 @@ mm = general(
     names=named_dims.product("self", "mat2"),
     fresh=True,
     flops=flops.matrices,
+    checks=lambda _, args: same_dtype(*args),
     doc="Matrix product.",
 )
 
@@ -143,7 +187,7 @@ def _bmm(xp: ArrayModule, a: Array, b: Array) -> Any:
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
         )
-    same_dtype(a, b)
+    same_scalar_type(a, b)
     return _product(xp, a, b)
 
 
@@ -159,6 +203,7 @@ bmm = general(
     names=named_dims.product("self", "mat2"),
     fresh=True,
     flops=flops.matrices,
+    checks=lambda _, args: same_scalar_type(*args),
     doc="Matrix products of a batch.",
 )
 
@@ -173,7 +218,7 @@ def _mv(xp: ArrayModule, a: Array, v: Array) -> Any:
             f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x"
             f"{a.shape[1]}), vec ({v.shape[0]})"
         )
-    same_dtype(a, v)
+    same_of_vector(v, a, v)
     return _product(xp, a, v)
 
 
@@ -186,6 +231,7 @@ mv = general(
     batch=batching.matrix_vector,
     names=named_dims.product("self", "vec"),
     fresh=True,
+    checks=lambda _, args: same_of_vector(args[1], *args),
     doc="Matrix times vector.",
 )
 
@@ -193,12 +239,7 @@ mv = general(
 def _dot(xp: ArrayModule, a: Array, b: Array) -> Any:
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
-    if a.dtype != b.dtype:
-        x, y = _names(a, b)
-        raise RuntimeError(
-            "dot : expected both vectors to have same dtype, but found "
-            f"{x.capitalize()} and {y.capitalize()}"
-        )
+    same_of_dot(a, b)
     if a.shape != b.shape:
         raise RuntimeError(
             "inconsistent tensor size, expected tensor "
@@ -219,6 +260,7 @@ dot = general(
     batch=batching.vectors,
     names=named_dims.product("self", "tensor"),
     fresh=True,
+    checks=lambda _, args: same_of_dot(*args),
     doc="Inner product, Σ aᵢbᵢ.",
 )
 
@@ -262,12 +304,7 @@ def _addmm(xp: ArrayModule, a: Array, m1: Array, m2: Array, beta: float, alpha: 
         if m.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {m.ndim}-D tensor")
     check_factors(m1, m2)
-    same_dtype(m1, m2)
-    if a.dtype != m1.dtype:
-        x, y = _names(a, m1)
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {x.capitalize()} and {y.capitalize()}"
-        )
+    same_three(a, m1, m2)
     return plus(xp, a, _product(xp, m1, m2), beta, alpha)
 
 
@@ -298,6 +335,7 @@ addmm = general(
     names=named_dims.added_product,
     fresh=True,
     flops=flops.added_matrices,
+    checks=lambda _, args: same_three(*args[:3]),
     doc="beta·self + alpha·mat1·mat2.",
     older=True,
 )
@@ -306,12 +344,8 @@ addmm = general(
 def _baddbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha: int) -> Any:
     for d, m in ((0, b1), (1, b1), (2, b2)):  # the sizes of the result are looked up first
         wrap_dim(d, m.ndim, False)
+    same_of_stacks(a, b1, b2)
     product = _bmm(xp, b1, b2)
-    if a.dtype != product.dtype:
-        raise RuntimeError(
-            f"Input dtypes must be the same, got: input {a.dtype}, batch1: "
-            f"{b1.dtype}, batch2: {b2.dtype}"
-        )
     if alpha != 1:
         product *= as_element(np, alpha, product.dtype)[()]
     if beta == 0:
@@ -336,6 +370,7 @@ baddbmm = general(
     amp="half",
     fresh=True,
     flops=flops.added_matrices,
+    checks=lambda _, args: same_of_stacks(*args[:3]),
     doc="beta·self + alpha·batch1·batch2, for each matrix of a batch.",
     older=True,
 )
@@ -385,7 +420,8 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
             f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} "
             f"and {weight.shape[1]}x{weight.shape[0]})"
         )
-    same_dtype(x, weight)
+    if not bias.dtype is x.dtype is weight.dtype:
+        same_three(bias, x, weight)
     if x.size >= LAYER:
         made = attempt(xp, "linear", x, weight, bias)
         if made is not None:
@@ -416,6 +452,8 @@ linear = general(
     fresh=True,
     flops=flops.layer,
     layer=True,
+    turned="weight",
+    checks=lambda _, args: same_three(*args),
     doc="x·Wᵀ + b for a matrix x.",
     out_type="same",
 )

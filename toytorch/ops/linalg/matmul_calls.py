@@ -112,6 +112,8 @@ def linear(
         flat = view.view_.function(input, (rows, input.shape[-1]))
         product = matmul.addmm.function(bias, flat, weight.t())
         return product.view((*input.shape[:-1], weight.shape[0]))
+    if bias is not None:
+        matmul.same_three(bias, input, weight)
     product = matmul_(input, weight.t())
     if bias is not None and input.ndim < 3 and bias.shape not in ((weight.shape[0],), (1,), ()):
         view.expand.function(bias, (product.numel() // weight.shape[0], weight.shape[0]))

@@ -15,6 +15,7 @@ from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, pointwise, public
 from toytorch.ops.linalg.checks import need_square
+from toytorch.ops.linalg.matmul import kinds, same_scalar_type
 from toytorch.ops.linalg.solve import inv_op
 from toytorch.ops.linalg.svd import svdvals
 from toytorch.ops.reductions import exponentials
@@ -235,9 +236,12 @@ def _euclidean(xp: ArrayModule, a: Array, b: Array) -> Any:
 
 
 def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
-    for label, x in (("X1", a), ("X2", b)):
-        if x.dtype.kind != "f":
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {label} got: {x.dtype}")
+    for label, kind in zip(("X1", "X2"), kinds(a, b), strict=True):
+        if not kind.is_floating_point:
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {label} got: {kind.legacy}"
+            )
+    same_scalar_type(a, b)
     for label, x in (("X1", a), ("X2", b)):
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {label} got: {x.ndim}D")

@@ -9,6 +9,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
+from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import from_numpy_dtype
@@ -25,6 +26,7 @@ from toytorch.ops.linalg.matmul import (
     broadcast_or_none,
     plus,
     same_dtype,
+    same_of_vector,
     scaled,
 )
 from toytorch.ops.linalg.solve import inv
@@ -45,6 +47,7 @@ def _addmv(xp: ArrayModule, a: Array, mat: Array, vec: Array, beta: int, alpha: 
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {a.ndim}, {mat.ndim}, {vec.ndim}"
         )
+    same_of_vector(a, mat, vec)
     return added(xp, a, _mv(xp, mat, vec), beta, alpha)
 
 
@@ -57,6 +60,7 @@ addmv = general(
     d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
     d_vec=lambda g, mat, alpha: scaled(mat.t().mv(g), alpha),
     fresh=True,
+    checks=lambda _, args: same_of_vector(*args[:3]),
     doc="beta·self + alpha·mat·vec.",
     older=True,
 )
@@ -214,6 +218,11 @@ def cross(
 ) -> Tensor:
     """`linalg.cross` along the first dimension of size 3, unless another is named."""
     if dim is None:
+        warned.once(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
+            "the dim explicitly or simply use torch.linalg.cross.\nThe default value of dim will "
+            "change to agree with that of linalg.cross in a future release."
+        )
         if input.ndim == other.ndim:
             shape = broadcast_pair(input.shape, other.shape)
         else:

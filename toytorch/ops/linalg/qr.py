@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
@@ -96,6 +97,12 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: tuple[Tensor, Tensor] | 
 @public("qr", method=True, returns="(Tensor Q, Tensor R)")
 def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(Q, R): `linalg.qr` under its older name."""
+    warned.once(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future "
+        "PyTorch release.\nThe boolean parameter 'some' has been replaced with a string parameter "
+        "'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\nQ, R = torch.linalg.qr(A, "
+        "'reduced' if some else 'complete')"
+    )
     return named("qr", "Q R", qr_op.function(input, "reduced" if some else "complete", out=out))
 
 

@@ -8,6 +8,7 @@ from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
+from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
@@ -114,6 +115,13 @@ def triangular_solve(
     out: tuple[Tensor, Tensor] | None = None,
 ) -> Any:
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
+    warned.once(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be "
+        "removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its arguments "
+        "reversed and does not return a copy of one of the inputs.\nX = torch.triangular_solve(B, "
+        "A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B).",
+        stacklevel=4,
+    )
     if out is not None:
         refuse_grad("triangular_solve", (input, A), tuple(out))
     if input.dtype is not A.dtype:

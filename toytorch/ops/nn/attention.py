@@ -18,6 +18,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
+from toytorch.ops.linalg.matmul import C_NAMES
 from toytorch.ops.nn.dropout import dropout
 from toytorch.ops.nn.normalize import taken
 from toytorch.ops.nn.windows import sizes_text
@@ -76,8 +77,8 @@ def _check(
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got "
-            f"query.dtype: {query.dtype.legacy} key.dtype: {key.dtype.legacy} and "
-            f"value.dtype: {value.dtype.legacy} instead."
+            f"query.dtype: {C_NAMES[query.dtype.name]} key.dtype: {C_NAMES[key.dtype.name]} and "
+            f"value.dtype: {C_NAMES[value.dtype.name]} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
@@ -350,10 +351,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
         )
     if not input1.dtype is input2.dtype is weight.dtype:
-        kinds = (
-            f"{what}: {t.dtype.legacy.lower()}"
-            for what, t in (("input1", input1), ("input2", input2), ("weight", weight))
-        )
+        named = (("input1", input1), ("input2", input2), ("weight", weight), ("bias", bias))
+        kinds = (f"{what}: {C_NAMES[t.dtype.name]}" for what, t in named if t is not None)
         raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(kinds)}")
     for d in range(input1.ndim - 1):
         if input1.shape[d] != input2.shape[d]:

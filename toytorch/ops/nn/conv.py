@@ -20,7 +20,7 @@ from toytorch.facts.device import channels_last
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
-from toytorch.ops.linalg.matmul import C_NAMES, _names
+from toytorch.ops.linalg.matmul import C_NAMES, kinds, same_scalar_type
 from toytorch.ops.nn.conv_arrays import (
     conv_arrays,
     transposed_arrays,
@@ -161,6 +161,7 @@ convolution: Op = general(
     fresh=True,
     flops=flops.windows,
     layer=True,
+    checks=lambda _, args: same_types(args[0], args[1], args[2], args[6]),
     doc="Sums over sliding windows, y[b, o] = bias[o] + Σ_c w[o, c] ⋆ x[b, c].",
 )
 
@@ -212,6 +213,16 @@ weight_gradient: Op = general(
 # -- what is no convolution -----------------------------------------------------------------------
 
 
+def same_types(x: Any, w: Any, bias: Any, transposed: bool) -> None:
+    """Refuses operands of several types, the bias first."""
+    if bias is not None and bias.dtype != x.dtype and not transposed:
+        mine, theirs = (C_NAMES[kind.name] for kind in kinds(x, bias))
+        raise RuntimeError(f"Input type ({mine}) and bias type ({theirs}) should be the same")
+    same_scalar_type(x, w)
+    if bias is not None:
+        same_scalar_type(x, bias)
+
+
 def _check(
     x: Array,
     w: Array,
@@ -226,13 +237,7 @@ def _check(
     """Raises PyTorch's errors."""
     if x.dtype.kind == "b":
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
-    for a, what in ((w, "weight"), (bias, "bias")):
-        if a is not None and a.dtype != x.dtype:
-            mine, theirs = _names(x, a)
-            raise RuntimeError(
-                f"Input type ({C_NAMES[mine]}) and {what} type ({C_NAMES[theirs]}) "
-                "should be the same"
-            )
+    same_types(x, w, bias, transposed)
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
     if any(s <= 0 for s in stride):

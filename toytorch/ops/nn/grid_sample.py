@@ -111,8 +111,7 @@ def _cubic(
 def _check(name: str, input: Tensor, grid: Tensor, n: int, mode: int) -> None:
     if input.dtype is not grid.dtype:
         raise RuntimeError(
-            f"{name}(): expected input and grid to have same dtype, but input has "
-            f"{input.dtype} and grid has {grid.dtype}"
+            f"expected scalar type {input.dtype.legacy} but found {grid.dtype.legacy}"
         )
     if input.ndim != n + 2 or grid.ndim != n + 2:
         raise RuntimeError(

@@ -115,8 +115,8 @@ def _nll(
     safe = xp.where(known, flat, 0)
     asked = safe if classes else flat[known]  # what is ignored stands for class 0
     if asked.size and (int(asked.min()) < 0 or int(asked.max()) >= classes):
-        bad = int(asked.max()) if int(asked.max()) >= classes else int(asked.min())
-        raise IndexError(f"Target {bad} is out of bounds.")
+        bad = asked[(asked < 0) | (asked >= classes)]
+        raise IndexError(f"Target {int(bad[0])} is out of bounds.")
     if not classes:  # every target is ignored
         rows = xp.zeros((rows.shape[0], 1), logs.dtype)
     picked = -rows[xp.arange(rows.shape[0]), safe]
@@ -214,6 +214,8 @@ def nll(
             f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
             f"({target.shape[0]})."
         )
+    if len(given) == 2 and len(wanted) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if wanted != expected:
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
     if weight is not None:

@@ -22,6 +22,7 @@ from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
+from toytorch.ops.linalg.matmul import kinds
 from toytorch.ops.nn.loss import REDUCED
 
 if TYPE_CHECKING:
@@ -72,6 +73,13 @@ def _in_place_of(target: Array, *arrays: Array | None) -> list[Any]:
     return [a if a is None else a.astype(wide, copy=False) for a in arrays]
 
 
+def same_type(x: Any, t: Any) -> None:
+    """Refuses a target of another type."""
+    if x.dtype != t.dtype:
+        mine, theirs = kinds(x, t)
+        raise RuntimeError(f"Found dtype {theirs.legacy} but expected {mine.legacy}")
+
+
 def _loss(
     name: str,
     params: str,
@@ -79,10 +87,12 @@ def _loss(
     kernel_name: str,
     doc: str,
     first: bool = False,
+    same: bool = False,
     **slopes: Any,
 ) -> Op:
     """A record from a kernel (xp, x, t, *parameters) of each element; its result has the common
-    type, or that of the `first` operand."""
+    type, or that of the `first` operand. Those of two types are refused where they have to be the
+    `same`."""
 
     text = slopes.get("fused")
     words = tuple(part.split()[-1].split("=")[0] for part in params.split(",") if part)
@@ -99,6 +109,8 @@ def _loss(
             shape = shape if a is None else broadcast_pair(shape, a.shape)
         numbers = rest[len(arrays) : -1]
         kind = x.dtype
+        if same:
+            same_type(x, t)
         if first:
             x, t = _in_place_of(x, x, t)
         x, t, *arrays = _common(kernel_name, [x, t, *arrays])
@@ -114,6 +126,7 @@ def _loss(
         out=False,
         upcast=not first,
         amp="float32",
+        checks=(lambda _, args: same_type(*args[:2])) if same else None,
         doc=doc,
         **slopes,
     )
@@ -210,6 +223,7 @@ cross_entropy_of_two = _loss(
     _cross_entropy,
     "binary_cross_entropy",
     "-t·log(x) - (1 - t)·log(1 - x), the logarithms held above -100.",
+    same=True,
     d_self=lambda g, self, target, weight, reduction: share(
         g, _cross_entropy_slope(self, target, weight), reduction
     ),

@@ -172,8 +172,8 @@ def _mean(
     kind = a.dtype if dtype is None else np.dtype(dtype.numpy)
     if kind.kind in "biu":
         raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a "
-            f"floating point or complex dtype. Got: {from_numpy_dtype(kind).legacy}"
+            f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} "
+            f"dtype must be either a floating point or complex dtype. Got: {from_numpy_dtype(kind).legacy}"
         )
     made = _large(xp, a, dim, keepdim, kind, True) if a.size >= SMALLEST else None
     if made is not None:

@@ -95,7 +95,7 @@ def tile(input: Tensor, *dims: tuple[int, ...]) -> Tensor:
     """The tensor repeated, with missing repeats taken as 1 from the left."""
     if not dims:
         raise TypeError('tile() missing 1 required positional arguments: "dims"')
-    repeats = spread(dims)
+    repeats = spread(dims, "tile", "dims")
     repeats = (1,) * (input.ndim - len(repeats)) + repeats
     return rearrange.repeat.function(input, repeats)
 

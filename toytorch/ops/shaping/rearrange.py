@@ -53,16 +53,20 @@ def _joined(xp: ArrayModule, arrays: Sequence[Array], d: int) -> Any:
     return xp.concatenate(arrays, d) if made is None else made
 
 
+def need_list(name: str, tensors: Any) -> None:
+    """Refuses one tensor where several are to be joined."""
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
+        )
+
+
 def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     if tensors.__class__ in (list, tuple) and tensors:
         first = tensors[0]
         if first.ndim and -first.ndim <= dim < first.ndim and alike(tensors):
             return _joined(xp, tensors, dim)
-    if not isinstance(tensors, (list, tuple)):
-        raise TypeError(
-            "cat(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-            f"{type(tensors).__name__}"
-        )
+    need_list("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, a in enumerate(tensors):
@@ -118,6 +122,7 @@ cat = general(
 
 
 def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
+    need_list("stack", tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     if alike(tensors):

@@ -11,6 +11,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import made_view, quick
 from toytorch.facts import dtype as types
+from toytorch.facts import warned
 from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
@@ -199,6 +200,13 @@ def _swapped(x: Tensor, name: str) -> Tensor:
 def _transposed(self: Tensor) -> Tensor:
     if quick(self) and self._array.ndim == 2:
         return made_view(view.permute, (self, (1, 0)), self._array.T)
+    if self.ndim not in (0, 2):
+        warned.once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to transpose "
+            "batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the "
+            "dimensions of a tensor."
+        )
     return view.permute.function(self, tuple(reversed(range(self.ndim))))
 
 

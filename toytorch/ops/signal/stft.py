@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import warned
 from toytorch.facts.dtype import int64
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import view_as_real
@@ -79,6 +80,13 @@ def stft(
     torch.Size([3, 9])
     """
     x: Any = input
+    if window is None:
+        warned.once(
+            "A window was not provided. A rectangular window will be applied,which is known to "
+            "cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window "
+            "are recommended to reduce spectral leakage.To suppress this warning and use a "
+            "rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+        )
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     hop = n_fft // 4 if hop_length is None else hop_length
@@ -145,6 +153,11 @@ def stft(
     made = made.transpose(-1, -2)
     if return_complex:
         return made
+    warned.once(
+        "stft with return_complex=False is deprecated. In a future pytorch release, stft will return "
+        "complex tensors for all inputs, and return_complex=False will raise an error.\nNote: you "
+        "can still call torch.view_as_real on the complex output to recover the old return format."
+    )
     return view_as_real.function(made)
 
 

@@ -251,6 +251,24 @@ class _BaseDataLoaderIter:
     _loader: DataLoader
     _given = 0
 
+    def _begin(self, loader: DataLoader) -> None:
+        """Keeps the loader, and warns where its batches are to be pinned and nothing wants them."""
+        self._loader = loader
+        if not loader.pin_memory:
+            return
+        if loader.pin_memory_device:
+            warnings.warn(
+                "pin_memory_device is deprecated, the current accelerator will be used as the device,"
+                f"ignore pin_memory_device='{loader.pin_memory_device}'.",
+                stacklevel=4,
+            )
+        if not base.of_kind("cuda").is_available():
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, "
+                "then device pinned memory won't be used.",
+                stacklevel=4,
+            )
+
     def __iter__(self: Pass) -> Pass:
         return self
 
@@ -284,7 +302,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """
 
     def __init__(self, loader: DataLoader) -> None:
-        self._loader, self._indices = loader, loader._indices()
+        self._begin(loader)
+        self._indices = loader._indices()
         self._fetch = loader._recipe().start()
 
     def __next__(self) -> Any:
@@ -297,10 +316,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """One pass over the data by workers; whatever ends it, they end with it (unless they stay)."""
 
     def __init__(self, loader: DataLoader) -> None:
+        self._begin(loader)
         pool = loader._workers()
         stays = loader.persistent_workers
         self._end = weakref.finalize(self, (lambda: None) if stays else pool.close)
-        self._loader, self._pool = loader, pool
+        self._pool = pool
         self._batches = _begun(pool, loader.deliver(pool, loader._indices()))
 
     def __next__(self) -> Any:
