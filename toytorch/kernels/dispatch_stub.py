@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
-from toytorch.kernels.copy import in_rows
 from toytorch.loops import Recipe, run
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.llvm import builder
@@ -92,6 +91,8 @@ class Shared:
             return None  # it has gaps
         if full is b and not b.flags.c_contiguous:
             return None  # the result lies as the first operand says, as far as it says
+        from toytorch.kernels.copy import in_rows  # only large arrays need it
+
         outer = [shape[d] for d in order]
         given, dims = [], []
         for x in (a, b):
