@@ -20,7 +20,6 @@ from typing import Any
 from toytorch.facts.hints import Array
 from toytorch.loops.language.program import Program
 from toytorch.loops.runtime import jit, threads
-from toytorch.loops.schedule.build import schedule
 from toytorch.loops.schedule.layout import Layout, arrays_of, layout_of, sizes_of
 from toytorch.loops.schedule.nest import Nest
 
@@ -37,6 +36,8 @@ class Kernel:
     """
 
     def __init__(self, program: Program, layout: Layout) -> None:
+        from toytorch.loops.schedule.build import schedule  # seven modules, for the first kernel
+
         self.program, self.layout = program, layout
         self.nest: Nest = schedule(program, layout)
         self.native = jit.works()
