@@ -80,6 +80,7 @@ class Kernel:
         # Only for whoever wants to see it: importing toytorch does not load it.
         from toytorch.loops.generators.cuda import cuda_source
         from toytorch.loops.generators.python import python_source
+        from toytorch.loops.schedule.build import schedule
 
         made = {"nest": str(self.nest), "python": python_source(self.nest)}
         if self.native:
