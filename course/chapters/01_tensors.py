@@ -334,9 +334,9 @@ except ValueError as error:
 # arrays and tensors. Give the class a minute to find them.
 
 # %% slide="more" show="output"
-from toytorch.ops.creation import from_data
+from toytorch.core import nested_data
 
-look(from_data.infer_dtype)
+look(nested_data.infer_dtype)
 
 # %% [markdown] slide="slide"
 # ## Measure: what does a Python loop cost?
