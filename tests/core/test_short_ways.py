@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import differences, torch, tt
+from tests.oracle import both, differences, torch, tt
 
 CALLS = """
 x[1]; x[-1]; x[4]; x[-5]; x[1:3]; x[:]; x[::2]; x[5:2]; x[-2:]; x[1, 2]; x[:, 1]; x[1:3, ::2]; x[:, :]; x[4, 0]
@@ -133,3 +133,23 @@ def test_graphs_and_writes(m: Any) -> None:
     assert m.from_numpy(shared[1]).untyped_storage().nbytes() == 12
     for part in m.ones(3, 2):
         part.add_(1)
+
+
+@pytest.mark.parametrize("name", ["relu_", "sigmoid_", "tanh_", "exp_", "erf_", "expm1_"])
+def test_large_arrays_are_written_in_place(name: str) -> None:
+    """Whole, transposed and with gaps; with a gradient; and beside operands in the same memory."""
+
+    def f(m: Any) -> Any:
+        made = []
+        for view in (lambda x: x, lambda x: x.t(), lambda x: x[:, ::2], lambda x: x[3:]):
+            x = m.sin(m.arange(9000.0)).reshape(90, 100)
+            y = getattr(view(x), name)()
+            leaf = m.sin(m.arange(9000.0)).reshape(90, 100).requires_grad_()
+            z = view(leaf * 2)
+            getattr(z, name)()
+            z.sum().backward()
+            made += [x, y, leaf.grad]
+        x = m.sin(m.arange(9000.0))
+        return [*made, x.clone().addcmul_(x, x, value=2.0), x.clone().lerp_(x, 0.25)]
+
+    both(f)

@@ -14,6 +14,7 @@ from numpy import ndarray
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES, Kernels
 from toytorch.core.arguments import not_a_tensor
+from toytorch.core.formulas import FormulaKernel
 from toytorch.core.memory_order import in_order, kept
 from toytorch.core.op import Op
 from toytorch.core.queued import at_once, handed_over
@@ -320,6 +321,15 @@ def run_pointwise(
                 break
         else:
             return op.into(xp)(*operands, out=target)
+    if (
+        target is not None
+        and target.dtype == work
+        and op.kernel.__class__ is FormulaKernel
+        and xp is np
+    ):
+        made = op.kernel.into(target, arrays)
+        if made is not None:
+            return made
     result = op.kernel_on(xp)(*arrays)
     return in_order(op, result, lying) if xp is np else result
 

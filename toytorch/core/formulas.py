@@ -62,9 +62,10 @@ class FormulaKernel:
         ]
         named = name.replace(".", "_") + "_of_arrays"
         first, more = typed_numbers(schema), dict[str, Any]()
+        self.one_pass: OnePass | None = None
         if OnePass.serves(formula) and schema.returns == ("Tensor",):
-            more["one_pass"] = loop = OnePass(formula, [a.name for a in schema.args])
-            first = [*many(loop.smallest, [a.name for a in schema.args]), *first]
+            more["one_pass"] = self.one_pass = OnePass(formula, [a.name for a in schema.args])
+            first = [*many(self.one_pass.smallest, [a.name for a in schema.args]), *first]
         arrays = formula.function(named, params, first=first, more=more)
         if formula.untyped:  # numbers in all branches: they take the type of the operands
             function = arrays
@@ -84,6 +85,16 @@ class FormulaKernel:
 
     def __call__(self, xp: ArrayModule, *args: object) -> Any:
         return self.on(xp)(*args)
+
+    def into(self, target: Array, args: list[Any]) -> Any:
+        """The result in the memory of a target that may be one of the operands; None where it has
+        to be made elsewhere first."""
+        if self.one_pass is None or len(args) != len(self.schema.args):
+            return None
+        for a in args:
+            if isinstance(a, np.ndarray) and a is not target and np.may_share_memory(a, target):
+                return None
+        return self.one_pass(*args, out=target)
 
 
 def one_kernel(

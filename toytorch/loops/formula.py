@@ -326,7 +326,8 @@ class OnePass:
     """A formula as compiled loops: one for each outcome of its conditions on numbers.
 
     A call gives the result, or None where NumPy has to do it: for few elements, other types than
-    float32 and float64, operands of several shapes. Tensors come before numbers.
+    float32 and float64, operands of several shapes. Tensors come before numbers. With `out` the
+    result is written there, which may be an operand, but share no memory with others.
     """
 
     def __init__(self, formula: Formula, params: Sequence[str]) -> None:
@@ -358,12 +359,13 @@ class OnePass:
         chooses = only in ("maximum", "minimum", "where")
         return only != "pow" and (chooses or PRIMITIVES[only].cost > 4)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, out: Any = None) -> Any:
         like = args[0]
         if like.__class__ is not np.ndarray or like.size < self.smallest:
             return None
         if like.dtype.char not in "fd":
-            return self.choose(*args) if self.chooses and like.dtype.char == "?" else None
+            chosen = self.chooses and like.dtype.char == "?" and out is None
+            return self.choose(*args) if chosen else None
         key = (
             *[a.ndim if a.__class__ is np.ndarray else a.__class__ for a in args],
             *[args[k] for k in self.tested],
@@ -371,11 +373,11 @@ class OnePass:
         found = self.loops.get(key)
         if found is not None:
             loop, arrays, numbers = found
-            made = np.empty_like(like)
+            made = np.empty_like(like) if out is None else out
             if loop(made, *[args[k] for k in arrays], *[float(args[k]) for k in numbers]):
                 return made
-        made = self.by_kind(args, key)
-        if made is None and self.slow:
+        made = self.by_kind(args, key, out)
+        if made is None and self.slow and out is None:
             rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in args]
             made = self.by_kind(rows, key)
         return made
@@ -398,7 +400,10 @@ class OnePass:
         return made
 
     def by_kind(
-        self, given: Sequence[Any], key: Sequence[int | npt.DTypeLike | str] | tuple[object, ...]
+        self,
+        given: Sequence[Any],
+        key: Sequence[int | npt.DTypeLike | str] | tuple[object, ...],
+        out: Any = None,
     ) -> Any:
         """Finds or makes the loop for operands of these kinds: arrays, numbers, nothing."""
         args, like = list(given), None
@@ -420,7 +425,7 @@ class OnePass:
         if like is None or like.shape != given[0].shape:
             return None
         loop = self.loop(args, arrays, numbers)
-        made = np.empty_like(like)
+        made = np.empty_like(like) if out is None else out
         if loop is None or not loop(
             made, *[args[k] for k in arrays], *[float(args[k]) for k in numbers]
         ):
