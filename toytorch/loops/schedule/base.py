@@ -163,6 +163,11 @@ class Schedule:
                     env[str(a)] = made = self.fresh(str(a))
                     self.add(Load(made, buffer.type, buffer.name, place))
 
+    def written_over(self) -> dict[str, str]:
+        """The values that are written over an input, and that input."""
+        arrays = arrays_of(self.program)
+        return {arrays[o].name: arrays[i].name for o, i in self.layout.aliases}
+
     def kept_before(self, pieces: Pieces, p: int, j: Index) -> dict[str, tuple[Buffer, Place]]:
         """What pieces before the p-th have kept of an element."""
         place: Place = ((-1, j),)

@@ -30,8 +30,7 @@ class Flat(Schedule):
     def along(self, where: Where, axis: int, start: tuple[Index, ...], size: Index) -> None:
         """The loop along the last axis; or a loop over chunks, with one for each piece in it."""
         names = [o.name for o in self.program.outputs]
-        late = [names[k] for k, _ in self.layout.aliases]
-        pieces = Pieces(self.plan, names, (), late, CHUNK, self.unique)
+        pieces = Pieces(self.plan, names, (), self.written_over(), CHUNK, self.unique)
         if not pieces.last:
             with self.loop("j", 0, size, "lanes") as j:
                 self.body({**where, axis: (*start, j)})
@@ -51,14 +50,10 @@ class Flat(Schedule):
 
     def one_piece(self, pieces: Pieces, p: int, where: Where, j: Index) -> None:
         """What one piece computes of an element: what later ones need, and outputs."""
-        late = {k for k, _ in self.layout.aliases}
-        outputs = [
-            k
-            for k, o in enumerate(self.program.outputs)
-            if p == (pieces.last if k in late else pieces.of(o.name))
-        ]
+        names = [o.name for o in self.program.outputs]
+        outputs = [k for k, name in enumerate(names) if p == pieces.written_in(name)]
         keep = [name for name in pieces.buffers if pieces.of(name) == p]
-        roots = keep + [self.program.outputs[k].name for k in outputs]
+        roots = keep + [names[k] for k in outputs]
         env: dict[str, Argument] = {}
         self.load_kept(roots, env, self.kept_before(pieces, p, j))
         self.emit(roots, env, where)

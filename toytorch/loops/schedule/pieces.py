@@ -9,7 +9,7 @@ numbers: 1761 µs as one loop, 547 so, 196 for one tanh).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from toytorch.loops.language.primitives import EXPENSIVE, PRIMITIVES
 from toytorch.loops.language.steps import OF_DIMENSIONS, Reduce, Step
@@ -22,7 +22,7 @@ class Pieces:
 
     roots   the values that the loop is for
     known   values that are there before it
-    late    roots that are written over an input: only the last piece may do so
+    over    roots that are written over an input, and which: no later piece may read that
     size    elements that a piece goes over
     unique  gives a buffer its name
     whole   one piece, whatever is in it
@@ -33,7 +33,7 @@ class Pieces:
         plan: Plan,
         roots: Sequence[str],
         known: Collection[str],
-        late: Collection[str],
+        over: Mapping[str, str],
         size: int,
         unique: Callable[[str], str],
         whole: bool = False,
@@ -44,14 +44,31 @@ class Pieces:
         if not whole:
             self.divide()
         self.last = max((self.of(s.name) for s in self.steps), default=0)
-        crossing = {name for name in late if self.of(name) < self.last} if self.last else set()
+        crossing = {a for s in self.steps for a in self.named(s) if self.of(a) < self.of(s.name)}
+        self.buffers: dict[str, Buffer] = {}
+        self.keep(crossing, size, unique)
+        self.late = {o for o, i in over.items() if self.read_after(i, self.of(o), known)}
+        self.keep({o for o in self.late if self.of(o) < self.last}, size, unique)
+
+    def keep(self, names: Collection[str], size: int, unique: Callable[[str], str]) -> None:
+        """Gives values a place where they wait for a later piece, unless they are cheap."""
         for s in self.steps:
-            crossing |= {a for a in self.named(s) if self.of(a) < self.of(s.name)}
-        self.buffers = {
-            s.name: Buffer(unique(f"kept_{s.name}"), plan.types[s.name], (-1,), size=(size,))
-            for s in self.steps
-            if s.name in crossing and plan.costs(s.name)
-        }
+            if s.name in names and s.name not in self.buffers and self.plan.costs(s.name):
+                name = unique(f"kept_{s.name}")
+                self.buffers[s.name] = Buffer(name, self.plan.types[s.name], (-1,), size=(size,))
+
+    def read_after(self, name: str, piece: int, known: Collection[str]) -> bool:
+        """Whether a later piece loads an input, for what it computes or computes again."""
+        for p in range(piece + 1, self.last + 1):
+            ready = {*known, *(n for n in self.buffers if self.of(n) < p)}
+            roots = [s.name for s in self.steps if self.of(s.name) == p]
+            if name in self.plan.needed(roots, ready):
+                return True
+        return False
+
+    def written_in(self, output: str) -> int:
+        """The piece that stores an output."""
+        return self.last if output in self.late else self.of(output)
 
     def named(self, s: Step | Reduce) -> list[str]:
         """The values that a step takes."""

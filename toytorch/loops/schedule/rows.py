@@ -183,9 +183,8 @@ class Rows(Schedule):
         """The pieces of the loop of a pass; one, where the loops are a GPU's."""
         roots = [s.arg for s in reduces] + keep + [self.program.outputs[k].name for k in outputs]
         ready = {name for name in self.plan.kept if self.plan.stage[name] < p}
-        written_over = {k for k, _ in self.layout.aliases}
-        late = [self.program.outputs[k].name for k in outputs if k in written_over]
-        made = Pieces(self.plan, roots, {*env, *ready}, late, BLOCK, self.unique, self.whole)
+        over = {o: i for o, i in self.written_over().items() if o in roots}
+        made = Pieces(self.plan, roots, {*env, *ready}, over, BLOCK, self.unique, self.whole)
         self.scratch += made.buffers.values()
         return made
 
@@ -201,13 +200,8 @@ class Rows(Schedule):
     ) -> None:
         """What piece q does for one element of the row."""
         p, pieces, env = work.stage, work.pieces, dict(env)
-        written_over = {k for k, _ in self.layout.aliases}
         names = [o.name for o in self.program.outputs]
-        outputs = [
-            k
-            for k in work.outputs
-            if q == (pieces.last if k in written_over else pieces.of(names[k]))
-        ]
+        outputs = [k for k in work.outputs if q == pieces.written_in(names[k])]
         reduces = [s for s in work.reduces if pieces.of(s.arg) == q]
         keep = [name for name in work.keep if pieces.of(name) == q]
         crossing = [name for name in pieces.buffers if pieces.of(name) == q]
