@@ -30,7 +30,8 @@ KERNELS = [f"tests/kernels/test_{name}.py" for name in (
     "conv", "chain", "radix", "pool", "matmul", "tiled_product", "reduce", "dispatch_stub", "threads",
     "memory_ops", "copy",
     "batched_product")] + [
-    "tests/loops/test_elementwise.py", "tests/loops/test_loops.py", "tests/loops/test_vectors.py",
+    "tests/loops/test_elementwise.py", "tests/loops/test_pieces.py", "tests/loops/test_loops.py",
+    "tests/loops/test_vectors.py",
     "tests/ops/test_one_pass.py"]  # fmt: skip
 OPS = ["tests/ops/test_gradients.py::test_first"]
 DRAWS = ["tests/core/test_generators.py"]

@@ -138,6 +138,9 @@ def test_running_sum(threads: int, shape: tuple[int, ...], d: int, kind: str) ->
     a = numbers(shape, kind)
     wanted = np.add.accumulate(a, d, np.float64).astype(kind)
     assert np.array_equal(scan.running_sum(a, d), wanted)
+    near = (1 + a / 100).astype(kind)
+    product = np.multiply.accumulate(near, d, np.float64).astype(kind)
+    assert np.array_equal(scan.running_product(near, d), product)
 
 
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])

@@ -1,4 +1,4 @@
-"""Running sums of real numbers, added up in float64 and rounded where they are written.
+"""Running sums and products of real numbers, in float64 and rounded where they are written.
 
 A sum waits for the one before it, so several rows, or several columns, are under way at once.
 """
@@ -24,6 +24,16 @@ COLUMNS = 64
 
 def running_sum(a: Array, d: int) -> Any:
     """np.cumsum of float32 or float64 along a dimension, or None."""
+    return running("sum", a, d)
+
+
+def running_product(a: Array, d: int) -> Any:
+    """np.cumprod of float32 or float64 along a dimension, or None."""
+    return running("product", a, d)
+
+
+def running(what: str, a: Array, d: int) -> Any:
+    """Running sums or products along a dimension, or None."""
     if (
         a.__class__ is not np.ndarray
         or a.dtype.char not in "fd"
@@ -37,24 +47,25 @@ def running_sum(a: Array, d: int) -> Any:
     rows = inner == 1
     total = -(-blocks // ROWS) if rows else blocks * -(-inner // COLUMNS)
     places = (v.ctypes.data for v in (a, made))
-    kernel(a.dtype.char, rows)(total, a.size * 6, blocks, a.shape[d], inner, *places)
+    kernel(what, a.dtype.char, rows)(total, a.size * 6, blocks, a.shape[d], inner, *places)
     return made
 
 
 @functools.cache
-def kernel(kind: str, rows: bool) -> Call:
-    return Call(f"running {kind} {rows}", lambda name: Running(name, kind, rows))
+def kernel(what: str, kind: str, rows: bool) -> Call:
+    return Call(f"running {what} {kind} {rows}", lambda name: Running(name, what, kind, rows))
 
 
 class Running(Native):
-    """LLVM for `running_sum`. By hand: a program's results do not depend on each other."""
+    """LLVM for `running`. By hand: a program's results do not depend on each other."""
 
-    def __init__(self, name: str, kind: str, rows: bool) -> None:
+    def __init__(self, name: str, what: str, kind: str, rows: bool) -> None:
         super().__init__(name, kind, ("blocks", "n", "inner", "a", "made"))
         b, self.a, self.made = self.b, self.array("a"), self.array("made")
         blocks, n, inner = (self.word_of[w] for w in ("blocks", "n", "inner"))
         self.double = self.type("double")
-        none = self.double(0.0)
+        self.product = what == "product"
+        none = self.double(float(self.product))
 
         def some(first: Value, count: int) -> None:
             """Rows side by side, from one on."""
@@ -98,10 +109,11 @@ class Running(Native):
         self.loop(self.lo, self.hi, 1, block if rows else columns)
 
     def step(self, at: Value, total: Value) -> Any:
-        """Adds an element and writes the sum; returns it."""
+        """Joins an element and writes the sum or product; returns it."""
         b = self.b
         value = self.get(self.a, at)
         narrow = self.real != self.double
-        total = b.fadd(total, b.fpext(value, self.double) if narrow else value)
+        value = b.fpext(value, self.double) if narrow else value
+        total = b.fmul(total, value) if self.product else b.fadd(total, value)
         self.put(self.made, at, b.fptrunc(total, self.real) if narrow else total)
         return total

@@ -73,6 +73,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "products": later("batched_product", "product"),
     "put_picked": rows.put_picked,
     "repeat": reduce.repeat,
+    "running_product": later("scan", "running_product"),
     "running_sum": later("scan", "running_sum"),
     "scaled": later("mersenne", "scaled"),
     "scatter": later("by_index", "scatter"),

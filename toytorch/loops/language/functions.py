@@ -127,7 +127,8 @@ def power(x: Any, y: Any) -> Any:
         if y == 2:
             return np.multiply(x, x)
         if y == 3:
-            return np.multiply(np.multiply(x, x), x)
+            square = np.multiply(x, x)
+            return np.multiply(square, x, out=square if square.__class__ is np.ndarray else None)
         if y == 0.5:
             return np.sqrt(x)
         if y == -1:

@@ -25,11 +25,18 @@ def _refuse_masks(name: str, a: Array, kind: Any) -> None:
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
 
 
+MANY = 4096  # elements, from which it is worth asking for a kernel
+
+
 def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
     if a.ndim == 0:
         return a.astype(kind)
     _refuse_masks("cumprod", a, kind)
+    if a.dtype.kind == "f" and kind == a.dtype:
+        made = attempt(xp, "running_product", a, d) if a.size >= MANY else None
+        if made is not None:
+            return made
     if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch multiplies in float64 on the CPU
         with np.errstate(over="ignore"):
             return np.multiply.accumulate(a, d, np.float64).astype(kind)
@@ -42,9 +49,6 @@ def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
 
 def _cumsum_gradient(g: Tensor, dim: int) -> Any:
     return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
-
-
-MANY = 4096  # elements, from which it is worth asking for a kernel
 
 
 def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
