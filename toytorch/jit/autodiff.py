@@ -123,10 +123,15 @@ def recompute(
     }
     there = set(inputs)  # what the backward part has without anything being saved
     again: list[Node] = []
+    shown: dict[Value, list[Node]] = {}  # views of what is there, with the nodes that make them
     for node in forward:
         if node.kind == "prim::Constant":
             continue
         outs = node.outputs
+        if node.record is not None and node.record.kind == "view" and len(outs) == 1:
+            source = node.inputs[0]
+            if (source in there or source in shown) and not {source, *outs} & written:
+                shown[outs[0]] = [*shown.get(source, []), node]
         cheap = (
             node.record is not None
             and is_cheap(node.record)
@@ -137,10 +142,14 @@ def recompute(
             cheap
             and outs[0] in wanted
             and all(
-                v in there or is_constant(v) or (v in wanted and not by_cheap(v))
+                v in there or v in shown or is_constant(v) or (v in wanted and not by_cheap(v))
                 for v in node.inputs
             )
         ):
+            for view in (m for v in node.inputs if v not in there for m in shown.get(v, [])):
+                if view not in again:
+                    again.append(view)
+                    there.update(view.outputs)
             again.append(node)
             there.update(outs)
     return again + backward

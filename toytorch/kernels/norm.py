@@ -2,7 +2,8 @@
 
 Batch norm takes x as (N, C, P) or, where channels lie last in memory, as (N·P, C). Group norm needs
 sums over some channels of one image: sums for each image and channel are made first, and the few
-numbers that follow from them are combined by NumPy. Each function returns None where there is
+numbers that follow from them are combined by NumPy. Layer norm has no lower limit: one kernel takes the
+place of eight of NumPy's functions. Each function returns None where there is
 little to do or the arrays are not of the kind; NumPy does it then.
 """
 
@@ -48,12 +49,12 @@ BATCH_BACKWARD = _pair(INPUTS, BACKWARD)
 AFFINE = _pair("x[{dims}], m[c], k[c], b[c] -> y[{dims}]", "\n    y = (x - m) * k + b")
 
 
-def fits(*arrays: Array | None) -> bool:
+def fits(*arrays: Array | None, smallest: int = SMALLEST) -> bool:
     """Whether there is enough to do, and the arrays are of one type that is compiled."""
     first = arrays[0]
     return (
         first.__class__ is np.ndarray
-        and first.size >= SMALLEST
+        and first.size >= smallest
         and first.dtype.char in "fd"
         and jit.works()
         and all(a is None or a.dtype == first.dtype for a in arrays)
@@ -243,7 +244,7 @@ LAYER_WEIGHT = Recipe("""g[i,j], x[i,j], m[i], r[i] -> dw[j], db[j]
 
 def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float) -> Any:
     """(y, mean, rstd) of rows of n elements, each normalised by itself, or None."""
-    if not n or not fits(a, weight, bias) or not a.flags.c_contiguous:
+    if not n or not fits(a, weight, bias, smallest=1) or not a.flags.c_contiguous:
         return None
     w = np.ones(n, a.dtype) if weight is None else weight.reshape(-1)
     b = np.zeros(n, a.dtype) if bias is None else bias.reshape(-1)
@@ -255,7 +256,7 @@ def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float
 
 def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
     """The gradient of x of layer norm, in a tuple, or None."""
-    if not fits(a, g, w, mean, rstd):
+    if not fits(a, g, w, mean, rstd, smallest=1):
         return None
     n = a.size // max(mean.size, 1)
     made = np.empty(a.shape, a.dtype)
@@ -268,7 +269,7 @@ def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -
 def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: Array) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
     n = math.prod(shape)
-    if not fits(a, g, mean, rstd) or mean.size < 2:
+    if not fits(a, g, mean, rstd, smallest=1) or mean.size < 2:
         return None
     dw, db = np.empty(n, a.dtype), np.empty(n, a.dtype)
     rows = [np.ascontiguousarray(v).reshape(-1, n) for v in (g, a)]

@@ -19,6 +19,8 @@ from toytorch.loops import Unsupported
 
 WORTH = 4096  # elements: below, one op alone is left to NumPy
 EXPENSIVE = 6  # additions for an element, from which an op alone gains from a kernel
+CHEAP = 4  # additions for an element, up to which an op is done again
+MOST_AGAIN = 12  # ops that are done again for one value
 PASSES = 3  # passes of NumPy over memory that one kernel may take the place of
 
 
@@ -55,8 +57,66 @@ class Groups:
         for node in self.graph.nodes:
             if fusible(node, self.written):
                 self.take(node)
+        for number in range(len(self.members)):
+            self.compute_again(number)
         found = [self.stripped(sorted(m, key=lambda n: self.place[id(n)])) for m in self.members]
         return [m for m in found if worth(m)]
+
+    def compute_again(self, number: int) -> None:
+        """Lets a group compute for itself, from smaller values, what it would read from another.
+
+        Both sums of the squared distances' gradient, over the rows of either matrix, are so made of
+        the matrices: what they have in common, a number for each pair and column, is never in
+        memory.
+        """
+        for v in dict.fromkeys(v for n in self.members[number] for v in n.inputs):
+            producer = None if v.node is None else self.group_of.get(id(v.node))
+            if producer is None or producer == number:
+                continue
+            chain, leaves = self.cheaply_made(v, producer)
+            if not chain or sum(map(elements, leaves)) > elements(v):
+                continue
+            known: dict[Value, Value] = {}
+            copies = [copy_node(n, known) for n in chain]
+            own = self.members[number]
+            before = [list(n.inputs) for n in own]
+            for n in own:
+                n.inputs[:] = [known.get(u, u) for u in n.inputs]
+            if self.lowers([*copies, *own]):
+                self.adopt(chain, copies, number)
+            else:
+                for n, inputs in zip(own, before):
+                    n.inputs[:] = inputs
+
+    def cheaply_made(self, v: Value, producer: int) -> tuple[list[Node], list[Value]]:
+        """The nodes of a group that make a value by cheap elementwise steps, in order, and what
+        these take from elsewhere; no nodes if its own step is not cheap."""
+        chain: dict[int, Node] = {}
+        leaves: dict[Value, None] = {}
+        stack = [v]
+        while stack:
+            u = stack.pop()
+            node = u.node
+            inside = node is not None and self.group_of.get(id(node)) == producer
+            if node is not None and inside and len(chain) < MOST_AGAIN and is_cheap(node):
+                if id(node) not in chain:
+                    chain[id(node)] = node
+                    stack += [w for w in node.inputs if isinstance(w.type, types.Tensor)]
+            else:
+                leaves[u] = None
+        return sorted(chain.values(), key=lambda n: self.place[id(n)]), list(leaves)
+
+    def adopt(self, chain: list[Node], copies: list[Node], number: int) -> None:
+        """Puts copies of nodes into the graph, right behind these, and into a group."""
+        nodes = self.graph.nodes
+        for n, made in zip(chain, copies):
+            for w in made.outputs:
+                w.name = self.graph.new_name()
+            nodes.insert(next(i for i, m in enumerate(nodes) if m is n) + 1, made)
+            self.group_of[id(made)] = number
+        self.members[number] = [*copies, *self.members[number]]
+        self.place = {id(n): i for i, n in enumerate(nodes)}
+        self.uses = uses(self.graph)
 
     def stripped(self, nodes: list[Node]) -> list[Node]:
         """The nodes without views that only others use: those cost nothing, a kernel would copy."""
@@ -167,6 +227,16 @@ class Groups:
             for v in n.outputs
             if any(user is None or id(user) not in inside for user, _ in self.uses.get(v, []))
         ]
+
+
+def is_cheap(node: Node) -> bool:
+    """Whether a step is a view or a few additions for each element."""
+    op = node.record
+    if op is None or op.kind not in ("pointwise", "view"):
+        return False
+    return (
+        is_view(node) if op.kind == "view" else op.formula is not None and op.formula.cost <= CHEAP
+    )
 
 
 def worth(nodes: Sequence[Node]) -> bool:
