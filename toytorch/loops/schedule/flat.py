@@ -7,7 +7,7 @@ from toytorch.loops.schedule.base import Schedule, Where
 from toytorch.loops.schedule.nest import Index, Nest, Store
 from toytorch.loops.schedule.pieces import Pieces
 
-CHUNK = 512  # elements between two pieces: two kilobytes of float32
+CHUNK = 1024  # elements between two pieces: four kilobytes of float32
 
 
 class Flat(Schedule):
