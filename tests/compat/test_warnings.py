@@ -110,4 +110,4 @@ def test_programs_are_warned_as_by_pytorch(nothing_warned_yet: None) -> None:
     for line, words in ours:
         if told[line] or not words:  # PyTorch may have said once what another test heard
             assert words == told[line], line
-    assert sum(bool(words) for _, words in theirs) > 35
+    assert sum(bool(words) for _, words in theirs) > 25

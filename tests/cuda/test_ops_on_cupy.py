@@ -40,7 +40,8 @@ SPARSE = names(
     "_sparse_sparse_matmul _sparse_sum _sparse_sum_backward sparse_mask.sparse"
 )
 # The second is written once for all devices; the last is for CPUs, and tested below.
-IDLE = {*SPARSE, "_to_device", "_scaled_dot_product_flash_attention_for_cpu"}
+FLASH = "_scaled_dot_product_flash_attention_for_cpu"  # which NumPy's arrays alone take
+IDLE = {*SPARSE, "_to_device", FLASH, f"{FLASH}_backward"}
 STAY = {
     "from_numpy",
     "frombuffer",

@@ -488,6 +488,7 @@ def test_tensors_alike_keep_the_steps_over_sizes_of_1(name: str) -> None:
         assert made.stride() == getattr(torch, name)(theirs, *more).stride(), (shape, steps)
 
 
+@pytest.mark.filterwarnings("ignore:volatile was removed")
 def test_names_that_a_tensor_lacks_are_not_listed() -> None:
     x = tt.ones(2, 2)
     assert all(hasattr(x, name) for name in dir(x) if name != "imag")

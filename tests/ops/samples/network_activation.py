@@ -91,7 +91,11 @@ entry(
     "scaled_dot_product_attention",
     _attention,
     slack=10,
-    covers=("_safe_softmax", "_scaled_dot_product_flash_attention_for_cpu"),
+    covers=(
+        "_safe_softmax",
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_flash_attention_for_cpu_backward",
+    ),
 )
 
 

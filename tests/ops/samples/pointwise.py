@@ -88,7 +88,11 @@ def _with_options(*options: dict[str, Any]) -> Any:
 
 entry("softplus", _with_options({"beta": 2.0}, {"beta": 0.5, "threshold": 1.5}))
 entry("elu", _with_options({"alpha": 0.5}))
-entry("leaky_relu", _with_options({"negative_slope": 0.2}, {"negative_slope": 0.0}))
+entry(
+    "leaky_relu",
+    _with_options({"negative_slope": 0.2}, {"negative_slope": 0.0}),
+    covers=("straight",),
+)
 entry("gelu", _with_options({"approximate": "tanh"}, {"approximate": "none"}))
 
 

@@ -165,8 +165,6 @@ def binary_cross_entropy(
     if weight is not None:
         refuse_gradients("binary_cross_entropy", weight=weight)
         weight = weight.expand(target.shape)
-    if target.dtype is not input.dtype:
-        raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {input.dtype.legacy}")
     return pairs.cross_entropy_of_two.function(
         input, target, weight, legacy_reduction(reduction, size_average, reduce)
     )
