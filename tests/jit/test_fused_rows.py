@@ -177,3 +177,9 @@ def test_what_is_cheap_is_made_again() -> None:
     assert not [line for line in calls(run, given) if "sum" in line]
     both(lambda m, a, b: (m.exp(a[:, None] - b[None]) * a[:, None]).sum((0, 2)) * 2, X[0], Y[:, 0])
     both(lambda m, a, b: ((a[:, None] * b[None]).sum(0) * b).sum(0) * 2, X[0], Y[:, 0])
+
+
+def test_a_softmax_of_a_weighted_log_softmax() -> None:
+    """Two gradients of one kernel with two sums, of which one result is done before the other."""
+    both(lambda m, x, w: m.softmax(m.log_softmax(x, 0) * w, -1) ** 2 * 3, X[0, 0], Y[0, 0])
+    both(lambda m, x, w: m.softmax(m.log_softmax(x, -1) * w, -1) ** 2 * 3, X[0], Y[0])

@@ -84,3 +84,18 @@ def test_passes_over_rows(size: int, how: str) -> None:
     total = getattr(np.log1p(e), how)(1)
     np.testing.assert_allclose(s, total, rtol=1e-5)
     np.testing.assert_allclose(y, np.exp(e / total[:, None]) * e, rtol=1e-5)
+
+
+@needs_compiler
+def test_a_kept_value_outlives_the_output_of_an_earlier_pass() -> None:
+    """e waits for the last pass, so not in the memory of y, which the second pass writes."""
+    x, w = (RANDOM.standard_normal(33).astype(np.float32) for _ in range(2))
+    y, z = np.empty_like(x), np.empty_like(x)
+    Recipe("""x[i], w[i] -> y[i], z[i]
+        e = exp(x)
+        d = w - sum[i](w)
+        y = d * x
+        z = d * w - e * sum[i](d * w)""")(y, z, x, w)
+    d = w - w.sum()
+    np.testing.assert_allclose(y, d * x, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(z, d * w - np.exp(x) * (d * w).sum(), rtol=1e-4, atol=1e-4)

@@ -76,17 +76,7 @@ class Groups:
             chain, leaves = self.cheaply_made(v, producer)
             if not chain or sum(map(elements, leaves)) > elements(v):
                 continue
-            known: dict[Value, Value] = {}
-            copies = [copy_node(n, known) for n in chain]
-            own = self.members[number]
-            before = [list(n.inputs) for n in own]
-            for n in own:
-                n.inputs[:] = [known.get(u, u) for u in n.inputs]
-            if self.lowers([*copies, *own]):
-                self.adopt(chain, copies, number)
-            else:
-                for n, inputs in zip(own, before):
-                    n.inputs[:] = inputs
+            self.adopt(chain, number, producer)
 
     def cheaply_made(self, v: Value, producer: int) -> tuple[list[Node], list[Value]]:
         """The nodes of a group that make a value by cheap elementwise steps, in order, and what
@@ -106,17 +96,38 @@ class Groups:
                 leaves[u] = None
         return sorted(chain.values(), key=lambda n: self.place[id(n)]), list(leaves)
 
-    def adopt(self, chain: list[Node], copies: list[Node], number: int) -> None:
-        """Puts copies of nodes into the graph, right behind these, and into a group."""
-        nodes = self.graph.nodes
-        for n, made in zip(chain, copies):
-            for w in made.outputs:
-                w.name = self.graph.new_name()
-            nodes.insert(next(i for i, m in enumerate(nodes) if m is n) + 1, made)
-            self.group_of[id(made)] = number
-        self.members[number] = [*copies, *self.members[number]]
-        self.place = {id(n): i for i, n in enumerate(nodes)}
+    def adopt(self, chain: list[Node], number: int, producer: int) -> None:
+        """Puts copies of nodes into the graph, right behind these, and into a group; the nodes go
+        where nobody needs them any more. Nothing is changed where a group would not lower then."""
+        nodes, own = self.graph.nodes, self.members[number]
+        inputs, place, used = [list(n.inputs) for n in own], self.place, self.uses
+        known: dict[Value, Value] = {}
+        copies = [copy_node(n, known) for n in chain]
+        behind = {id(n): made for n, made in zip(chain, copies)}
+        for n in own:
+            n.inputs[:] = [known.get(v, v) for v in n.inputs]
+        self.graph.nodes = [m for n in nodes for m in (n, behind.get(id(n))) if m is not None]
         self.uses = uses(self.graph)
+        dead: set[int] = set()
+        for n in reversed(chain):
+            users = [user for v in n.outputs for user, _ in self.uses.get(v, [])]
+            if all(user is not None and id(user) in dead for user in users):
+                dead.add(id(n))
+        self.graph.nodes = [n for n in self.graph.nodes if id(n) not in dead]
+        self.uses = uses(self.graph)
+        self.place = {id(n): i for i, n in enumerate(self.graph.nodes)}
+        left = [n for n in self.members[producer] if id(n) not in dead]
+        left.sort(key=lambda n: self.place[id(n)])
+        if self.lowers([*copies, *own]) and (not left or self.lowers(left)):
+            self.members[number], self.members[producer] = [*copies, *own], left
+            for made in copies:
+                self.group_of[id(made)] = number
+                for v in made.outputs:
+                    v.name = self.graph.new_name()
+        else:
+            self.graph.nodes, self.place, self.uses = nodes, place, used
+            for n, before in zip(own, inputs):
+                n.inputs[:] = before
 
     def stripped(self, nodes: list[Node]) -> list[Node]:
         """The nodes without views that only others use: those cost nothing, a kernel would copy."""

@@ -77,7 +77,7 @@ class Plan:
 
     def _kept(self) -> list[str]:
         """Values that vary along a row, are expensive, and are used by a later pass."""
-        used_in: dict[str, int] = {}
+        used_in = self.used_in = dict[str, int]()  # the last pass that needs a value
 
         def use(name: str, stage: int) -> None:
             used_in[name] = max(used_in.get(name, 0), stage)
@@ -104,6 +104,7 @@ class Plan:
                 o = self.program.outputs[k]
                 own = o.name == name and stage == self.stage[name]
                 free = stage > self.stage[name] and k not in in_place
+                free = free and self.used_in[name] <= stage  # its place is not yet written to
                 alone = set(o.dims) == set(self.program.dims)
                 if (
                     (own or free)
