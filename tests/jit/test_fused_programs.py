@@ -83,6 +83,7 @@ def program(seed: int) -> Callable[..., Any]:
     return run
 
 
+@pytest.mark.filterwarnings("ignore:(invalid value|overflow) encountered")  # of the comparison
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_chains(seed: int) -> None:
     f, random_of = program(seed), np.random.default_rng(seed)
@@ -101,5 +102,5 @@ def test_chains(seed: int) -> None:
         grads = [0 * t.detach() if t.grad is None else t.grad for t in given]
         found.append([result.detach(), *grads])
     for want, got in zip(*found, strict=True):
-        scale = max(1.0, float(want.abs().max()))
+        scale = max(1.0, float(want.abs().nan_to_num(0.0, 0.0, 0.0).max()))
         np.testing.assert_allclose(got.numpy() / scale, want.numpy() / scale, rtol=1e-7, atol=1e-9)

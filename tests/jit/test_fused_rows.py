@@ -183,3 +183,15 @@ def test_a_softmax_of_a_weighted_log_softmax() -> None:
     """Two gradients of one kernel with two sums, of which one result is done before the other."""
     both(lambda m, x, w: m.softmax(m.log_softmax(x, 0) * w, -1) ** 2 * 3, X[0, 0], Y[0, 0])
     both(lambda m, x, w: m.softmax(m.log_softmax(x, -1) * w, -1) ** 2 * 3, X[0], Y[0])
+
+
+def test_a_minimum_is_found_again_in_the_backward_pass() -> None:
+    """Its gradient goes to the elements that are equal to it, so none may be rounded otherwise."""
+
+    def f(m: Any, x: Any) -> Any:
+        y = m.logsumexp(x - x[:, :1], -1)
+        y = y / (1 + y.abs())
+        return m.logsumexp((y[..., None] * x).amin(0, True), 1, True) * 1.3
+
+    both(f, X)
+    both(f, X.astype(np.float64))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.jit import types
+from toytorch.jit.autodiff import is_cheap
 from toytorch.jit.effects import effects, written_values
 from toytorch.jit.fuser.kernels import nest_of
 from toytorch.jit.fuser.lower import Lower, Lowered, moved_axes
@@ -19,7 +20,6 @@ from toytorch.loops import Unsupported
 
 WORTH = 4096  # elements: below, one op alone is left to NumPy
 EXPENSIVE = 6  # additions for an element, from which an op alone gains from a kernel
-CHEAP = 4  # additions for an element, up to which an op is done again
 MOST_AGAIN = 12  # ops that are done again for one value
 PASSES = 3  # passes of NumPy over memory that one kernel may take the place of
 
@@ -88,7 +88,7 @@ class Groups:
             u = stack.pop()
             node = u.node
             inside = node is not None and self.group_of.get(id(node)) == producer
-            if node is not None and inside and len(chain) < MOST_AGAIN and is_cheap(node):
+            if node is not None and inside and len(chain) < MOST_AGAIN and is_light(node):
                 if id(node) not in chain:
                     chain[id(node)] = node
                     stack += [w for w in node.inputs if isinstance(w.type, types.Tensor)]
@@ -240,14 +240,16 @@ class Groups:
         ]
 
 
-def is_cheap(node: Node) -> bool:
-    """Whether a step is a view or a few additions for each element."""
+def is_light(node: Node) -> bool:
+    """Whether a step is a view or an addition or two for each element.
+
+    A division is not: by a number for each row it is a product, which rounds otherwise, and the
+    gradient of a minimum looks for the very elements that are equal to it.
+    """
     op = node.record
     if op is None or op.kind not in ("pointwise", "view"):
         return False
-    return (
-        is_view(node) if op.kind == "view" else op.formula is not None and op.formula.cost <= CHEAP
-    )
+    return is_view(node) if op.kind == "view" else is_cheap(op)
 
 
 def worth(nodes: Sequence[Node]) -> bool:
