@@ -65,9 +65,8 @@ class Groups:
     def compute_again(self, number: int) -> None:
         """Lets a group compute for itself, from smaller values, what it would read from another.
 
-        Both sums of the squared distances' gradient, over the rows of either matrix, are so made of
-        the matrices: what they have in common, a number for each pair and column, is never in
-        memory.
+        Sums over the rows and over the columns of a[:, None] * b are so made of a and b: the
+        products, of which there are many more, are never in memory.
         """
         for v in dict.fromkeys(v for n in self.members[number] for v in n.inputs):
             producer = None if v.node is None else self.group_of.get(id(v.node))
