@@ -2,8 +2,8 @@
 
 Batch norm takes x as (N, C, P) or, where channels lie last in memory, as (N·P, C). Group norm needs
 sums over some channels of one image: sums for each image and channel are made first, and the few
-numbers that follow from them are combined by NumPy. Layer norm has no lower limit: one kernel takes the
-place of eight of NumPy's functions. Each function returns None where there is
+numbers that follow from them are combined by NumPy. Layer norm itself has no lower limit: one kernel
+takes the place of eight of NumPy's functions. Each function returns None where there is
 little to do or the arrays are not of the kind; NumPy does it then.
 """
 
@@ -256,7 +256,7 @@ def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float
 
 def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
     """The gradient of x of layer norm, in a tuple, or None."""
-    if not fits(a, g, w, mean, rstd, smallest=1):
+    if not fits(a, g, w, mean, rstd):
         return None
     n = a.size // max(mean.size, 1)
     made = np.empty(a.shape, a.dtype)
@@ -269,7 +269,7 @@ def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -
 def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: Array) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
     n = math.prod(shape)
-    if not fits(a, g, mean, rstd, smallest=1) or mean.size < 2:
+    if not fits(a, g, mean, rstd) or mean.size < 2:
         return None
     dw, db = np.empty(n, a.dtype), np.empty(n, a.dtype)
     rows = [np.ascontiguousarray(v).reshape(-1, n) for v in (g, a)]
