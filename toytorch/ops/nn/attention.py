@@ -105,6 +105,23 @@ def _check(
         )
 
 
+def _weights(
+    xp: ArrayModule, q: Array, k: Array, is_causal: bool, mask: Array | None, scale: float
+) -> tuple[Any, Any]:
+    """softmax of the whole scores, and the logarithms of its sums; 0 where all keys are masked."""
+    scores = (q * scale) @ k.swapaxes(2, 3)
+    if is_causal:
+        scores = xp.where(xp.tril(xp.ones(scores.shape[2:], bool)), scores, -xp.inf)
+    if mask is not None:
+        scores = scores + mask
+    top = scores.max(axis=-1, keepdims=True)
+    top = xp.where(top == -xp.inf, 0, top)
+    weights = xp.exp(scores - top)
+    total = weights.sum(axis=-1, keepdims=True)
+    safe = xp.where(total == 0, 1, total)
+    return weights / safe, xp.where(total == 0, 0, top + xp.log(safe))[..., 0]
+
+
 def _flash(
     xp: ArrayModule,
     q: Array,
@@ -123,18 +140,8 @@ def _flash(
     made = attempt(xp, "attention", q, k, v, mask, is_causal, scale)
     if made is not None:
         return kept(made[0], q), made[1]
-    scores = (q * scale) @ k.swapaxes(2, 3)
-    if is_causal:
-        scores = xp.where(xp.tril(xp.ones(scores.shape[2:], bool)), scores, -xp.inf)
-    if mask is not None:
-        scores = scores + mask
-    top = scores.max(axis=-1, keepdims=True)
-    top = xp.where(top == -xp.inf, 0, top)
-    weights = xp.exp(scores - top)
-    total = weights.sum(axis=-1, keepdims=True)
-    sums = xp.where(total == 0, 0, top + xp.log(xp.where(total == 0, 1, total)))
-    made = (weights / xp.where(total == 0, 1, total)) @ v
-    return made.astype(q.dtype), sums[..., 0].astype(q.dtype)
+    weights, sums = _weights(xp, q, k, is_causal, mask, scale)
+    return (weights @ v).astype(q.dtype), sums.astype(q.dtype)
 
 
 def _flash_backward(
@@ -156,15 +163,7 @@ def _flash_backward(
     found = attempt(xp, "attention_backward", g, q, k, v, made, sums, mask, is_causal, scale)
     if found is not None:
         return found
-    scores = (q * scale) @ k.swapaxes(2, 3)
-    if is_causal:
-        scores = xp.where(xp.tril(xp.ones(scores.shape[2:], bool)), scores, -xp.inf)
-    if mask is not None:
-        scores = scores + mask
-    top = scores.max(axis=-1, keepdims=True)
-    weights = xp.exp(scores - xp.where(top == -xp.inf, 0, top))
-    total = weights.sum(axis=-1, keepdims=True)
-    weights = weights / xp.where(total == 0, 1, total)
+    weights, _ = _weights(xp, q, k, is_causal, mask, scale)
     into = g @ v.swapaxes(2, 3)
     inner = weights * (into - (into * weights).sum(axis=-1, keepdims=True))
     shares = inner @ k * scale, inner.swapaxes(2, 3) @ q * scale, weights.swapaxes(2, 3) @ g
