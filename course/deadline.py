@@ -8,11 +8,13 @@ moment's grace: the caller gets control back in any case.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import ctypes
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 # threads get 512 KiB on macOS, too little for a deep recursion to end in RecursionError
 _STACK = 64 * 1024 * 1024
@@ -78,10 +80,31 @@ def _quietly(context: contextvars.Context, work: Callable[[], None]) -> None:
 
 def _stop(thread: threading.Thread) -> None:
     """Send OutOfTime until the thread ends or the grace is over."""
-    for _ in range(10):
-        if thread.ident is None or not thread.is_alive():
-            return
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread.ident), ctypes.py_object(OutOfTime)
-        )
-        thread.join(_GRACE / 10)
+    with _lost_quietly():
+        for _ in range(10):
+            if thread.ident is None or not thread.is_alive():
+                return
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident), ctypes.py_object(OutOfTime)
+            )
+            thread.join(_GRACE / 10)
+
+
+@contextlib.contextmanager
+def _lost_quietly() -> Iterator[None]:
+    """Print nothing of an OutOfTime that arrives where Python drops exceptions.
+
+    Inside ``__del__`` or a callback of the garbage collector an exception ends nothing and is
+    reported to ``sys.unraisablehook``. The next one sent ends the thread.
+    """
+    report = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if not issubclass(unraisable.exc_type, OutOfTime):
+            report(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
