@@ -12,7 +12,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.creation import create, from_data
+from toytorch.ops.creation import create
 from toytorch.ops.creation.ranges import arange
 from toytorch.ops.define import public
 from toytorch.ops.shaping import rearrange, slices, view
@@ -101,13 +101,16 @@ def tile(input: Tensor, *dims: tuple[int, ...]) -> Tensor:
 
 
 def repeated(input: Tensor, times: int, dim: int | None) -> Tensor:
-    """Every element repeated as often as all others, which asks no element how often."""
+    """Every element repeated as often as all others: the elements along a new dimension, copied."""
     if dim is None:
-        input, dim = input.reshape(-1), 0
+        input, dim = input.view(-1) if input.is_contiguous() else input.reshape(-1), 0
     dim = wrap_dim(dim, input.ndim)
+    if times < 0:
+        raise RuntimeError("Repeats must be non-negative")
     shape = list(input.shape)
     wide = input.unsqueeze(dim + 1).expand(*shape[: dim + 1], times, *shape[dim + 1 :])
-    return wide.reshape(*shape[:dim], shape[dim] * times, *shape[dim + 1 :])
+    copied = wide.clone(memory_format=contiguous_format)
+    return copied.view(*shape[:dim], shape[dim] * times, *shape[dim + 1 :])
 
 
 @public("repeat_interleave", method=True)
@@ -139,10 +142,13 @@ def repeat_interleave(
             raise RuntimeError(
                 f"repeat_interleave: Invalid output_size, expected {wanted} but got {output_size}"
             )
-    if isinstance(repeats, int) and input.is_meta:
-        return repeated(input, repeats, dim)
+    if isinstance(repeats, (int, np.integer)) and not isinstance(repeats, bool):
+        return repeated(input, int(repeats), dim)
     if not isinstance(repeats, Tensor):
-        repeats = from_data.tensor(repeats, device=input.device)
+        raise TypeError(
+            "repeat_interleave() received an invalid combination of arguments - got "
+            f"({type(repeats).__name__}), but expected one of:"
+        )
     if repeats.ndim == 1 and len(repeats) == 1:
         repeats = repeats.reshape(())  # one number for all
     if dim is not None and not input.ndim:
