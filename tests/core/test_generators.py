@@ -104,6 +104,10 @@ def test_draws_are_the_same_with_and_without_a_compiler(monkeypatch: pytest.Monk
         lambda m: m.randn(20_000),
         lambda m: m.empty(20_000).normal_(0.3, 0.7),
         lambda m: m.randperm(20_000),
+        lambda m: m.ones(20_001).bernoulli(0.3),
+        lambda m: m.empty(20_000, dtype=m.bool).bernoulli_(0.7),
+        lambda m: m.nn.functional.dropout(m.ones(20_000), 0.3),
+        lambda m: m.nn.functional.dropout(m.ones(20_000, dtype=m.float64), 0.3),
     ):
         for m in (torch, tt):
             m.manual_seed(77)

@@ -266,19 +266,22 @@ class MersenneGenerator:
         """Whether uniform numbers are below a chance (two words each), or each below its own: one
         word where the chances are float32."""
         if not isinstance(chance, np.ndarray):
-            limit = np.uint64(math.ceil(chance * (1 << 53)))
-            return self.chunks(
-                count, bool, lambda n: (self.doubles(n) & np.uint64(0x1FFFFFFFFFFFFF)) < limit
-            )
+            return self.chosen(count, bool, chance, True)
         if chance.dtype == np.float64:
             return self.bits53(count) < chance
         return self.bits24(count) < chance.astype(np.float32)
 
+    def chosen(self, count: int, type: npt.DTypeLike, chance: float, value: float) -> Any:
+        """A value with a chance, else 0 (bool, float32 or float64): two words each."""
+        limit = math.ceil(chance * (1 << 53))
+        return self.chunks(
+            count, type, lambda n: mersenne.below(self.words(2 * n), limit, value, type)
+        )
+
     def factors(self, count: int, type: npt.DTypeLike, p: float) -> Any:
         """0 with probability p, else 1/(1 - p), in float32 or float64."""
         work: Any = work_type(type)
-        kept = work(1) / work(1 - p)
-        return self.chunks(count, type, lambda n: self.below(n, 1 - p) * kept)
+        return self.chosen(count, type, 1 - p, work(1) / work(1 - p))
 
     def exponential(self, count: int, rate: float = 1.0) -> Any:
         """Times between events (float64): two words each."""

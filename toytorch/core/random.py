@@ -106,6 +106,8 @@ def generator_of(where: device_class, given: Generator | None) -> base.RandomSou
     """The source to draw from."""
     if state.local.place is not None:
         where = state.local.place
+    elif where is cpu and given is None:  # the usual case
+        return default_generator.rng
     if given is not None:
         if not isinstance(given, Generator):
             raise TypeError(
@@ -122,11 +124,12 @@ def generator_of(where: device_class, given: Generator | None) -> base.RandomSou
         backend: Any = base.of_device(where)
         if backend.device_count() > 1 or hasattr(backend, "runtime"):
             where = device_class(where.type, backend.runtime.current_device())
-    if where not in _of_device:
+    found = _of_device.get(where)
+    if found is None:
         made = Generator().manual_seed(default_generator.initial_seed())
         made.device = where  # also "meta", for which nobody can ask: nothing is drawn there
-        _of_device[where] = made
-    return _of_device[where].rng
+        found = _of_device[where] = made
+    return found.rng
 
 
 def state_of(where: device_class) -> Generator:

@@ -15,11 +15,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from toytorch.facts.hints import Array
 from toytorch.kernels import box_muller
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class Seed(Native):
 def blocks(state: Array, made: Array) -> None:
     """Steps the state on, and fills `made` (n, 624) with the tempered words of each step."""
     if jit.pays(made.size):
-        words_kernel()(len(made), 0, state.ctypes.data, made.ctypes.data)
+        words_call(len(made))(state, made)
         return
     for row in made:
         step(state)
@@ -101,6 +103,11 @@ def tempered(state: Array) -> Any:
     for shift, mask in TEMPER:
         y ^= (y >> shift if shift > 0 else y << -shift) & np.uint32(mask)
     return y
+
+
+@functools.lru_cache(256)
+def words_call(count: int) -> ArrayCall:
+    return ArrayCall(words_kernel(), (0, 0), (0, 1), count, 0)
 
 
 @functools.cache
@@ -145,6 +152,57 @@ class Words(Native):
             self.count(self.word(WORDS), temper)
 
         self.loop(self.lo, self.hi, 1, block)
+
+
+# -- comparisons with a chance ---------------------------------------------------------------------
+
+
+def below(words: Array, limit: int, yes: float, type: npt.DTypeLike) -> Any:
+    """`yes` where the lower 53 of the 64 bits of two words, the first in front, are below a limit,
+    and 0 elsewhere: float32, float64 or bool."""
+    made = np.empty(words.size // 2, type)
+    if jit.pays(words.size):
+        call, value = below_call(made.dtype.char, made.size, limit, yes)
+        call(words, value, made)
+        return made
+    bits = words[::2].astype(np.uint64) << np.uint64(32) | words[1::2]
+    np.multiply(bits & np.uint64((1 << 53) - 1) < np.uint64(limit), yes, out=made, casting="unsafe")
+    return made
+
+
+@functools.lru_cache(256)
+def below_call(kind: str, count: int, limit: int, yes: float) -> tuple[ArrayCall, Array]:
+    """The call for so many numbers, and the value as it takes it."""
+    value = np.array([yes], "f" if kind == "f" else "d")
+    return ArrayCall(below_kernel(kind), (limit, 0, 0, 0), (1, 2, 3), count, 0), value
+
+
+@functools.cache
+def below_kernel(kind: str) -> Call:
+    name = {"?": "bool"}.get(kind, kind)
+    return Call(f"mersenne below {name}", lambda name: Below(name, kind))
+
+
+class Below(Native):
+    """LLVM for `below`."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(name, "f" if kind == "f" else "d", ("limit", "words", "yes", "made"))
+        b, byte = self.b, self.type("byte")
+        words, yes = self.array("words", "half"), self.get(self.array("yes"), 0)
+        made = self.array("made", byte if kind == "?" else self.real)
+
+        def element(k: Value) -> None:
+            at = b.mul(k, self.word(2))
+            first, second = self.get(words, at), self.get(words, b.add(at, self.word(1)))
+            upper = b.shl(b.zext(b.and_(first, self.half((1 << 21) - 1)), self.word), self.word(32))
+            less = b.icmp_unsigned(
+                "<", b.or_(upper, b.zext(second, self.word)), self.word_of["limit"]
+            )
+            none = self.real(0)
+            self.put(made, k, b.zext(less, byte) if kind == "?" else b.select(less, yes, none))
+
+        self.loop(self.lo, self.hi, 1, element)
 
 
 # -- orders ---------------------------------------------------------------------------------------
