@@ -10,6 +10,7 @@ q is (B, H, L, E), k and v are (B, H, S, E), and a mask broadcasts to (B, H, L, 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels.copy import in_rows
 from toytorch.loops import Recipe, processor
 from toytorch.loops.runtime import jit
 
@@ -30,6 +32,17 @@ FORWARD = Recipe("""x[i,j], low -> y[i,j], l[i]
     l = where(s == 0, 0, m + log(s))""")
 BACKWARD = Recipe("""x[i,j], g[i,j], l[i], d[i] -> p[i,j], s[i,j]
     p = exp(x - l)
+    s = p * (g - d)""")
+# The same for stacks of heads, with what is added to the scores of each: -inf to what is hidden.
+CAUSAL_FORWARD = Recipe("""x[h,i,j], z[i,j], low -> y[h,i,j], l[h,i]
+    t = fmax[j](x + z)
+    m = where(t < low, 0, t)
+    e = exp(x + z - m)
+    s = sum[j](e)
+    y = e / where(s == 0, 1, s)
+    l = where(s == 0, 0, m + log(s))""")
+CAUSAL_BACKWARD = Recipe("""x[h,i,j], z[i,j], g[h,i,j], l[h,i], d[h,i] -> p[h,i,j], s[h,i,j]
+    p = exp(x + z - l)
     s = p * (g - d)""")
 CAUSAL_ROWS = 64  # queries in a block where smaller blocks leave out more of what is hidden
 LEAST_ROWS = 64
@@ -89,7 +102,7 @@ def pieces(n: int, size: int) -> Iterator[slice]:
 def transposed(a: Array) -> Array:
     """(B, H, E, S) of (B, H, S, E), in rows: BLAS multiplies by it twice as fast as by one that lies
     in columns, where E is small."""
-    return np.ascontiguousarray(a.swapaxes(2, 3))
+    return in_rows(a.swapaxes(2, 3))
 
 
 class Scores:
@@ -98,7 +111,6 @@ class Scores:
     def __init__(self, q: Array, k: Array, mask: Array | None, causal: bool, scale: float) -> None:
         self.q, self.k, self.mask, self.causal, self.scale = q, transposed(k), mask, causal, scale
         self.memory: dict[str, Array] = {}
-        self.later = np.zeros((0, 0), q.dtype)
 
     def blocks(self) -> Iterator[Block]:
         shape = (*self.q.shape[:3], self.k.shape[3])
@@ -113,23 +125,37 @@ class Scores:
         return held[:size].reshape(shape)
 
     def of(self, block: Block) -> tuple[Array, Array]:
-        """q·kᵀ·scale of a block with what its mask adds, and the q·scale that it is made of."""
+        """q·kᵀ·scale of a block with what its mask adds, and the q·scale that it is made of; what
+        is `hidden` is not yet."""
         q = block.rows(self.q)
         scaled = np.multiply(q, self.scale, out=self.room("scaled", q.shape))
         made = self.room("scores", (*q.shape[:3], block.seen))
         np.matmul(scaled, block.columns(self.k), out=made)
-        if self.causal and block.seen > block.queries.start:
-            diagonal = made[..., block.queries.start :]
-            diagonal += self.hidden(*diagonal.shape[2:])
         if self.mask is not None:
             made += block.rows(self.mask)[..., : block.seen]
         return made, scaled
 
-    def hidden(self, rows: int, columns: int) -> Array:
-        """-inf above the diagonal, to be added to scores."""
-        if self.later.shape != (rows, columns):
-            self.later = np.triu(np.full((rows, columns), -np.inf, self.q.dtype), 1)
-        return self.later
+    def hidden(self, block: Block) -> Array | None:
+        """-inf where a block's queries do not see a key, to be added to scores; None where they see
+        all that there are."""
+        first, end = block.queries.start, block.queries.stop
+        if not self.causal or block.seen <= first:
+            return None
+        return later(end - first, block.seen, first, self.q.dtype.char)
+
+
+@functools.lru_cache(64)
+def later(queries: int, keys: int, first: int, kind: str) -> Array:
+    """-inf for the keys that come after a query, of which the first sees one more than `first`; 0
+    for the others. Nobody may write to it.
+
+    >>> later(2, 3, 1, "f")
+    array([[  0.,   0., -inf],
+           [  0.,   0.,   0.]], dtype=float32)
+    """
+    made = np.triu(np.full((queries, keys), -np.inf, kind), 1 + first)
+    made.flags.writeable = False
+    return made
 
 
 def forward(
@@ -142,7 +168,7 @@ def forward(
     sums = np.empty(turned, q.dtype).swapaxes(1, 2)
     for block in scores.blocks():
         x, _ = scores.of(block)
-        block.rows(sums)[...] = softmax(x)
+        block.rows(sums)[...] = softmax(x, scores.hidden(block))
         np.matmul(x, block.keys(v), out=block.rows(made))
     return made, sums
 
@@ -169,7 +195,7 @@ def backward(
         into = block.rows(g)
         weights = np.matmul(into, block.columns(values), out=scores.room("g", x.shape))
         share = np.einsum("bhij,bhij->bhi", into, block.rows(made))
-        softmax_backward(x, weights, block.rows(sums), share)
+        softmax_backward(x, weights, block.rows(sums), share, scores.hidden(block))
         out = np.matmul(weights, block.keys(k), out=block.rows(dq))
         out *= scale
         first = block.queries.stop == q.shape[2]
@@ -192,13 +218,20 @@ def turned(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[0], shape[2], shape[1], shape[3]
 
 
-def softmax(x: Array) -> Array:
-    """Turns scores into weights, in their own memory; the logarithms of the rows' sums."""
+def softmax(x: Array, hidden: Array | None) -> Array:
+    """Turns scores (B, H, L, S) into weights, in their own memory; the logarithms of the rows'
+    sums."""
     made = np.empty(x.shape[:-1], x.dtype)
     if x.size >= jit.SMALLEST and jit.works():
-        rows = x.reshape(-1, x.shape[-1])
-        FORWARD(rows, made.reshape(-1), rows, float(np.finfo(x.dtype).min))
+        low, stack = float(np.finfo(x.dtype).min), x.reshape(-1, *x.shape[2:])
+        if hidden is None:
+            rows = x.reshape(-1, x.shape[-1])
+            FORWARD(rows, made.reshape(-1), rows, low)
+        else:
+            CAUSAL_FORWARD(stack, made.reshape(stack.shape[:2]), stack, hidden, low)
         return made
+    if hidden is not None:
+        x += hidden
     top = x.max(-1, keepdims=True)
     top[top == -np.inf] = 0
     np.exp(np.subtract(x, top, out=x), out=x)
@@ -209,14 +242,20 @@ def softmax(x: Array) -> Array:
     return np.where(empty, 0, top + np.log(total))[..., 0]
 
 
-def softmax_backward(x: Array, g: Array, sums: Array, share: Array) -> None:
+def softmax_backward(x: Array, g: Array, sums: Array, share: Array, hidden: Array | None) -> None:
     """Turns scores into weights p again, and the gradient of the weights into that of the scores,
     p·(g - share), each in its own memory."""
     if x.size >= jit.SMALLEST and jit.works():
-        p, s = (a.reshape(-1, a.shape[-1]) for a in (x, g))
-        logs, d = (np.ascontiguousarray(a).reshape(-1) for a in (sums, share))
-        BACKWARD(p, s, p, s, logs, d)
+        shape = (-1, x.shape[-1]) if hidden is None else (-1, *x.shape[2:])
+        p, s = (a.reshape(shape) for a in (x, g))
+        logs, d = (np.ascontiguousarray(a).reshape(p.shape[:-1]) for a in (sums, share))
+        if hidden is None:
+            BACKWARD(p, s, p, s, logs, d)
+        else:
+            CAUSAL_BACKWARD(p, s, p, hidden, s, logs, d)
         return
+    if hidden is not None:
+        x += hidden
     np.exp(np.subtract(x, sums[..., None], out=x), out=x)
     g -= share[..., None]
     g *= x

@@ -285,6 +285,9 @@ outer = general(
 )
 
 
+LAYER = 1 << 10  # elements that a layer is given; of fewer, a call of NumPy's is soon done
+
+
 def plus(xp: ArrayModule, a: Array, product: Array, beta: float, alpha: float) -> Any:
     """beta·a + alpha·product, in the product's memory."""
     if broadcast_or_none(a.shape, product.shape) != product.shape:
@@ -305,6 +308,10 @@ def _addmm(xp: ArrayModule, a: Array, m1: Array, m2: Array, beta: float, alpha: 
             raise RuntimeError(f"{name} must be a matrix, got {m.ndim}-D tensor")
     check_factors(m1, m2)
     same_three(a, m1, m2)
+    if beta == 1 == alpha and a.shape == m2.shape[1:] and m1.size >= LAYER:  # a layer
+        made = attempt(xp, "linear", m1, m2.T, a)  # which adds its bias as it multiplies
+        if made is not None:
+            return made
     return plus(xp, a, _product(xp, m1, m2), beta, alpha)
 
 
@@ -409,9 +416,6 @@ def unrecorded(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | Non
             return None
         made = _addmm(np, z, rows, y, 1, 1)
     return wrap(np.ascontiguousarray(made).reshape(*x.shape[:-1], y.shape[1]), a.dtype)
-
-
-LAYER = 1 << 10  # elements that a layer is given; of fewer, a call of NumPy's is soon done
 
 
 def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
