@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels.copy import in_rows
 from toytorch.kernels.memory_format import channels_last, empty_images
-from toytorch.loops import Recipe
+from toytorch.loops import Recipe, processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 
@@ -275,3 +276,30 @@ def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: 
     rows = [np.ascontiguousarray(v).reshape(-1, n) for v in (g, a)]
     LAYER_WEIGHT(dw, db, *rows, mean.reshape(-1), rstd.reshape(-1))
     return dw.reshape(shape), db.reshape(shape)
+
+
+def layer_backward(
+    g: Array, a: Array, shape: tuple[int, ...], w: Array | None, mean: Array, rstd: Array
+) -> Any:
+    """The gradients of x, weight and bias of layer norm in one pass over memory, or None.
+
+    Blocks of rows are read for x's gradient, and once more from the cache for the others, whose
+    sums over the blocks are added at the end.
+    """
+    n, cache = math.prod(shape), processor.this().l2
+    if not fits(a, g, w, mean, rstd) or 3 * a.nbytes <= cache:
+        return None
+    rows = 3 * cache // (4 * 3 * n * a.itemsize)  # of g, x and dx, which leave a quarter free
+    if rows * n < SMALLEST:
+        return None
+    g, x, made = (v.reshape(-1, n) for v in (*map(in_rows, (g, a)), np.empty(a.shape, a.dtype)))
+    weight = np.ones(n, a.dtype) if w is None else in_rows(w).reshape(-1)
+    mean, rstd = mean.reshape(-1), rstd.reshape(-1)
+    sums = np.empty((2, -(-len(x) // rows), n), a.dtype)
+    for k in range(sums.shape[1]):
+        block = slice(k * rows, (k + 1) * rows)
+        known = g[block], x[block]
+        LAYER_INPUT(made[block], *known, weight, mean[block], rstd[block])
+        LAYER_WEIGHT(*sums[:, k], *known, mean[block], rstd[block])
+    dw, db = sums.sum(1)
+    return made.reshape(a.shape), dw.reshape(shape), db.reshape(shape)

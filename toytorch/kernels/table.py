@@ -52,6 +52,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "in_rows": later("copy", "copied"),
     "joined": later("copy", "joined"),
     "layer_norm": norm.layer,
+    "layer_norm_backward": norm.layer_backward,
     "layer_norm_input": norm.layer_input,
     "layer_norm_weight": norm.layer_weight,
     "log_softmax": softmax.log_softmax,

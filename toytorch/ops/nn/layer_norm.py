@@ -95,7 +95,13 @@ def _layer_norm_input(
     eps: float,
     result1: Tensor,
     result2: Tensor,
+    work: dict[Any, Any],
 ) -> Any:
+    if weight is not None and weight.requires_grad:
+        shape, found = tuple(normalized_shape), work.setdefault("all", {})
+        made = at_once(found, "layer_norm_backward", gs[0], input, shape, weight, result1, result2)
+        if made:
+            return taken(made, 0)
     made = at_once({}, "layer_norm_input", gs[0], input, weight, result1, result2)
     if made:
         return taken(made, 0)
@@ -115,7 +121,7 @@ def _layer_norm_weight(
 ) -> Any:
     made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
     if made:
-        return taken(made, 0)
+        return taken(made, -2)
     hat, _ = standardized(input, result1, result2, _last(normalized_shape), eps)
     return _sum_lead(gs[0] * hat, len(normalized_shape))
 
@@ -126,9 +132,11 @@ def _layer_norm_at_once(
     normalized_shape: Sequence[int],
     result1: Tensor,
     result2: Tensor,
-    work: dict[str, Sequence[Tensor | None] | None],
+    work: dict[Any, Any],
 ) -> Any:
-    """The gradients of weight and bias in one compiled loop; or None."""
+    """The gradients of weight and bias, the last two of a list, in one compiled loop; or None."""
+    if "all" in work and work["all"].get("made"):
+        return work["all"]["made"]
     shape = tuple(normalized_shape)
     return at_once(work, "layer_norm_weight", gs[0], input, shape, result1, result2)
 
@@ -139,10 +147,10 @@ def _layer_norm_bias(
     normalized_shape: Sequence[int],
     result1: Tensor,
     result2: Tensor,
-    work: dict[str, Sequence[Tensor | None] | None],
+    work: dict[Any, Any],
 ) -> Any:
     made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
-    return taken(made, 1) if made else _sum_lead(gs[0], len(normalized_shape))
+    return taken(made, -1) if made else _sum_lead(gs[0], len(normalized_shape))
 
 
 def _sum_lead(g: Tensor, n: int) -> Any:
