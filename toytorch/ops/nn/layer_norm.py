@@ -98,7 +98,7 @@ def _layer_norm_input(
     work: dict[Any, Any],
 ) -> Any:
     if weight is not None and weight.requires_grad:
-        shape, found = tuple(normalized_shape), work.setdefault("all", {})
+        shape, found = tuple(normalized_shape), work.setdefault("whole", {})
         made = at_once(found, "layer_norm_backward", gs[0], input, shape, weight, result1, result2)
         if made:
             return taken(made, 0)
@@ -135,8 +135,8 @@ def _layer_norm_at_once(
     work: dict[Any, Any],
 ) -> Any:
     """The gradients of weight and bias, the last two of a list, in one compiled loop; or None."""
-    if "all" in work and work["all"].get("made"):
-        return work["all"]["made"]
+    if "whole" in work and work["whole"].get("made"):
+        return work["whole"]["made"]
     shape = tuple(normalized_shape)
     return at_once(work, "layer_norm_weight", gs[0], input, shape, result1, result2)
 

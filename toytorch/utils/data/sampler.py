@@ -9,7 +9,8 @@ from toytorch.core.random import Generator
 from toytorch.facts.dtype import float64, int64
 from toytorch.ops.creation.create import empty
 from toytorch.ops.creation.from_data import as_tensor
-from toytorch.ops.creation.random import multinomial, randint, randperm
+from toytorch.ops.creation.random import randint, randperm
+from toytorch.ops.creation.random_of import multinomial
 
 DRAWN = 32  # numbers drawn at a time, with replacement
 

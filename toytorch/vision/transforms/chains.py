@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from toytorch.facts.hints import Array
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.from_data import tensor
-from toytorch.ops.creation.random import multinomial, rand, randint, randperm
+from toytorch.ops.creation.random import rand, randint, randperm
+from toytorch.ops.creation.random_of import multinomial
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
