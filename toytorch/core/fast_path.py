@@ -332,7 +332,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "as_dtype": as_dtype,
         "view_of": views.view_of,
         "made_view": views.made_view,
-        "quick": views.quick,
+        "plain": views.plain,
         "wrap_result": wrap_result,
         "check": op.checks,
         "record": record.record,

@@ -105,11 +105,13 @@ CUSTOM_VIEW = (
 )
 
 
+@functools.lru_cache(256)
 def maker(node: str) -> str:
     """Who made a view, as refusals name it: UnbindBackward0 is Unbind."""
     return node.rstrip("0123456789").removesuffix("Backward")
 
 
+@functools.lru_cache(256)
 def of_a_view(why: str, name: str) -> str:
     """What to say of a write to a view of a view of which one would have to say `why`."""
     start = f"Output 0 of {name} is a view "
@@ -223,8 +225,21 @@ def quick(source: Tensor) -> bool:
     return source._no_grad_view is None if mode is None else mode == get_ident()
 
 
+def plain(source: Tensor) -> bool:
+    """Whether `made_view` makes views of a tensor: also of those that must not be written to."""
+    array = source._array
+    if (
+        array.__class__ is not ndarray
+        or array.size == 0
+        or source._storage.__class__ is InferenceStorage
+    ):
+        return False
+    mode = state.fast_path
+    return mode is None or mode == get_ident()
+
+
 def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
-    """The view of the first argument that is made already, of its type, where that is `quick`."""
+    """The view of the first argument that is made already, of its type, where that is `plain`."""
     source = args[0]
     storage = source._storage or source._memory()
     if storage.__class__ is not Storage:
@@ -252,6 +267,11 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
     if source.dtype.rank > 1 and view._base is not None:
         if state.fast_path is not None and not state.local.grad:
             unrecorded(source, view)
-        elif source._requires_grad:
+            return view
+        if source._requires_grad:
             record(op, args, view)
+        why = source._no_grad_view
+        if why is not None:
+            writing.protect(view, of_a_view(why, maker(op.node_name)))
+            no_leaf(source, view)
     return view

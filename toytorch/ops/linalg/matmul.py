@@ -311,15 +311,19 @@ def plus(xp: ArrayModule, a: Array, product: Array, beta: float, alpha: float) -
 
 
 def _addmm(xp: ArrayModule, a: Array, m1: Array, m2: Array, beta: float, alpha: int) -> Any:
-    for name, m in (("mat1", m1), ("mat2", m2)):
-        if m.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {m.ndim}-D tensor")
-    check_factors(m1, m2)
-    same_three(a, m1, m2)
-    if beta == 1 == alpha and a.shape == m2.shape[1:] and m1.size >= LAYER:  # a layer
-        made = attempt(xp, "linear", m1, m2.T, a)  # which adds its bias as it multiplies
-        if made is not None:
-            return made
+    fits = m1.ndim == 2 == m2.ndim and m1.shape[1] == m2.shape[0] and a.dtype is m1.dtype
+    if not fits or m1.dtype is not m2.dtype:  # or, rarely, equal types that are two objects
+        for name, m in (("mat1", m1), ("mat2", m2)):
+            if m.ndim != 2:
+                raise RuntimeError(f"{name} must be a matrix, got {m.ndim}-D tensor")
+        check_factors(m1, m2)
+        same_three(a, m1, m2)
+    if beta == 1 == alpha and a.shape == m2.shape[1:]:  # a layer, which adds its bias as it goes
+        made = attempt(xp, "linear", m1, m2.T, a) if m1.size >= LAYER else None
+        if made is None:
+            made = _product(xp, m1, m2)
+            made += a
+        return made
     return plus(xp, a, _product(xp, m1, m2), beta, alpha)
 
 

@@ -108,10 +108,10 @@ def linear(
         made = matmul.unrecorded(input, weight.t(), bias)
         if made is not None:
             return made
-        rows = -1 if input.numel() else math.prod(input.shape[:-1])  # of nothing, none is inferred
-        flat = view.view_.function(input, (rows, input.shape[-1]))
+        batch, length, width = input._array.shape
+        flat = view.viewed(input, (batch * length, width))
         product = matmul.addmm.function(bias, flat, weight.t())
-        return product.view((*input.shape[:-1], weight.shape[0]))
+        return view.viewed(product, (batch, length, weight._array.shape[0]))
     if bias is not None:
         matmul.same_three(bias, input, weight)
     product = matmul_(input, weight.t())

@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import lying
 from toytorch.core.tensor import Tensor, strides_of
-from toytorch.core.views import made_view, quick
+from toytorch.core.views import made_view, plain, quick
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
@@ -54,7 +54,18 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
             "least one dimension spans across two contiguous subspaces). Use "
             ".reshape(...) instead."
         )
-    return restride(a, new, strides)
+    made = as_numpy_views(a, new, strides)
+    return restride(a, new, strides) if made is None else made
+
+
+def as_numpy_views(a: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """What NumPy's `reshape` makes of an array, where that has these strides (in elements); None
+    else. It is no copy then: an array whose elements do not lie in rows has no copy that lies so,
+    as NumPy's copies do."""
+    if a.__class__ is not np.ndarray or not a.size:
+        return None
+    made, step = a.reshape(shape), a.itemsize
+    return made if made.strides == tuple([s * step for s in strides]) else None
 
 
 view_ = view(
@@ -78,23 +89,34 @@ unsafe_view = view(
 )
 
 
+def viewed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """x.view(shape)."""
+    made: Tensor | None = quick_view(x, shape)
+    return view_.function(x, shape) if made is None else made
+
+
 def quick_view(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
-    """x.view(shape) where its elements lie in rows and NumPy takes the shape as it is, or where it
-    is the shape that x has; None else."""
+    """x.view(shape) where NumPy makes the same of it, or where it is the shape that x has; None
+    else."""
     for n in shape:
         if n.__class__ is not int or n < -1:
             return None
     array = x._array
-    if not quick(x):
+    if not plain(x):
         return None
     if array.shape == shape:
         return made_view(view_, (x, shape), array[...])
-    if not array.flags.c_contiguous:
-        return None
     try:
         made = array.reshape(shape)
     except ValueError:
         return None
+    if not array.flags.c_contiguous:
+        if made.flags.c_contiguous:
+            return None  # it was copied: no view of what does not lie in rows lies so
+        if 1 in made.shape:  # a dimension whose stride NumPy may have chosen otherwise
+            strides = view_strides(array.shape, array.strides, made.shape)
+            if made.strides != strides:
+                return None
     return made_view(view_, (x, shape), made)
 
 
