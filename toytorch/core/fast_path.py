@@ -21,7 +21,7 @@ from toytorch.core import arguments, dispatch, record, scalars, views
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
-from toytorch.core.tensor import Tensor, as_dtype, wrap_result
+from toytorch.core.tensor import Tensor, alias, as_dtype, wrap_result
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.node import sequence
@@ -336,6 +336,8 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "wrap_result": wrap_result,
         "check": op.checks,
         "record": record.record,
+        "tie_many": record.tie_many,
+        "alias": alias,
         "REQUIRED": REQUIRED,
     }
 

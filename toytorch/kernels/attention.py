@@ -46,6 +46,7 @@ CAUSAL_BACKWARD = Recipe("""x[h,i,j], z[i,j], g[h,i,j], l[h,i], d[h,i] -> p[h,i,
     s = p * (g - d)""")
 CAUSAL_ROWS = 64  # queries in a block where smaller blocks leave out more of what is hidden
 LEAST_ROWS = 64
+FEW = 1 << 12  # scores that are computed as one block, without a plan
 
 
 class Block(NamedTuple):
@@ -163,9 +164,17 @@ def forward(
 ) -> tuple[Array, Array]:
     """softmax(q·kᵀ·scale + mask)·v, which lies as q does, and the logarithms (B, H, L) of softmax's
     sums."""
-    scores = Scores(q, k, mask, causal, scale)
     made, turned = np.empty_like(q), (q.shape[0], q.shape[2], q.shape[1])
     sums = np.empty(turned, q.dtype).swapaxes(1, 2)
+    if math.prod(q.shape[:3]) * k.shape[2] <= FEW:
+        x = np.matmul(q * q.dtype.type(scale), k.swapaxes(2, 3))
+        if mask is not None:
+            x += mask
+        hidden = later(q.shape[2], k.shape[2], 0, q.dtype.char) if causal else None
+        sums[...] = softmax(x, hidden)
+        np.matmul(x, v, out=made)
+        return made, sums
+    scores = Scores(q, k, mask, causal, scale)
     for block in scores.blocks():
         x, _ = scores.of(block)
         block.rows(sums)[...] = softmax(x, scores.hidden(block))
@@ -222,7 +231,7 @@ def softmax(x: Array, hidden: Array | None) -> Array:
     """Turns scores (B, H, L, S) into weights, in their own memory; the logarithms of the rows'
     sums."""
     made = np.empty(x.shape[:-1], x.dtype)
-    if x.size >= jit.SMALLEST and jit.works():
+    if jit.works():  # one call in the place of nine of NumPy's, also for few scores
         low, stack = float(np.finfo(x.dtype).min), x.reshape(-1, *x.shape[2:])
         if hidden is None:
             rows = x.reshape(-1, x.shape[-1])

@@ -245,13 +245,22 @@ LAYER_WEIGHT = Recipe("""g[i,j], x[i,j], m[i], r[i] -> dw[j], db[j]
 
 def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float) -> Any:
     """(y, mean, rstd) of rows of n elements, each normalised by itself, or None."""
-    if not n or not fits(a, weight, bias, smallest=1) or not a.flags.c_contiguous:
+    kind = a.dtype
+    if (
+        not n
+        or a.__class__ is not np.ndarray
+        or kind.char not in "fd"
+        or not a.flags.c_contiguous
+        or (weight is not None and weight.dtype != kind)
+        or (bias is not None and bias.dtype != kind)
+        or not jit.works()
+    ):
         return None
-    w = np.ones(n, a.dtype) if weight is None else weight.reshape(-1)
-    b = np.zeros(n, a.dtype) if bias is None else bias.reshape(-1)
-    y, mean = np.empty_like(a), np.empty(a.size // n, a.dtype)
-    rstd = np.empty_like(mean)
-    LAYER(y.reshape(-1, n), mean, rstd, a.reshape(-1, n), w, b, eps)
+    count = a.size // n
+    w = np.ones(n, kind) if weight is None else weight.reshape(n)
+    b = np.zeros(n, kind) if bias is None else bias.reshape(n)
+    y, mean, rstd = np.empty(a.shape, kind), np.empty(count, kind), np.empty(count, kind)
+    LAYER(y.reshape(count, n), mean, rstd, a.reshape(count, n), w, b, eps)
     return y, mean, rstd
 
 

@@ -42,14 +42,20 @@ def _layer_norm(
     eps: float,
 ) -> Any:
     shape = tuple(shape)
-    _check_layer(a, shape, weight, bias)
-    need_float("LayerNormKernelImpl", a)
     lead = a.shape[: a.ndim - len(shape)]
-    kept = (*lead, *(1,) * len(shape))
-    large = attempt(xp, "layer_norm", a, math.prod(shape), weight, bias, eps)
-    if large is not None:
-        made, mean, rstd = large
+    if (
+        not shape
+        or (*lead, *shape) != a.shape
+        or (weight is not None and weight.shape != shape)
+        or (bias is not None and bias.shape != shape)
+    ):
+        _check_layer(a, shape, weight, bias)  # says which do not go together
+    kept = lead + (1,) * len(shape)
+    compiled = attempt(xp, "layer_norm", a, math.prod(shape), weight, bias, eps)
+    if compiled is not None:
+        made, mean, rstd = compiled
         return made, mean.reshape(kept), rstd.reshape(kept)
+    need_float("LayerNormKernelImpl", a)
     if 0 in shape:
         return a.copy(), xp.zeros(kept, a.dtype), xp.full(kept, np.nan, a.dtype)
     rows = a.reshape(math.prod(lead), math.prod(shape))

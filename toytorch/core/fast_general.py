@@ -1,0 +1,351 @@
+"""Fast paths of what is not a pointwise op of one or two tensors.
+
+GENERAL is for a fixed number of tensors and one result, VIEW for a view, SEVERAL for calls that want
+no gradient of ops with several results, a list of tensors, or more operands. As in `fast_path`, the
+function tests that its arguments are plain, runs the kernel and fills in the slots of the result.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+from toytorch.core.fast_path import KEEP_RESULT, NO_GRAPH, indent, python_name
+from toytorch.core.op import Op
+
+VIEW = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args}), more)[0])
+{checks}    args = ({args})
+    try:
+        a = {first}._array
+        if (a.__class__ is ndarray and a.size and state.fast_path is None and (
+                {first}._no_grad_view is None)) or plain({first}):
+            c = {kernel}
+            if c.dtype is a.dtype{known}:
+                return made_view(op, args, c)
+            if state.fast_path is not None or {first}._no_grad_view is not None:
+                return call(op, args)
+            result = view_of({first}, c, op.derivatives)
+            if {first}._requires_grad and result._base is not None and result.dtype.rank > 1:
+                record(op, args, result)
+            return result
+    except AttributeError:
+        return call(op, args)  # which says what is wrong
+    return call(op, args)
+"""
+GENERAL = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args},), more)[0]{out})
+{checks}    mode_ = state.fast_path
+    if {no_out}(mode_ is None or mode_ == get_ident()):
+        try:
+{arrays}
+            plain = {tests}
+        except AttributeError:
+            plain = False
+        if plain:
+            c = {kernel}({passed})
+            if c.__class__ is not ndarray:
+                c = asarray(c)
+{in_rows}            result = new(Tensor)
+            result._array = c
+            result.dtype = from_numpy[c.dtype]
+            result._storage = None
+{graph}
+            return result
+    return call(op, ({args},){out})
+"""
+MANY = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args},), more)[0]{out})
+{checks}    mode_ = state.fast_path
+    if {no_out}(mode_ is None or mode_ == get_ident()):
+        try:
+{arrays}
+            plain = {tests}
+        except AttributeError:
+            plain = False
+        if plain:
+            results = []
+            for c in kernel({values}):
+                if c.__class__ is not ndarray:
+                    results.append(wrap_result(c))
+                    continue
+                result = new(Tensor)
+                result._array = c
+                result.dtype = from_numpy[c.dtype]
+                result._storage = result._grad_edge = None
+                result._requires_grad = False
+                results.append(result)
+            if mode_ is None and ({wants}):
+                node = {node}()
+                node.edges = ({edges},)
+                node.seq = next(sequence)
+{save}
+                tie_many(op, node, results)
+            return results
+    return call(op, ({args},){out})
+"""
+IN_ROWS = """\
+            elif not c.flags.c_contiguous:
+                c = c.copy("C")
+"""
+GENERAL_GRAPH = """\
+            if mode_ is None and ({wants}) and result.dtype.rank > 1:
+                node = {node}()
+                node.edges = ({edges},)
+                node.seq = next(sequence)
+                node.meta = (c.shape, result.dtype)
+{save}
+                result._requires_grad = True
+                result._grad_edge = node
+            else:
+                result._requires_grad = False
+                result._grad_edge = None"""
+
+
+SEVERAL = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args},), more)[0]{out})
+{checks}    mode_ = state.fast_path
+    if {no_out}(mode_ is None or mode_ == get_ident()):
+        try:
+{arrays}
+            if {tests}:
+                made = {made}
+{result}
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            pass  # the general path says what is wrong
+    return call(op, ({args},){out})
+"""
+WRAPPED = """\
+                if made.__class__ is not ndarray:
+                    return wrap_result(made)
+                result = new(Tensor)
+                result._array = made
+                result.dtype = from_numpy[made.dtype]
+                result._storage = None
+                result._requires_grad = False
+                result._grad_edge = None
+                return result"""
+LISTED = """\
+            arrays = []
+            if {first}.__class__ is not list and {first}.__class__ is not tuple:
+                return call(op, ({args},){out})
+            for t in {first}:
+                a = t._array
+                if (a.__class__ is not ndarray or t.dtype is not {first}[0].dtype
+                        or (t._requires_grad and mode_ is None)):
+                    return call(op, ({args},){out})
+                arrays.append(a)"""
+OTHER = """\
+            a{i} = {name}
+            if a{i}.__class__ is float or a{i}.__class__ is int:
+                a{i} = a0.dtype.type(a{i})
+            elif a{i} is not None:
+                if {name}.dtype is not {first}.dtype or ({name}._requires_grad and mode_ is None):
+                    return call(op, ({args},){out})
+                a{i} = a{i}._array"""
+
+
+def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
+    """The source of a fast path, where nobody wants a gradient, for an op that has none with one: of
+    several results, of a list of tensors, or a pointwise one with more than two operands."""
+    args = op.schema.args
+    out = ", out" if op.has_out else ""
+    first, values = passed[0], list(passed)
+    words = {"first": first, "args": ", ".join(passed), "out": out}
+    if op.kernel is None or any("(" in p for p in passed) or op.random:
+        return None
+    tests = [f"a0.__class__ is ndarray and not (mode_ is None and {first}._requires_grad)"]
+    lines = [f"            a0 = {first}._array"]
+    values[0] = "a0"
+    several = op.many and op.schema.returns == ("Tensor",) * op.count
+    if op.kind in ("general", "reduction") and args[0].is_tensor_list and len(op.tensor_at) == 1:
+        if op.many or op.promotion != "default":
+            return None
+        lines = [LISTED.format(**words)]
+        tests, values[0] = ["arrays"], "arrays"
+    elif op.kind in ("general", "reduction") and several and op.tensor_at == (0,):
+        tests.append(f"{first}.dtype.itemsize != 2")
+    elif op.kind == "pointwise" and not op.many and op.schema.returns == ("Tensor",):
+        plain = op.promotion in ("default", "float", "tensors")
+        if not plain and op.promotion != "none":
+            return None
+        if plain:
+            tests.append(f"{first}.dtype.plain")
+        for i in op.tensor_at[1:]:
+            if args[i].is_tensor_list:
+                return None
+            name = passed[i]
+            if plain:
+                lines.append(OTHER.format(i=i, name=name, **words))
+                tests.append(f"(a{i} is None or a{i}.__class__ is ndarray or "
+                             f"a{i}.__class__ is a0.dtype.type)")  # fmt: skip
+            else:
+                lines.append(f"            a{i} = {name}._array")
+                tests.append(f"a{i}.__class__ is ndarray and {name}.dtype is {passed[op.tensor_at[1]]}"
+                             f".dtype and not (mode_ is None and {name}._requires_grad)")  # fmt: skip
+            values[i] = f"a{i}"
+        numbers = [p for a, p in zip(args, passed) if a.type == "Scalar"]
+        tests += [f"{name}.__class__ is not complex" for name in numbers]
+        if op.checks is not None:
+            tests.append(f"check({first}.dtype, ({', '.join(passed)},)) is None")
+    else:
+        return None
+    made = f"kernel({', '.join(values)})"
+    if op.kind == "pointwise" and op.memory in ("", "second", "tensor first"):
+        laid = [f"a{i}" for i in op.tensor_at]
+        laid = laid[::-1] if op.memory == "second" else laid
+        made = f"placed({made}, {', '.join(laid)})"
+    return SEVERAL.format(
+        name=python_name(op),
+        params=", ".join(params),
+        args=words["args"],
+        out=out,
+        checks=checks,
+        no_out="out is None and " if op.has_out else "",
+        arrays="\n".join(lines),
+        tests=" and ".join(tests),
+        made=made,
+        result="                return [wrap_result(c) for c in made]" if op.many else WRAPPED,
+    )
+
+
+def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
+    """The source of a fast path for an op with a fixed number of tensors and one result."""
+    if op.kind not in ("general", "reduction") or op.lists or op.kernel is None:
+        return None
+    if op.many and (op.schema.returns != ("Tensor",) * op.count or op.random):
+        return None
+    numbers = {a.name for a in op.schema.args if a.is_tensor and a.takes_number}
+    if numbers & set(op.keeps):
+        return None
+    arrays, tests, values, wants, edges = [], [], [], [], []
+    for i, (a, name) in enumerate(zip(op.schema.args, passed)):
+        if "(" in name:
+            return None  # ints given one by one
+        if not a.is_tensor:
+            values.append(name)
+            continue
+        optional = a.is_optional
+        if a.takes_number:  # which goes to the kernel as it is
+            number = f"{name}.__class__ is float or {name}.__class__ is int"
+            arrays.append(f"a{i} = {name} if {number} else {name}._array")
+            tests.append(
+                f"({number} or (a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2))"
+            )
+            values.append(f"a{i}")
+            has = f"a{i} is not {name} and {name}._requires_grad"
+            if a.name in op.derivatives:
+                wants.append(f"({has})")
+                edges.append(f"({name}._grad_edge or {name} if {has} else None)")
+            else:
+                edges.append("None")
+            continue
+        guard = f"None if {name} is None else " if optional else ""
+        arrays.append(f"a{i} = {guard}{name}._array")
+        test = f"(a{i}.__class__ is ndarray and not {name}.dtype.reduced)"
+        tests.append(f"(a{i} is None or {test})" if optional else test)
+        values.append(f"a{i}")
+        if a.name in op.derivatives:
+            has = (
+                f"{name} is not None and {name}._requires_grad"
+                if optional
+                else f"{name}._requires_grad"
+            )
+            wants.append(f"({has})")
+            edges.append(f"({name}._grad_edge or {name} if {has} else None)")
+        else:
+            edges.append("None")
+    if not arrays:
+        return None
+    node = "Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))"
+    if op.many:
+        return MANY.format(
+            node=node,
+            edges=", ".join(edges),
+            save=indent(general_saving(op, passed), 16),
+            name=python_name(op),
+            checks=checks,
+            params=", ".join(params),
+            no_out="out is None and " if op.has_out else "",
+            arrays=indent(arrays, 12),
+            tests=" and ".join(tests),
+            values=", ".join(values),
+            wants=" or ".join(wants) or "False",
+            args=", ".join(passed),
+            out=", out" if op.has_out else "",
+        )
+    lines = general_saving(op, passed)
+    graph = (
+        GENERAL_GRAPH.format(
+            node=node, wants=" or ".join(wants), edges=", ".join(edges), save=indent(lines, 16)
+        )
+        if wants
+        else indent([line[8:] for line in NO_GRAPH.split("\n")], 12)
+    )
+    return GENERAL.format(
+        name=python_name(op),
+        checks=checks,
+        params=", ".join(params),
+        no_out="out is None and " if op.has_out else "",
+        arrays=indent(arrays, 12),
+        tests=" and ".join(tests),
+        kernel="own_kernel" if runs_itself(op) else "kernel",
+        passed=", ".join(["numpy", *values] if runs_itself(op) else values),
+        in_rows=IN_ROWS * (runs_itself(op) and op.memory == "rows"),
+        graph=graph,
+        args=", ".join(passed),
+        out=", out" if op.has_out else "",
+    )
+
+
+def runs_itself(op: Op) -> bool:
+    """Whether a generated function calls the record's own function of arrays, without the one that
+    `op.on_cpu` puts around it to hand over NumPy and to order the result: a detour of 0.2 µs."""
+    return op.kernel.__class__ is FunctionType and not op.plain and op.memory in ("", "rows")
+
+
+def general_saving(op: Op, passed: list[str]) -> list[str]:
+    """The lines that save what the derivatives of a general op name."""
+    before, values, versions = [], [], []
+    for kind, index, users in op.plan:
+        if kind == "result" and op.many:
+            values.append(f"alias(results[{index}])")
+            versions.append("0")
+        elif kind == "result":
+            before += KEEP_RESULT
+            values.append("kept")
+            versions.append("0")
+        elif kind == "argument" and op.schema.args[index].is_tensor:
+            value = passed[index]
+            some = (
+                f"{value} is not None and ("
+                + " or ".join(
+                    f"({passed[u]} is not None and {passed[u]}._requires_grad)" for u in users
+                )
+                + ")"
+            )
+            values.append(f"{value} if {some} else None")
+            versions.append(
+                f"None if not ({some}) else 0 if {value}._storage is None "
+                f"else {value}._storage.version"
+            )
+        elif kind == "argument":
+            values.append(passed[index])
+            versions.append("None")
+        else:
+            values.append(f"{kind}_of({passed[index]})")
+            versions.append("None")
+    if not values:
+        return ["node.saved = None", "node.versions = ()"]
+    return [
+        *before,
+        f"node.saved = ({', '.join(values)},)",
+        f"node.versions = ({', '.join(versions)},)",
+    ]
