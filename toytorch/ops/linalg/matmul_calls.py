@@ -105,12 +105,13 @@ def linear(
     ):
         return matmul.linear.function(bias, input, weight)
     if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
-        made = matmul.unrecorded(input, weight.t(), bias)
+        turned = weight.t()
+        made = matmul.unrecorded(input, turned, bias)
         if made is not None:
             return made
         batch, length, width = input._array.shape
         flat = view.viewed(input, (batch * length, width))
-        product = matmul.addmm.function(bias, flat, weight.t())
+        product = matmul.addmm.function(bias, flat, turned)
         return view.viewed(product, (batch, length, weight._array.shape[0]))
     if bias is not None:
         matmul.same_three(bias, input, weight)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor
-from toytorch.core.views import made_view, quick
+from toytorch.core.views import made_view, quick, several_views
 from toytorch.facts import dtype as types
-from toytorch.facts import warned
+from toytorch.facts import state, warned
 from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
@@ -254,7 +254,18 @@ def split(
     """
     if isinstance(split_size_or_sections, (list, tuple)):
         return tuple(several.split_with_sizes.function(tensor, split_size_or_sections, dim))
+    if split_size_or_sections.__class__ is int and dim.__class__ is int:
+        return parts(tensor, split_size_or_sections, dim)
     return tuple(several.split.function(tensor, split_size_or_sections, dim))
+
+
+def parts(tensor: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
+    """Parts of one size, without the general path where nobody wants a gradient."""
+    plain = tensor.__class__ is Tensor and state.fast_path is None and quick(tensor)
+    if plain and not tensor._requires_grad:
+        made = several.split.kernel_on(np)(tensor._array, size, dim)
+        return tuple(several_views(several.split, tensor, made))
+    return tuple(several.split.function(tensor, size, dim))
 
 
 @public("split_with_sizes", method=True)
@@ -274,7 +285,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     size = -(-n // chunks)
     if size == 0:
         return tuple(several.split_with_sizes.function(input, [0] * chunks, dim))
-    return tuple(several.split.function(input, size, dim))
+    return parts(input, size, dim)
 
 
 @public("tensor_split", method=True, words=PLACES)
