@@ -24,6 +24,10 @@ class Given:
         self.linear = m.nn.Linear(8, 8)
         self.relu = m.nn.ReLU()
         self.identity = m.nn.Identity()
+        self.norm = m.nn.LayerNorm(8)
+        self.stack = values(m, 2, 8, 24)
+        self.part = self.stack.split(8, 2)[0]
+        self.heads = values(m, 2, 2, 8, 4)
         self.weight = values(m, 8, 8, grad=True)
         self.rule = m.optim.SGD([self.weight], lr=0.1)
         with m.no_grad():
@@ -129,6 +133,13 @@ CALLS: tuple[tuple[str, Callable[[Given], object]], ...] = (
     ("Identity()(x)", lambda t: t.identity(t.x)),
     ("ReLU()(x)", lambda t: t.relu(t.x)),
     ("Linear()(x)", lambda t: t.linear(t.x)),
+    ("Linear()(stack)", lambda t: t.linear(t.part)),
+    ("LayerNorm()(x)", lambda t: t.norm(t.part)),
+    ("split", lambda t: t.stack.split(8, 2)),
+    ("view of a part", lambda t: t.part.view(2, 8, 2, 4)),
+    ("attention", lambda t: t.F.scaled_dot_product_attention(t.heads, t.heads, t.heads)),
+    ("embedding", lambda t: t.F.embedding(t.index, t.x)),
+    ("x[:, [-1]]", lambda t: t.x[:, [-1]]),
     ("allclose", lambda t: t.m.allclose(t.x, t.y)),
     ("any()", lambda t: t.mask.any()),
     ("nonzero", lambda t: t.mask.nonzero()),

@@ -250,7 +250,6 @@ def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float
         not n
         or a.__class__ is not np.ndarray
         or kind.char not in "fd"
-        or not a.flags.c_contiguous
         or (weight is not None and weight.dtype != kind)
         or (bias is not None and bias.dtype != kind)
         or not jit.works()
@@ -260,7 +259,7 @@ def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float
     w = np.ones(n, kind) if weight is None else weight.reshape(n)
     b = np.zeros(n, kind) if bias is None else bias.reshape(n)
     y, mean, rstd = np.empty(a.shape, kind), np.empty(count, kind), np.empty(count, kind)
-    LAYER(y.reshape(count, n), mean, rstd, a.reshape(count, n), w, b, eps)
+    LAYER(y.reshape(count, n), mean, rstd, in_rows(a).reshape(count, n), w, b, eps)
     return y, mean, rstd
 
 

@@ -72,7 +72,8 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if n == 2:  # one matrix for the whole batch: fold the batch into the rows
         rows = convert.reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
         product = matmul.mm.function(rows, other)
-        made = view.unsafe_view.function(product, (*input.shape[:-1], other.shape[-1]))
+        shape = *input._array.shape[:-1], other._array.shape[-1]
+        made = view.viewed(product, shape, view.unsafe_view)
         return create.put_out(made, out)
     batch = broadcast_pair(input.shape[:-2], other.shape[:-2])
     a = input.expand((*batch, *input.shape[-2:]))
@@ -81,7 +82,7 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     product = matmul.bmm.function(
         convert.reshape(a, (count, *a.shape[-2:])), convert.reshape(b, (count, *b.shape[-2:]))
     )
-    made = view.unsafe_view.function(product, (*batch, a.shape[-2], b.shape[-1]))
+    made = view.viewed(product, (*batch, a.shape[-2], b.shape[-1]), view.unsafe_view)
     return create.put_out(made, out)
 
 

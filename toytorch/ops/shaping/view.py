@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import lying
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.core.views import made_view, plain, quick
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
@@ -89,13 +90,13 @@ unsafe_view = view(
 )
 
 
-def viewed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """x.view(shape)."""
-    made: Tensor | None = quick_view(x, shape)
-    return view_.function(x, shape) if made is None else made
+def viewed(x: Tensor, shape: tuple[int, ...], op: Op = view_) -> Tensor:
+    """x.view(shape), or `unsafe_view` of it."""
+    made: Tensor | None = quick_view(x, shape, op)
+    return op.function(x, shape) if made is None else made
 
 
-def quick_view(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
+def quick_view(x: Tensor, shape: tuple[Any, ...], op: Op = view_) -> Tensor | None:
     """x.view(shape) where NumPy makes the same of it, or where it is the shape that x has; None
     else."""
     for n in shape:
@@ -105,7 +106,7 @@ def quick_view(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
     if not plain(x):
         return None
     if array.shape == shape:
-        return made_view(view_, (x, shape), array[...])
+        return made_view(op, (x, shape), array[...])
     try:
         made = array.reshape(shape)
     except ValueError:
@@ -117,7 +118,7 @@ def quick_view(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
             strides = view_strides(array.shape, array.strides, made.shape)
             if made.strides != strides:
                 return None
-    return made_view(view_, (x, shape), made)
+    return made_view(op, (x, shape), made)
 
 
 def _view_dtype(xp: ArrayModule, a: Array, dtype: DType) -> Any:
