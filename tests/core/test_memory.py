@@ -189,6 +189,7 @@ def test_chains_of_views(chain: list[tuple[str, tuple[Any, ...]]]) -> None:
     agree(want[2], got[2], exact=True)
 
 
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")  # said once a process
 def test_storage_reads_and_writes() -> None:
     x = tt.arange(6.0).reshape(2, 3)
     s = x.storage()

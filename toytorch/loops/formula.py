@@ -334,7 +334,7 @@ class OnePass:
         self.formula, self.params = formula, tuple(params)
         self.tensors = sum(p in formula.tensors for p in params)
         self.slow = is_slow(formula)
-        self.smallest = SMALLEST // 8 if self.slow else smallest(formula)
+        self.smallest = 1 if self.slow else smallest(formula)
         asked, tested = conditions(formula)
         self.asked = [k for k, p in enumerate(params) if p in asked]  # whether there is a value
         self.tested = [k for k, p in enumerate(params) if p in tested]  # which value it is
