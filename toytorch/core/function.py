@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core import arguments, fast_general, fast_inplace, fast_path, older_forms, write
+from toytorch.core import arguments, fast_path, older_forms, write
 from toytorch.core.first_call import Generated
 from toytorch.core.op import Op, parameters
 from toytorch.core.tensor import Tensor
@@ -81,6 +81,8 @@ def general(op: Op, names: dict[str, Any]) -> str:
     if op.has_out:
         params += ["out=None"] if star else ["*", "out=None"]
     params.append("**more")
+    from toytorch.core import fast_general  # when the first such source is written
+
     source = fast_general.make_general(op, params, passed, "".join(checks))
     source = source or fast_general.make_several(op, params, passed, "".join(checks))
     return source or plain(op, params, passed, "".join(checks))
@@ -91,6 +93,8 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
     name = fast_path.python_name(op)
     args = "".join(p + ", " for p in passed)
     if op.kind == "view" and not op.many:
+        from toytorch.core import fast_general  # see above
+
         own, rest = fast_general.runs_itself(op), ", ".join(["a", *passed[1:]])
         if any("(" in p for p in passed):  # sizes given one by one, which `args` has as a tuple
             rest = "a, *args[1:]"
@@ -121,6 +125,8 @@ def make_inplace(op: Op) -> Any:
 def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
     """The source of the form with an underscore, and what its names stand for."""
     names = {"inplace": write.inplace, "bound": arguments.bound, "op": op, "REQUIRED": REQUIRED}
+    from toytorch.core import fast_inplace  # when the first such source is written
+
     quick = fast_inplace.write_inplace(op)
     if quick:
         names.update(fast_inplace.names_in_place(op))
