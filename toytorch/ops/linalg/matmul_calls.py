@@ -104,7 +104,8 @@ def linear(
         and bias._array.shape == weight._array.shape[:1]
     ):
         return matmul.linear.function(bias, input, weight)
-    if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
+    sums = bias is not None and bias.ndim and input.ndim == 3 and weight.ndim == 2
+    if bias is not None and sums and convert.is_contiguous(input):
         made = matmul.unrecorded(input, weight.t(), bias)
         if made is not None:
             return made
@@ -112,11 +113,13 @@ def linear(
         flat = view.view_.function(input, (rows, input.shape[-1]))
         product = matmul.addmm.function(bias, flat, weight.t())
         return product.view((*input.shape[:-1], weight.shape[0]))
-    if bias is not None:
-        matmul.same_three(bias, input, weight)
+    if bias is not None and (input.ndim == 2 or (bias.ndim and input.ndim < 2)):
+        matmul.same_three(bias, input, weight)  # one product with a sum in PyTorch
     product = matmul_(input, weight.t())
     if bias is not None and input.ndim < 3 and bias.shape not in ((weight.shape[0],), (1,), ()):
         view.expand.function(bias, (product.numel() // weight.shape[0], weight.shape[0]))
+    if bias is not None and bias.dtype is not product.dtype:
+        return product.add_(bias)  # in place, as PyTorch: its type stays
     return product if bias is None else product + bias
 
 
