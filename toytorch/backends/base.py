@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -282,6 +283,32 @@ def at(
     """`ufunc.at`: target[places] joined with values, every place as often as it comes."""
     if attempt(xp, "at", name, target, places, values) is None:
         getattr(xp, name).at(target, places, values)
+
+
+def too_large(error: Exception, shape: Sequence[int] | None = None) -> Exception:
+    """NumPy's refusal of an array that is too large, as PyTorch says it; any other error as it is.
+
+    >>> too_large(ValueError("Maximum allowed size exceeded"), (2**62,))
+    RuntimeError('Storage size calculation overflowed with sizes=[4611686018427387904]')
+    """
+    text = str(error)
+    if isinstance(error, MemoryError):
+        wanted, kind = getattr(error, "shape", None), getattr(error, "dtype", None)
+        size = f": you tried to allocate {math.prod(wanted) * kind.itemsize} bytes" if kind else ""
+        return RuntimeError(f"DefaultCPUAllocator: can't allocate memory{size}. {text}")
+    if "array is too big" in text or "Maximum allowed" in text:
+        sizes = "" if shape is None else f" with sizes={list(shape)}"
+        return RuntimeError(f"Storage size calculation overflowed{sizes}")
+    if "maximum supported dimension" in text:
+        return RuntimeError(f"only tensors with up to 64 dims are supported ({text})")
+    return error
+
+
+def raise_too_large(error: Exception, shape: Sequence[int] | None = None) -> None:
+    """Raises what `too_large` makes of an error, if that is another."""
+    said = too_large(error, shape)
+    if said is not error:
+        raise said from None
 
 
 def reduceat(xp: ArrayModule, name: str, rows: Array, starts: Array) -> Any:

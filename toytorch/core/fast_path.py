@@ -43,7 +43,7 @@ def {name}(input=REQUIRED, **more):
     if a.__class__ is ndarray and kind.plain and (mode is None or mode == get_ident()):
         try:
             c = kernel(a)
-        except TypeError:
+        except (TypeError, MemoryError):
             return call(op, (input,))
         if c.__class__ is not ndarray:
             c = asarray(c)
@@ -87,7 +87,7 @@ def {name}({params}):{more}{by_size}
             kind.plain):
         try:
             c = {kernel}(a, b)
-        except (ValueError, TypeError):  # wrong shapes or types: the general path says it better
+        except (ValueError, TypeError, MemoryError):  # the general path says it better
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
             c = asarray(c)
@@ -107,7 +107,7 @@ NUMBER = """\
                     mode is None or mode == get_ident()):
                 try:
                     c = {kernel}(a, {scalar})
-                except (TypeError, OverflowError):
+                except (TypeError, OverflowError, MemoryError):
                     return {call}(op, (input, other{alpha}))
                 if c.__class__ is not ndarray:
                     c = asarray(c)
@@ -249,7 +249,10 @@ def {name}({params}):
         except AttributeError:
             plain = False
         if plain:
-            c = {kernel}({passed})
+            try:
+                c = {kernel}({passed})
+            except (MemoryError, ValueError):  # the general path says it better
+                return call(op, ({args},){out})
             if c.__class__ is not ndarray:
                 c = asarray(c)
 {in_rows}            result = new(Tensor)
@@ -289,7 +292,7 @@ def {name}({params}):
             if {tests}:
                 made = {made}
 {result}
-        except (AttributeError, TypeError, ValueError, OverflowError):
+        except (AttributeError, TypeError, ValueError, OverflowError, MemoryError):
             pass  # the general path says what is wrong
     return call(op, ({args},){out})
 """

@@ -129,7 +129,7 @@ def tensordot(
 ) -> Tensor:
     """Products summed over pairs of dimensions."""
     if isinstance(dims, Tensor):
-        dims = dims.tolist()
+        dims = int(dims) if dims.numel() == 1 else dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

@@ -35,6 +35,32 @@ def _texts(xp: ArrayModule, targets: Array, lengths: Array, blank: int) -> Any:
     return xp.asarray(texts)
 
 
+def _check_lengths(targets: Array, steps: Array, lengths: Array, most: int) -> None:
+    """Refuses lengths below 0, or beyond what is there."""
+    where = " (while checking arguments for ctc_loss_allocate_outputs)"
+    for name, given in (("input_lengths", steps), ("target_lengths", lengths)):
+        if given.size and int(given.min()) < 0:
+            raise RuntimeError(
+                f"Expected {name} to have value at least 0, but got value {int(given.min())}{where}"
+            )
+    if steps.size and int(steps.max()) > most:
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {most}, but got "
+            f"value {int(steps.max())}{where}"
+        )
+    total, longest = int(lengths.sum()), int(lengths.max()) if lengths.size else 0
+    if targets.ndim == 1 and targets.size != total:
+        wanted, dim, size = f"size {total}", 0, targets.size
+    elif targets.ndim == 2 and targets.shape[1] < longest:
+        wanted, dim, size = f"size at least {longest}", 1, targets.shape[1]
+    else:
+        return
+    raise RuntimeError(
+        f"Expected tensor to have {wanted} at dimension {dim}, but got size {size} for argument "
+        f"#2 'targets'{where}"
+    )
+
+
 def _log_add(*values: Array) -> Any:
     most = functools.reduce(np.maximum, values)
     most = np.where(np.isfinite(most), most, most.dtype.type(0))
@@ -104,11 +130,7 @@ def _ctc(
             f"size {len(targets)} for argument #2 'targets' (while checking "
             "arguments for ctc_loss_allocate_outputs)"
         )
-    if steps.size and (int(steps.max()) > logs.shape[0] or int(steps.min()) < 0):
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {logs.shape[0]}, but got "
-            f"value {int(steps.max())}"
-        )
+    _check_lengths(targets, steps, lengths, logs.shape[0])
     texts, places = _texts(xp, targets, lengths, blank), 2 * lengths + 1
     alpha, _, _ = _forward(xp, logs, texts, places, steps, blank)
     return _ends(xp, alpha, steps, places)
