@@ -297,6 +297,8 @@ def too_large(error: Exception, shape: Sequence[int] | None = None) -> Exception
         size = f": you tried to allocate {math.prod(wanted) * kind.itemsize} bytes" if kind else ""
         return RuntimeError(f"DefaultCPUAllocator: can't allocate memory{size}. {text}")
     if "array is too big" in text or "Maximum allowed" in text:
+        if shape is not None and 0 in shape:
+            return RuntimeError("Stride calculation overflowed")
         sizes = "" if shape is None else f" with sizes={list(shape)}"
         return RuntimeError(f"Storage size calculation overflowed{sizes}")
     if "maximum supported dimension" in text:

@@ -180,6 +180,13 @@ def histogram(
     _need_floats("histogram_cpu", input)
     results = _histogram(input, bins, range=range, weight=weight, density=density)
     outs = (None, None) if out is None else out
+    for name, place in zip(("hist", "bin_edges"), outs):
+        if place is not None and place.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.histogram: input tensor and {name} tensor should have the same dtype, but "
+                f"got input {c_name(input.dtype)} and {name} {c_name(place.dtype)}"
+                + " for dimension 0" * (name == "bin_edges")
+            )
     made = result_class("histogram", ("hist", "bin_edges"))
     return made(*(create.put_out(result, place) for result, place in zip(results, outs)))
 
