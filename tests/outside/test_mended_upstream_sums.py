@@ -53,7 +53,9 @@ SUMS: dict[str, Callable[[Any, Any], Any]] = {
     "index_reduce": lambda m, x: zeros(m, x, 3, 4).index_reduce(0, index(m), x, "mean"),
     "bags, sum": lambda m, x: bags(m, x, "sum"),
     "bags, mean": lambda m, x: bags(m, x, "mean"),
-    "repeat_interleave": lambda m, x: x[0].repeat_interleave(N // 4) * x[: N // 4].detach().view(-1),
+    "repeat_interleave": lambda m, x: (
+        x[0].repeat_interleave(N // 4) * x[: N // 4].detach().view(-1)
+    ),
     "repeat_interleave, dim": lambda m, x: x[:2].repeat_interleave(N // 2, -2) * x.detach(),
     "group norm": lambda m, x: m.nn.functional.group_norm(x.T[None], 2, x[0], x[1]) * x.T.detach(),
 }

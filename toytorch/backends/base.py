@@ -293,8 +293,10 @@ def too_large(error: Exception, shape: Sequence[int] | None = None) -> Exception
     """
     text = str(error)
     if isinstance(error, MemoryError):
-        wanted, kind = getattr(error, "shape", None), getattr(error, "dtype", None)
-        size = f": you tried to allocate {math.prod(wanted) * kind.itemsize} bytes" if kind else ""
+        given: Any = error  # NumPy's own class of it knows what was wanted
+        size = ""
+        if hasattr(error, "shape") and hasattr(error, "dtype"):
+            size = f": you tried to allocate {math.prod(given.shape) * given.dtype.itemsize} bytes"
         return RuntimeError(f"DefaultCPUAllocator: can't allocate memory{size}. {text}")
     if "array is too big" in text or "Maximum allowed" in text:
         if shape is not None and 0 in shape:

@@ -317,11 +317,12 @@ def unsupported(name: str) -> Any:
     return fail
 
 
-for _name in """get_buffer get_parameter get_submodule set_submodule requires_grad_ to_empty bfloat16
-    compile xpu ipu mtia register_backward_hook register_forward_hook register_forward_pre_hook
-    register_full_backward_hook register_full_backward_pre_hook register_state_dict_pre_hook
-    register_state_dict_post_hook register_load_state_dict_pre_hook
-    register_load_state_dict_post_hook""".split():
+UNSUPPORTED = """get_buffer get_parameter get_submodule set_submodule requires_grad_ to_empty
+bfloat16 compile xpu ipu mtia register_backward_hook register_forward_hook register_forward_pre_hook
+register_full_backward_hook register_full_backward_pre_hook register_state_dict_pre_hook
+register_state_dict_post_hook register_load_state_dict_pre_hook register_load_state_dict_post_hook
+"""
+for _name in UNSUPPORTED.split():
     setattr(RecursiveScriptModule, _name, unsupported(_name))
 
 

@@ -35,7 +35,7 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     for key in [k for k in state_dict if k.startswith(prefix)]:
         state_dict[key[len(prefix) :]] = state_dict.pop(key)
     # The versions of modules go by the same names, without the last dot.
-    versions = getattr(state_dict, "_metadata", None)
-    for key in list(versions or ()):
+    versions: dict[str, Any] = getattr(state_dict, "_metadata", None) or {}
+    for key in list(versions):
         if key and (key == prefix.replace(".", "") or key.startswith(prefix)):
             versions[key[len(prefix) :]] = versions.pop(key)

@@ -24,7 +24,8 @@ def skip_init(module_cls: Any, *args: object, **kwargs: object) -> Any:
 def _converted(module: Any, kinds: tuple[type, ...], memory_format: memory_format_class) -> Any:
     for part in module.modules():
         if isinstance(part, kinds):
-            part.weight.data = part.weight.detach().clone(memory_format=memory_format)
+            conv: Any = part
+            conv.weight.data = conv.weight.detach().clone(memory_format=memory_format)
     return module
 
 

@@ -113,7 +113,9 @@ def linear(
         flat = view.view_.function(input, (rows, input.shape[-1]))
         product = matmul.addmm.function(bias, flat, weight.t())
         return product.view((*input.shape[:-1], weight.shape[0]))
-    if bias is not None and (input.ndim == 2 or (bias.ndim and input.ndim < 2)):
+    if bias is not None and (
+        input.ndim == 2 or (bias.ndim and (input.ndim < 2 or convert.is_contiguous(input)))
+    ):
         matmul.same_three(bias, input, weight)  # one product with a sum in PyTorch
     product = matmul_(input, weight.t())
     if bias is not None and input.ndim < 3 and bias.shape not in ((weight.shape[0],), (1,), ()):

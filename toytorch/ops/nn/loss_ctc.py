@@ -38,27 +38,24 @@ def _texts(xp: ArrayModule, targets: Array, lengths: Array, blank: int) -> Any:
 def _check_lengths(targets: Array, steps: Array, lengths: Array, most: int) -> None:
     """Refuses lengths below 0, or beyond what is there."""
     where = " (while checking arguments for ctc_loss_allocate_outputs)"
-    for name, given in (("input_lengths", steps), ("target_lengths", lengths)):
-        if given.size and int(given.min()) < 0:
+
+    def refuse(name: str, limit: str, values: Array) -> None:
+        if values.size:
             raise RuntimeError(
-                f"Expected {name} to have value at least 0, but got value {int(given.min())}{where}"
+                f"Expected {name} to have value at {limit}, but got value {int(values[0])}{where}"
             )
-    if steps.size and int(steps.max()) > most:
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {most}, but got "
-            f"value {int(steps.max())}{where}"
-        )
+
+    refuse("target_lengths", "least 0", lengths[lengths < 0])
     total, longest = int(lengths.sum()), int(lengths.max()) if lengths.size else 0
+    found = None
     if targets.ndim == 1 and targets.size != total:
-        wanted, dim, size = f"size {total}", 0, targets.size
+        found = f"size {total} at dimension 0, but got size {targets.size}"
     elif targets.ndim == 2 and targets.shape[1] < longest:
-        wanted, dim, size = f"size at least {longest}", 1, targets.shape[1]
-    else:
-        return
-    raise RuntimeError(
-        f"Expected tensor to have {wanted} at dimension {dim}, but got size {size} for argument "
-        f"#2 'targets'{where}"
-    )
+        found = f"size at least {longest} at dimension 1, but got size {targets.shape[1]}"
+    if found is not None:
+        raise RuntimeError(f"Expected tensor to have {found} for argument #2 'targets'{where}")
+    refuse("input_lengths", "least 0", steps[steps < 0])
+    refuse("input_lengths", f"most {most}", steps[steps > most])
 
 
 def _log_add(*values: Array) -> Any:

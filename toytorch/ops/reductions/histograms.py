@@ -185,7 +185,8 @@ def histogram(
             raise RuntimeError(
                 f"torch.histogram: input tensor and {name} tensor should have the same dtype, but "
                 f"got input {c_name(input.dtype)} and {name} {c_name(place.dtype)}"
-                + " for dimension 0" * (name == "bin_edges")
+                + " for dimension 0"
+                * (name == "bin_edges")
             )
     made = result_class("histogram", ("hist", "bin_edges"))
     return made(*(create.put_out(result, place) for result, place in zip(results, outs)))

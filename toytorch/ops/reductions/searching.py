@@ -338,7 +338,7 @@ def searchsorted(
                 f"{sorter.dtype.legacy}"
             )
         places = sorter._array
-        if places.size and not (0 <= places.min() and places.max() < sorter.shape[-1]):
+        if places.size and not (places.min() >= 0 and places.max() < sorter.shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range ")
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     values = input
