@@ -435,10 +435,10 @@ class DifferentiableGraphBackward(Node):
                 check_version("a compiled function", "self", value, seen, self)
             values.append(wrap(value) if seen is None else value)
         for g, v in zip(grads, self.plan.partition.tangents):
-            shape, dtype = v.type.shape, v.type.dtype  # type: ignore[attr-defined]  # a tensor
+            kind: Any = v.type  # of a tensor
             if g is None:
-                g = wrap(self.plan.xp.zeros(shape, dtype.numpy))
-            values.append(g if g.dtype is dtype else g.to(dtype))
+                g = wrap(self.plan.xp.zeros(kind.shape, kind.dtype.numpy))
+            values.append(g if g.dtype is kind.dtype else g.to(kind.dtype))
         found = interpreter.run(self.plan.partition.backward, values)
         left = iter(found if isinstance(found, tuple) else (found,))
         return [next(left) if given else None for given in self.plan.joint.given]
