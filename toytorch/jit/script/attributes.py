@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import inspect
 import sys
 import typing
@@ -18,6 +19,7 @@ from toytorch.jit.ir import Block, Value
 from toytorch.jit.module import ScriptMethod
 from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.classes import Object, register
+from toytorch.jit.script.errors import CompileError
 from toytorch.jit.script.expressions import CONSTANTS
 from toytorch.jit.script.markers import Attribute
 from toytorch.jit.script.subscripts import Subscripts
@@ -138,17 +140,17 @@ class Attributes(Subscripts):
         except (NameError, TypeError):
             return
         block, (_, *names) = Block(), inspect.signature(start).parameters
-        with self.inside(block):
+        with self.inside(block), contextlib.suppress(CompileError, Unreadable):
             given = [self.uninitialized(block, type_of(hints.get(n, Tensor)), at) for n in names]
             self.call_constructor(kind.python, given, {}, at)
 
     def object_attribute(self, value: Value, kind: Object, name: str, at: ast.AST) -> Any:
         """An attribute or a method of a scripted class."""
-        if name not in kind.attributes:
+        found = inspect.getattr_static(kind.python, name, None)
+        if name not in kind.attributes and found is None:
             self.learn(kind, at)
         if name in kind.attributes:
             return self.one("prim::GetAttr", [value], kind.attributes[name], at, {"name": name})
-        found = inspect.getattr_static(kind.python, name, None)
         if inspect.isfunction(found):
             return ModuleMethod(value, name, found)
         if isinstance(found, staticmethod):
