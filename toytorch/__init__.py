@@ -117,6 +117,7 @@ from toytorch.ops.creation.from_data import (
     as_tensor,
     from_numpy,
     frombuffer,
+    from_file,
     scalar_tensor,
     tensor,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -282,6 +283,36 @@ def at(
     """`ufunc.at`: target[places] joined with values, every place as often as it comes."""
     if attempt(xp, "at", name, target, places, values) is None:
         getattr(xp, name).at(target, places, values)
+
+
+def too_large(error: Exception, shape: Sequence[int] | None = None) -> Exception:
+    """NumPy's refusal of an array that is too large, as PyTorch says it; any other error as it is.
+
+    >>> too_large(ValueError("Maximum allowed size exceeded"), (2**62,))
+    RuntimeError('Storage size calculation overflowed with sizes=[4611686018427387904]')
+    """
+    text = str(error)
+    if isinstance(error, MemoryError):
+        given: Any = error  # NumPy's own class of it knows what was wanted
+        size = ""
+        if hasattr(error, "shape") and hasattr(error, "dtype"):
+            size = f": you tried to allocate {math.prod(given.shape) * given.dtype.itemsize} bytes"
+        return RuntimeError(f"DefaultCPUAllocator: can't allocate memory{size}. {text}")
+    if "array is too big" in text or "Maximum allowed" in text:
+        if shape is not None and 0 in shape:
+            return RuntimeError("Stride calculation overflowed")
+        sizes = "" if shape is None else f" with sizes={list(shape)}"
+        return RuntimeError(f"Storage size calculation overflowed{sizes}")
+    if "maximum supported dimension" in text:
+        return RuntimeError(f"only tensors with up to 64 dims are supported ({text})")
+    return error
+
+
+def raise_too_large(error: Exception, shape: Sequence[int] | None = None) -> None:
+    """Raises what `too_large` makes of an error, if that is another."""
+    said = too_large(error, shape)
+    if said is not error:
+        raise said from None
 
 
 def reduceat(xp: ArrayModule, name: str, rows: Array, starts: Array) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.backends.base import raise_too_large
 from toytorch.backends.sparse import TABLES
 from toytorch.core import arguments
 from toytorch.core import inplace as writing
@@ -125,6 +126,9 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
             refuse_before_kernel(op, args, out)
         elif out is not None and "dtype" in op.schema.index:
             refuse_type(op, args, out)
+        raise
+    except (MemoryError, ValueError) as error:
+        raise_too_large(error)
         raise
     if out is not None:
         made = write_out(op, args, results, out)

@@ -46,7 +46,10 @@ def {name}({params}):
         except AttributeError:
             plain = False
         if plain:
-            c = {kernel}({passed})
+            try:
+                c = {kernel}({passed})
+            except (MemoryError, ValueError):  # the general path says it better
+                return call(op, ({args},){out})
             if c.__class__ is not ndarray:
                 c = asarray(c)
 {in_rows}            result = new(Tensor)
@@ -70,7 +73,11 @@ def {name}({params}):
             plain = False
         if plain:
             results = []
-            for c in kernel({values}):
+            try:
+                made = kernel({values})
+            except (MemoryError, ValueError):  # the general path says it better
+                return call(op, ({args},){out})
+            for c in made:
                 if c.__class__ is not ndarray:
                     results.append(wrap_result(c))
                     continue
@@ -118,7 +125,7 @@ def {name}({params}):
             if {tests}:
                 made = {made}
 {result}
-        except (AttributeError, TypeError, ValueError, OverflowError):
+        except (AttributeError, TypeError, ValueError, OverflowError, MemoryError):
             pass  # the general path says what is wrong
     return call(op, ({args},){out})
 """

@@ -41,7 +41,7 @@ def {name}(input=REQUIRED, **more):
     if a.__class__ is ndarray and kind.plain and (mode is None or mode == get_ident()):
         try:
             c = kernel(a)
-        except TypeError:
+        except (TypeError, MemoryError):
             return call(op, (input,))
         if c.__class__ is not ndarray:
             c = asarray(c)
@@ -85,7 +85,7 @@ def {name}({params}):{more}{by_size}
             kind.plain):
         try:
             c = {kernel}(a, b)
-        except (ValueError, TypeError):  # wrong shapes or types: the general path says it better
+        except (ValueError, TypeError, MemoryError):  # the general path says it better
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
             c = asarray(c)
@@ -105,7 +105,7 @@ NUMBER = """\
                     mode is None or mode == get_ident()):
                 try:
                     c = {kernel}(a, {scalar})
-                except (TypeError, OverflowError):
+                except (TypeError, OverflowError, MemoryError):
                     return {call}(op, (input, other{alpha}))
                 if c.__class__ is not ndarray:
                     c = asarray(c)

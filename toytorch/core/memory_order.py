@@ -365,10 +365,15 @@ def with_layout(made: Array, strides: tuple[int, ...]) -> Any:
 def in_memory_order(draw: Callable[[int], Any], shape: tuple[int, ...], *like: Array | None) -> Any:
     """What `draw(count)` gives, as an array whose elements are drawn in the order in which arrays of
     that shape lie in memory; without any, in rows."""
-    made = draw(math.prod(shape))
     first = like[0] if like else None
-    if first is None or first.ndim < 2 or first.flags.c_contiguous:
-        made = made.reshape(shape)
+    try:
+        made = draw(math.prod(shape))
+        rows = first is None or first.ndim < 2 or first.flags.c_contiguous
+        made = made.reshape(shape) if rows else made
+    except (MemoryError, ValueError) as error:
+        base.raise_too_large(error, shape)
+        raise
+    if rows:
         return made if first is None or 1 not in shape else kept(made, first)
     order = walk(*(a for a in like if a is not None))
     moved = made.reshape([shape[d] for d in order])

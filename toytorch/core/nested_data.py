@@ -153,7 +153,7 @@ def to_array(data: Any, dtype: DType | None) -> Any:
     kind = dtype or infer_dtype(data)
     if not shape:
         if isinstance(data, complex) and kind.rank < 3:
-            raise TypeError("must be real number, not complex")
+            _refuse_complex(kind)
         return np.full(shape, _in_range(data, kind), dtype=kind.numpy)
     listed = rows(data, shape, kind)
     if 0 in shape:
@@ -174,10 +174,18 @@ def to_array(data: Any, dtype: DType | None) -> Any:
                 raise _no_number(value, kind)
         raise ValueError("Overflow when unpacking long long")
     if array.dtype.kind == "c" and kind.rank < 3:
-        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+        _refuse_complex(kind)
     if kind.rank == 1 and array.size:
         _in_range(array.min(), kind), _in_range(array.max(), kind)
     return array.astype(kind.numpy)
+
+
+def _refuse_complex(kind: DType) -> None:
+    """Refuses complex numbers for real types, but for truth."""
+    if kind.rank == 1:
+        raise TypeError("'complex' object cannot be interpreted as an integer")
+    if kind.rank == 2:
+        raise TypeError("must be real number, not complex")
 
 
 def _in_range(number: Any, kind: DType) -> Any:

@@ -308,6 +308,24 @@ class RecursiveScriptModule(ScriptModule):
         return True
 
 
+def unsupported(name: str) -> Any:
+    """A method of modules that a compiled one refuses, as PyTorch's do."""
+
+    def fail(self: RecursiveScriptModule, *args: object, **kwargs: object) -> Any:
+        raise RuntimeError(name + " is not supported on ScriptModules")
+
+    return fail
+
+
+UNSUPPORTED = """get_buffer get_parameter get_submodule set_submodule requires_grad_ to_empty
+bfloat16 compile xpu ipu mtia register_backward_hook register_forward_hook register_forward_pre_hook
+register_full_backward_hook register_full_backward_pre_hook register_state_dict_pre_hook
+register_state_dict_post_hook register_load_state_dict_pre_hook register_load_state_dict_post_hook
+"""
+for _name in UNSUPPORTED.split():
+    setattr(RecursiveScriptModule, _name, unsupported(_name))
+
+
 def special(module: ScriptModule, name: str) -> Any:
     """A method with a special name, compiled or of the module's own class."""
     if name in module._methods:

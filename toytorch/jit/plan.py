@@ -403,6 +403,8 @@ class DifferentiableGraphBackward(Node):
         grads = grad if self.many else [grad]
         if state.local.grad:
             return self.again(grads)
+        if state.local.modes:  # whoever watches wants to see the ops
+            return self.stepwise(grads)
         function, graph, left = plan.backward, plan.backward_graph, plan.joint.given
         if None in grads:
             function, graph, left = plan.backward_of(tuple(g is None for g in grads))
@@ -424,6 +426,22 @@ class DifferentiableGraphBackward(Node):
             arrays.append(array)
         found = iter(run(function, graph, arrays))
         return [wrap(next(found)) if given else None for given in left]
+
+    def stepwise(self, grads: list[Any]) -> Any:
+        """The gradients, node by node: a batch of cotangents is more than its array."""
+        values = []
+        for value, seen in zip(self.saved, self.versions):
+            if seen is not None and value._version != seen:
+                check_version("a compiled function", "self", value, seen, self)
+            values.append(wrap(value) if seen is None else value)
+        for g, v in zip(grads, self.plan.partition.tangents):
+            kind: Any = v.type  # of a tensor
+            if g is None:
+                g = wrap(self.plan.xp.zeros(kind.shape, kind.dtype.numpy))
+            values.append(g if g.dtype is kind.dtype else g.to(kind.dtype))
+        found = interpreter.run(self.plan.partition.backward, values)
+        left = iter(found if isinstance(found, tuple) else (found,))
+        return [next(left) if given else None for given in self.plan.joint.given]
 
     def again(self, grads: list[Tensor]) -> Any:
         """The gradients with a history, for derivatives of derivatives: everything runs once more,

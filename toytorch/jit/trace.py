@@ -349,10 +349,10 @@ class scoping:
             return
         for name, module in self.owner.named_modules():
             scope = "__module" + "." * bool(name) + name
-            self.handles.append(
-                module.register_forward_pre_hook(functools.partial(self.enter, scope), prepend=True)
-            )
-            self.handles.append(module.register_forward_hook(self.leave, always_call=True))
+            # Those that are compiled refuse hooks of their users, not these.
+            enter = functools.partial(self.enter, scope)
+            self.handles.append(Module.register_forward_pre_hook(module, enter, prepend=True))
+            self.handles.append(Module.register_forward_hook(module, self.leave, always_call=True))
 
     def enter(self, scope: str, module: Any, args: tuple[Tensor, ...]) -> None:
         """A module's forward begins."""

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from toytorch.backends.base import raise_too_large
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -163,6 +164,9 @@ def with_words(
                 if asked and foreign(args):
                     return ask(run, args)
                 raise
+            except (MemoryError, ValueError) as error:
+                raise_too_large(error)
+                raise
         typed(kwargs)
         if outs and kwargs.get("out") is not None:
             need_out(called, kwargs["out"], outs)
@@ -183,6 +187,9 @@ def with_words(
         except (TypeError, AttributeError):
             if asked and foreign((*args, *kwargs.values())):
                 return ask(run, args, **kwargs)
+            raise
+        except (MemoryError, ValueError) as error:
+            raise_too_large(error)
             raise
 
     return cast(F, run) if renamed or outs or "dtype" in known else function

@@ -74,6 +74,7 @@ class Frame:
         self.rng = random.get_rng_state() if keep_rng else None
         self.casting = casting_now()
         self.count = 0  # tensors saved in the first run
+        self.completed = False  # the first run; gradients may be asked for in its midst
         self.shapes: list[Any] = []
         self.saved: dict[int, Any] = {}
 
@@ -122,7 +123,7 @@ class Frame:
         finally:
             if self.rng is not None:
                 random.set_rng_state(before)
-        if len(made) != self.count:
+        if len(made) != self.count and (self.completed or len(made) < self.count):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the "
                 "original forward and recomputation.\nNumber of tensors saved during forward: "
@@ -233,7 +234,9 @@ def checkpoint(
     early_stop = early_stop if stops_early is None else stops_early
     frame = Frame(run, early_stop, preserve_rng_state)
     with autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), outer:
-        return function(*args, **kwargs)
+        made = function(*args, **kwargs)
+    frame.completed = True
+    return made
 
 
 def checkpoint_sequential(

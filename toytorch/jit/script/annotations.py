@@ -85,6 +85,14 @@ def type_of(annotation: object) -> Type:
             f"Attempted to use {word} without a contained type. Please add a contained type, "
             f"e.g. {word}[int]"
         )
+    if annotation in (typing.List, typing.Tuple, typing.Dict):  # noqa: UP006  # as programs write it
+        word = str(annotation).removeprefix("typing.")
+        lacks = "contained types" if origin is dict else "a contained type"
+        example = f"{word}[int, int]" if origin is dict else f"{word}[int]"
+        raise Unreadable(
+            f"Attempted to use {word} without {lacks}. Please add {lacks.removesuffix('s')}, "
+            f"e.g. {example}"
+        )
     if origin is list:
         return types.List(type_of(args[0]))
     if origin is dict:

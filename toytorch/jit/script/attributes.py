@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import inspect
 import sys
 import typing
@@ -14,10 +15,11 @@ from toytorch.facts.package import is_ours
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, fits
-from toytorch.jit.ir import Value
+from toytorch.jit.ir import Block, Value
 from toytorch.jit.module import ScriptMethod
 from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.classes import Object, register
+from toytorch.jit.script.errors import CompileError
 from toytorch.jit.script.expressions import CONSTANTS
 from toytorch.jit.script.markers import Attribute
 from toytorch.jit.script.subscripts import Subscripts
@@ -126,11 +128,29 @@ class Attributes(Subscripts):
             return Method(value, name)
         raise self.fail(f"'Tensor' object has no attribute or method '{name}'.", at)
 
+    def learn(self, kind: Object, at: ast.AST) -> None:
+        """Finds the attributes of a class of which no object was made yet: its `__init__` is
+        compiled, and forgotten."""
+        start = vars(kind.python).get("__init__")
+        if kind.learnt or not inspect.isfunction(start):
+            return
+        kind.learnt.append(True)
+        try:
+            hints = typing.get_type_hints(start)
+        except (NameError, TypeError):
+            return
+        block, (_, *names) = Block(), inspect.signature(start).parameters
+        with self.inside(block), contextlib.suppress(CompileError, Unreadable):
+            given = [self.uninitialized(block, type_of(hints.get(n, Tensor)), at) for n in names]
+            self.call_constructor(kind.python, given, {}, at)
+
     def object_attribute(self, value: Value, kind: Object, name: str, at: ast.AST) -> Any:
         """An attribute or a method of a scripted class."""
+        found = inspect.getattr_static(kind.python, name, None)
+        if name not in kind.attributes and found is None:
+            self.learn(kind, at)
         if name in kind.attributes:
             return self.one("prim::GetAttr", [value], kind.attributes[name], at, {"name": name})
-        found = inspect.getattr_static(kind.python, name, None)
         if inspect.isfunction(found):
             return ModuleMethod(value, name, found)
         if isinstance(found, staticmethod):
@@ -257,6 +277,8 @@ class Attributes(Subscripts):
         if not (isinstance(owner, Value) and isinstance(owner.type, Object)):
             shown = spelled(owner.type) if isinstance(owner, Value) else "value"
             raise self.fail(f"Tried to set an attribute: {name} on a non-class: {shown}", at)
+        if name not in owner.type.attributes and self.name != "__init__":
+            self.learn(owner.type, at)
         kind = owner.type.attributes.get(name)
         if kind is None:
             if self.name != "__init__":

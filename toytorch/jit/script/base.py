@@ -184,7 +184,15 @@ class Base:
             self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: ast.AST
         ) -> str: ...
         def choose(
-            self, test: Value, yes: Callable[[], Value], no: Callable[[], Value], at: ast.AST
+            self,
+            test: Value,
+            yes: Callable[[], Value],
+            no: Callable[[], Value],
+            at: ast.AST,
+            hint: Type | None = None,
+        ) -> Value: ...
+        def call_constructor(
+            self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
         ) -> Value: ...
         def static(self, node: ast.expr) -> bool | None: ...
         def refine(self, node: ast.expr, outcome: bool) -> None: ...

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.jit import types
+from toytorch.jit.builtins import fits
 from toytorch.jit.ir import Block, Node, Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Base
@@ -115,9 +116,14 @@ class Branches(Base):
         return node.output
 
     def choose(
-        self, test: Value, yes: Callable[[], Value], no: Callable[[], Value], at: ast.AST
+        self,
+        test: Value,
+        yes: Callable[[], Value],
+        no: Callable[[], Value],
+        at: ast.AST,
+        hint: Type | None = None,
     ) -> Value:
-        """A value that one of two blocks gives."""
+        """A value that one of two blocks gives; of different types where the `hint` takes both."""
         node = self.emit("prim::If", [test], [], at)
         for run in (yes, no):
             block = Block()
@@ -128,6 +134,8 @@ class Branches(Base):
         kind = types.join(a, b)
         if kind is None and {a, b} <= {types.INT, types.FLOAT, types.NUMBER}:
             kind = types.NUMBER
+        if kind is None and hint is not None and fits(hint, a, {}) and fits(hint, b, {}):
+            kind = hint
         if kind is None:
             raise self.fail(
                 f"Type mismatch: the true expression has type {spelled(a)} but the "

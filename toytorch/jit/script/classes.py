@@ -15,6 +15,7 @@ class Object(types.Class):
 
     python: Any = field(default=None, compare=False)
     attributes: dict[str, Type] = field(default_factory=dict, compare=False, hash=False)
+    learnt: list[bool] = field(default_factory=list, compare=False, hash=False)  # if asked for
 
 
 SCRIPTED: dict[Any, Object] = {}

@@ -310,6 +310,7 @@ class Expressions(Loops):
             lambda: part(node.body, True),
             lambda: part(node.orelse, False),
             node,
+            hint,
         )
 
     def condition(self, node: ast.expr) -> Value:

@@ -1,6 +1,7 @@
 """What a caller gives, as the value of the type that a compiled function declares.
 
 Lists and dictionaries are copied, as in PyTorch: what the function appends is not seen outside.
+Those that `script` made of a list or a dictionary are the caller's own.
 Numbers may come as tensors of one element or as NumPy's, lists as any sequence, devices as text.
 """
 
@@ -21,6 +22,28 @@ class Refused(Exception):
     """A value that does not stand for the type."""
 
 
+class ScriptList(list[Any]):
+    """A list that compiled functions work on itself: what they write into it is seen outside."""
+
+
+class ScriptDict(dict[Any, Any]):
+    """A dictionary that compiled functions work on itself."""
+
+
+def shared(value: Any) -> Any:
+    """A list or dictionary, with all those inside, that compiled functions do not copy.
+
+    >>> numbers = shared([[1], [2]])
+    >>> numbers, numbers[0].__class__.__name__
+    ([[1], [2]], 'ScriptList')
+    """
+    if value.__class__ is list:
+        return ScriptList(map(shared, value))
+    if value.__class__ is dict:
+        return ScriptDict({k: shared(v) for k, v in value.items()})
+    return value
+
+
 def given(value: object, kind: types.Type) -> Any:
     """The value as one of a type; Refused where it is none.
 
@@ -34,10 +57,18 @@ def given(value: object, kind: types.Type) -> Any:
     if isinstance(kind, types.Optional):
         return None if value is None else given(value, kind.element)
     if isinstance(kind, types.List):
+        if isinstance(value, ScriptList):
+            for v in value:
+                given(v, kind.element)  # Refused where one does not fit
+            return value
         if kind.count and isinstance(single(value), (bool, int, float)):
             return [given(value, kind.element)] * kind.count
         return [given(v, kind.element) for v in sequence(value)]
     if isinstance(kind, types.Dict):
+        if isinstance(value, ScriptDict):
+            for k, v in value.items():
+                given(k, kind.key), given(v, kind.value)
+            return value
         if isinstance(value, Mapping):
             return {given(k, kind.key): given(v, kind.value) for k, v in value.items()}
         raise Refused

@@ -24,7 +24,7 @@ from toytorch.jit.script.compiler import (
 )
 from toytorch.jit.script.constants import check_constants, fix_constants
 from toytorch.jit.script.errors import CompileError, FrontendError
-from toytorch.jit.script.given import Refused, given
+from toytorch.jit.script.given import Refused, given, shared
 from toytorch.jit.script.markers import MODIFIER, Attribute
 from toytorch.jit.script.modules import RESULTS, is_library
 from toytorch.jit.script.results import result_of
@@ -146,7 +146,7 @@ def script(
             register(obj)
         return obj
     if isinstance(obj, (list, dict)):
-        return obj
+        return shared(obj)
     if not callable(obj) or not hasattr(obj, "__code__"):
         raise RuntimeError(f"Expected a function, a module or a class to script, got {obj!r}")
     owner = getattr(obj, "__self__", None)

@@ -95,6 +95,18 @@ class PackedSequence(PackedSequence_):
         """With float16 data."""
         return self._over(lambda t: t.half())
 
+    def short(self) -> PackedSequence:
+        """With int16 data."""
+        return self._over(lambda t: t.short())
+
+    def char(self) -> PackedSequence:
+        """With int8 data."""
+        return self._over(lambda t: t.char())
+
+    def byte(self) -> PackedSequence:
+        """With uint8 data."""
+        return self._over(lambda t: t.byte())
+
     def long(self) -> PackedSequence:
         """With int64 data."""
         return self._over(lambda t: t.long())
@@ -143,6 +155,8 @@ def pack_padded_sequence(
         lengths, order = lengths.sort(descending=True)
         order = order.to(input.device)
         input = input.index_select(0 if batch_first else 1, order)
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
     x = input.transpose(0, 1) if batch_first else input
     sizes = lengths.tolist()
     if len(sizes) != x.shape[1]:

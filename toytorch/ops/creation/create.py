@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base, sparse
+from toytorch.backends.base import raise_too_large
 from toytorch.core import inplace as writing
 from toytorch.core.arguments import NUMBERS, spread
 from toytorch.core.memory_order import kept
@@ -60,11 +61,15 @@ def finish(
 def finish_here(make: Callable[..., Any], device: Device, requires_grad: builtins.bool) -> Tensor:
     """`finish` itself."""
     xp, context = place(device)
-    if context is None:
-        tensor = wrap(make(xp))
-    else:
-        with context:
+    try:
+        if context is None:
             tensor = wrap(make(xp))
+        else:
+            with context:
+                tensor = wrap(make(xp))
+    except (MemoryError, ValueError) as error:
+        raise_too_large(error)
+        raise
     return asking(tensor) if requires_grad else tensor
 
 
@@ -167,7 +172,11 @@ def plain_fill(fill: str, size: tuple[Any, ...], dtype: DType | None) -> Tensor 
         dtype = types.get_default_dtype()
     elif dtype.__class__ is not types.dtype:
         return None
-    array = FILLS[fill](size, dtype.numpy)
+    try:
+        array = FILLS[fill](size, dtype.numpy)
+    except (MemoryError, ValueError) as error:
+        raise_too_large(error, size)
+        raise
     return wrap(settled(array, fill) if fill == "empty" else array, dtype)
 
 

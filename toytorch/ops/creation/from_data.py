@@ -114,6 +114,34 @@ def of_data(
     return put_out(made, None, names)
 
 
+def from_file(
+    filename: str,
+    shared: builtins.bool | None = None,
+    size: builtins.int = 0,
+    *,
+    dtype: types.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: builtins.bool = False,
+    requires_grad: builtins.bool = False,
+) -> Tensor:
+    """A vector of the first elements of a file; if `shared`, what is written to it is written to
+    the file, which is made if need be. Like `torch.from_file`.
+
+    >>> import os, tempfile
+    >>> name = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> _ = from_file(name, True, 2, dtype=types.int16).fill_(3)
+    >>> from_file(name, size=2, dtype=types.int16)
+    tensor([3, 3], dtype=torch.int16)
+    """
+    from toytorch.core.storages import mapped  # seldom needed
+
+    kind = dtype or types.get_default_dtype()
+    flat = mapped(filename, builtins.bool(shared), size * kind.itemsize)
+    made = wrap(np.asarray(flat)[: size * kind.itemsize].view(kind.numpy))
+    return made.requires_grad_() if requires_grad else made
+
+
 def frombuffer(
     buffer: Any,
     *,

@@ -170,6 +170,8 @@ def resize_(
         raise RuntimeError("Unsupported memory formatPreserve")
     if math.prod(wanted) >= 1 << 63:
         raise RuntimeError("numel: integer multiplication overflow")
+    if math.prod(max(n, 1) for n in wanted[1:]) * self.itemsize >= 1 << 63:
+        base.raise_too_large(ValueError("array is too big"), wanted)
     order = ORDERS.get(memory_format)
     if order is None:
         if wanted == tuple(self._array.shape):

@@ -281,7 +281,7 @@ def _refuse_length(n: int, dtype: DType) -> None:
     """Refuses orders of more numbers than a type can tell apart."""
     refuse("randperm", dtype.numpy)
     digits = DIGITS.get(dtype.name)
-    if digits is None and n > np.iinfo(dtype.numpy).max:
+    if digits is None and n - 1 > np.iinfo(dtype.numpy).max:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
     if digits is not None and dtype.name != "bfloat16" and n > (1 << digits) + 1:
         raise RuntimeError(f"n cannot be greater than {(1 << digits) + 1} for {dtype.legacy} type.")

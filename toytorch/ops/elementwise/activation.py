@@ -85,6 +85,7 @@ hardtanh = pointwise(
     function=False,
     checks=_check_hardtanh,
     d_self="straight(g if self > min_val and self < max_val else 0, self)",
+    rounds_once="float16 bfloat16",
     memory="kept",
     doc="x held between two limits.",
 )
@@ -95,6 +96,7 @@ threshold = pointwise(
     method=False,
     overlap=True,
     d_self="straight(0 if self <= threshold else g, self)",
+    rounds_once="float16 bfloat16",
     doc="x above a threshold, a fixed value below.",
 )
 

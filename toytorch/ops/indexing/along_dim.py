@@ -142,7 +142,6 @@ ADDED = Refusals(
 def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alpha: int) -> Any:
     d = _vector_index(ADDED, a, dim, i)
     _check_source("index_add_()", a, source)
-    result = in_rows(a)
     expected = (*a.shape[:d], i.size, *a.shape[d + 1 :])
     if a.ndim and source.ndim == a.ndim and source.shape[d] != i.size:
         raise RuntimeError(
@@ -156,8 +155,16 @@ def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alp
             f"{list(source.shape)}"
         )
     values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)
+    result = in_rows(a if a.ndim < 2 else _wide(a))
     _add_rows(xp, _line(result), d, i.reshape(-1), _line(values))
-    return result
+    return result.astype(a.dtype, copy=False)
+
+
+def _wide(a: Array) -> Array:
+    """Half types as float32, in which PyTorch adds up what meets at one place."""
+    half = a.dtype.itemsize == 2 and a.dtype.kind not in "iu"
+    wide: Array = a.astype(np.float32) if half else a
+    return wide
 
 
 def _add_rows(xp: ArrayModule, target: Array, d: int, i: Array, values: Array) -> None:
@@ -382,16 +389,19 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
             given = src
         else:
             src = as_element(xp, src if i.size else 0, a.dtype)  # of nothing, nothing is asked
+        start = _wide(a) if adds else a
+        if start is not a:
+            src = _wide(src)
         if src.ndim and a.ndim and i.size >= MANY:
-            result = in_rows(a)
+            result = in_rows(start)
             if attempt(xp, "scatter", result, d, i, src, adds):
-                return result
+                return result.astype(a.dtype, copy=False)
         flat = places(name, xp, a, dim, i, given)
-        result = in_rows(a)
+        result = in_rows(start)
         if i.size:
             values = cut(src, i) if src.ndim else src
             write(xp, result.reshape(-1), flat.reshape(-1), values.reshape(-1))
-        return result
+        return result.astype(a.dtype, copy=False)
 
     return kernel
 

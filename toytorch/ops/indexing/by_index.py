@@ -168,6 +168,11 @@ def _index_put(
     if values.dtype != a.dtype and values.size == 1 and any(masked) and not accumulate:
         values = values.astype(a.dtype)  # as masked_fill would
     if values.dtype != a.dtype:
+        found = a[full_places(a, arrays)].shape
+        try:
+            np.broadcast_to(np.empty(values.shape, bool), found)
+        except ValueError:
+            raise _mismatch(values, found) from None
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{type_name(a)} for the destination and {type_name(values)} for the "
@@ -182,14 +187,18 @@ def _index_put(
             result[places] = values
     except (IndexError, ValueError) as error:
         raise_index(error, arrays)
-        if "could not be broadcast" in str(error) or "shape mismatch" in str(error):
-            raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(values.shape)} cannot "
-                "be broadcast to indexing result of shape "
-                f"{list(a[places].shape)}"
-            ) from None
+        words = "could not be broadcast", "shape mismatch", "not broadcastable", "with a sequence"
+        if any(said in str(error) for said in words):
+            raise _mismatch(values, a[places].shape) from None
         raise
     return result
+
+
+def _mismatch(values: Array, found: tuple[int, ...]) -> RuntimeError:
+    return RuntimeError(
+        f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+        f"indexing result of shape {list(found)}"
+    )
 
 
 index_put: Op = define(

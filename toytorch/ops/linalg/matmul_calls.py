@@ -105,7 +105,8 @@ def linear(
         and bias._array.shape == weight._array.shape[:1]
     ):
         return matmul.linear.function(bias, input, weight)
-    if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
+    sums = bias is not None and bias.ndim and input.ndim == 3 and weight.ndim == 2
+    if bias is not None and sums and convert.is_contiguous(input):
         turned = weight.t()
         made = matmul.unrecorded(input, turned, bias)
         if made is not None:
@@ -114,11 +115,15 @@ def linear(
         flat = view.viewed(input, (batch * length, width))
         product = matmul.addmm.function(bias, flat, turned)
         return view.viewed(product, (batch, length, weight._array.shape[0]))
-    if bias is not None:
-        matmul.same_three(bias, input, weight)
+    if bias is not None and (
+        input.ndim == 2 or (bias.ndim and (input.ndim < 2 or convert.is_contiguous(input)))
+    ):
+        matmul.same_three(bias, input, weight)  # one product with a sum in PyTorch
     product = matmul_(input, weight.t())
     if bias is not None and input.ndim < 3 and bias.shape not in ((weight.shape[0],), (1,), ()):
         view.expand.function(bias, (product.numel() // weight.shape[0], weight.shape[0]))
+    if bias is not None and bias.dtype is not product.dtype:
+        return product.add_(bias)  # in place, as PyTorch: its type stays
     return product if bias is None else product + bias
 
 
@@ -128,7 +133,7 @@ def tensordot(
 ) -> Tensor:
     """Products summed over pairs of dimensions."""
     if isinstance(dims, Tensor):
-        dims = dims.tolist()
+        dims = int(dims) if dims.numel() == 1 else dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

@@ -87,6 +87,13 @@ def _col2im(
             f"kernel_size, but got input.size(1)={a.shape[-2]} and kernel_size="
             f"{tuple(kernel)}."
         )
+    if min(out) < 0:
+        raise RuntimeError(
+            f"Given output_size={tuple(size)}, kernel_size={tuple(kernel)}, "
+            f"dilation={tuple(dilation)}, padding={tuple(padding)}, stride="
+            f"{tuple(stride)}, calculated shape of the array of sliding blocks as "
+            f"({out[0]}, {out[1]}), which is too small (non-positive)"
+        )
     if min(out) < 1 or a.shape[-1] != math.prod(out):
         raise RuntimeError(
             f"Given output_size={tuple(size)}, kernel_size={tuple(kernel)}, "

@@ -113,27 +113,27 @@ def _check(name: str, input: Tensor, grid: Tensor, n: int, mode: int) -> None:
         raise RuntimeError(
             f"expected scalar type {input.dtype.legacy} but found {grid.dtype.legacy}"
         )
-    if input.ndim != n + 2 or grid.ndim != n + 2:
-        raise RuntimeError(
-            f"{name}(): expected {n + 2}D input and grid with same number of "
-            f"dimensions, but got input with sizes {sizes_text(input.shape)} and "
-            f"grid with sizes {sizes_text(grid.shape)}"
-        )
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(
             f"{name}(): expected grid and input to have same batch size, but got "
             f"input with sizes {sizes_text(input.shape)} and grid with sizes "
             f"{sizes_text(grid.shape)}"
         )
-    if grid.shape[-1] != n:
+    if grid.shape[-1] != input.ndim - 2:
         raise RuntimeError(
-            f"{name}(): expected grid to have size {n} in last dimension, but got "
+            f"{name}(): expected grid to have size {input.ndim - 2} in last dimension, but got "
             f"grid with sizes {sizes_text(grid.shape)}"
         )
     if 0 in input.shape[2:]:
         raise RuntimeError(
-            f"{name}(): expected input to have non-empty spatial dimensions, but "
-            f"input has sizes {sizes_text(input.shape)}"
+            f"{name}(): expected input to have non-empty spatial dimensions, but input has sizes "
+            f"{sizes_text(input.shape)} with dimension {input.shape.index(0, 2)} being empty"
+        )
+    if input.ndim != n + 2 or grid.ndim != n + 2:
+        raise RuntimeError(
+            f"{name}(): expected {n + 2}D input and grid with same number of "
+            f"dimensions, but got input with sizes {sizes_text(input.shape)} and "
+            f"grid with sizes {sizes_text(grid.shape)}"
         )
     if mode == 2 and n == 3:
         raise RuntimeError(f"{name}(): bicubic interpolation only supports 4D input")

@@ -93,6 +93,15 @@ def _last(normalized_shape: Sequence[int]) -> list[int]:
     return list(range(-len(normalized_shape), 0))
 
 
+def _wide(*tensors: Tensor | None) -> list[Any]:
+    """Half types as float32, in which PyTorch's kernels multiply and add before they round."""
+    return [t if t is None or t.dtype.itemsize != 2 else t.to(types.float32) for t in tensors]
+
+
+def _narrow(made: Tensor, like: Tensor) -> Tensor:
+    return made if made.dtype is like.dtype else made.to(like.dtype)
+
+
 def _layer_norm_input(
     gs: Sequence[Tensor],
     input: Tensor,
@@ -111,9 +120,10 @@ def _layer_norm_input(
     made = at_once({}, "layer_norm_input", gs[0], input, weight, result1, result2)
     if made:
         return taken(made, 0)
-    g = gs[0] if weight is None else gs[0] * weight
+    g, x, scale, mean, rstd = _wide(gs[0], input, weight, result1, result2)
+    g = g if scale is None else g * scale
     dims = [d + input.ndim for d in _last(normalized_shape)]
-    return through(g, input, result1, result2, dims, eps)
+    return _narrow(through(g, x, mean, rstd, dims, eps), input)
 
 
 def _layer_norm_weight(
@@ -128,8 +138,9 @@ def _layer_norm_weight(
     made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
     if made:
         return taken(made, -2)
-    hat, _ = standardized(input, result1, result2, _last(normalized_shape), eps)
-    return _sum_lead(gs[0] * hat, len(normalized_shape))
+    g, x, mean, rstd = _wide(gs[0], input, result1, result2)
+    hat, _ = standardized(x, mean, rstd, _last(normalized_shape), eps)
+    return _narrow(_sum_lead(g * hat, len(normalized_shape)), input)
 
 
 def _layer_norm_at_once(
@@ -265,9 +276,10 @@ def _group_norm_input(
     made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
     if made:
         return taken(made, 0)
-    g, rows = gs[0].reshape([N, C, HxW]), [N, group, C // group * HxW]
-    g = (g if weight is None else g * weight.reshape([-1, 1])).reshape(rows)
-    x, mean, rstd = input.reshape(rows), result1.unsqueeze(-1), result2.unsqueeze(-1)
+    g, x, scale, mean, rstd = _wide(gs[0], input, weight, result1, result2)
+    g, rows = g.reshape([N, C, HxW]), [N, group, C // group * HxW]
+    g = (g if scale is None else g * scale.reshape([-1, 1])).reshape(rows)
+    x, mean, rstd = x.reshape(rows), mean.unsqueeze(-1), rstd.unsqueeze(-1)
     made = through(g, x, mean, rstd, [2], eps)
     if bool(gs[1].any()) or bool(gs[2].any()):  # gradients of the mean, and of rstd
         if not bool(gs[0].any()):  # PyTorch looks at them only beside one of the output
@@ -275,7 +287,7 @@ def _group_norm_input(
         hat, rstd = standardized(x, mean, rstd, [2], eps)
         count = max(C // group * HxW, 1)
         made = made + (gs[1].unsqueeze(-1) - gs[2].unsqueeze(-1) * hat * rstd * rstd) / count
-    made = made.reshape(input.shape)
+    made = _narrow(made, input).reshape(input.shape)
     return made.contiguous(memory_format=last_format) if channels_last(input._array) else made
 
 
@@ -313,14 +325,11 @@ def _group_norm_weight(
     made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
     if made:
         return taken(made, 1)
+    g, x, mean, rstd = _wide(gs[0], input, result1, result2)
     hat, _ = standardized(
-        input.reshape([N, group, C // group * HxW]),
-        result1.unsqueeze(-1),
-        result2.unsqueeze(-1),
-        [2],
-        eps,
+        x.reshape([N, group, C // group * HxW]), mean.unsqueeze(-1), rstd.unsqueeze(-1), [2], eps
     )
-    return (gs[0].reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2])
+    return _narrow((g.reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2]), input)
 
 
 def _group_norm_bias(

@@ -223,7 +223,7 @@ def nll(
             raise RuntimeError(
                 f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
             )
-        if weight.numel() != input.shape[1]:
+        if weight.ndim != 1 or weight.numel() != input.shape[1]:
             raise RuntimeError(
                 "weight tensor should be defined either for all "
                 f"{input.shape[1]} classes or no classes but got weight tensor of "

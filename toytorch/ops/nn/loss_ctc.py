@@ -35,6 +35,29 @@ def _texts(xp: ArrayModule, targets: Array, lengths: Array, blank: int) -> Any:
     return xp.asarray(texts)
 
 
+def _check_lengths(targets: Array, steps: Array, lengths: Array, most: int) -> None:
+    """Refuses lengths below 0, or beyond what is there."""
+    where = " (while checking arguments for ctc_loss_allocate_outputs)"
+
+    def refuse(name: str, limit: str, values: Array) -> None:
+        if values.size:
+            raise RuntimeError(
+                f"Expected {name} to have value at {limit}, but got value {int(values[0])}{where}"
+            )
+
+    refuse("target_lengths", "least 0", lengths[lengths < 0])
+    total, longest = int(lengths.sum()), int(lengths.max()) if lengths.size else 0
+    found = None
+    if targets.ndim == 1 and targets.size != total:
+        found = f"size {total} at dimension 0, but got size {targets.size}"
+    elif targets.ndim == 2 and targets.shape[1] < longest:
+        found = f"size at least {longest} at dimension 1, but got size {targets.shape[1]}"
+    if found is not None:
+        raise RuntimeError(f"Expected tensor to have {found} for argument #2 'targets'{where}")
+    refuse("input_lengths", "least 0", steps[steps < 0])
+    refuse("input_lengths", f"most {most}", steps[steps > most])
+
+
 def _log_add(*values: Array) -> Any:
     most = functools.reduce(np.maximum, values)
     most = np.where(np.isfinite(most), most, most.dtype.type(0))
@@ -104,11 +127,7 @@ def _ctc(
             f"size {len(targets)} for argument #2 'targets' (while checking "
             "arguments for ctc_loss_allocate_outputs)"
         )
-    if steps.size and (int(steps.max()) > logs.shape[0] or int(steps.min()) < 0):
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {logs.shape[0]}, but got "
-            f"value {int(steps.max())}"
-        )
+    _check_lengths(targets, steps, lengths, logs.shape[0])
     texts, places = _texts(xp, targets, lengths, blank), 2 * lengths + 1
     alpha, _, _ = _forward(xp, logs, texts, places, steps, blank)
     return _ends(xp, alpha, steps, places)

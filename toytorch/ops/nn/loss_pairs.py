@@ -35,10 +35,12 @@ def reduced_array(xp: ArrayModule, loss: Array, reduction: str) -> Any:
         return loss
     if reduction not in ("mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    total = xp.sum(loss)
+    kind = loss.dtype.type
+    half = loss.dtype.itemsize == 2  # as PyTorch, whose sums of half types are of float32
+    total = xp.sum(loss, dtype=np.float32) if half else xp.sum(loss)
     if reduction == "sum":
-        return total
-    return total / loss.dtype.type(loss.size) if loss.size else loss.dtype.type("nan")
+        return total.astype(loss.dtype)
+    return (total / total.dtype.type(loss.size)).astype(loss.dtype) if loss.size else kind("nan")
 
 
 def share(g: Tensor, slope: Tensor, reduction: str) -> Any:
@@ -368,7 +370,7 @@ soft_margin = general(
 def margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Any:
     """Σ_{j ≠ y} max(0, margin - x[y] + x[j])ᵖ·w[y]/C for rows x of scores and classes y."""
     y = target.unsqueeze(-1)
-    z = (margin - x.gather(-1, y) + x).clamp_min(0)
+    z = (margin - x.gather(-1, y) + x).relu()  # at 0 nothing flows back
     z = z if p == 1 else z * z
     if weight is not None:
         z = z * weight[y]
@@ -390,7 +392,7 @@ def label_margins(x: Tensor, target: Tensor) -> tuple[Any, Any]:
     count = classes.shape[-1]
     named = xp.where(listed, classes, count)[..., None] == xp.arange(count)
     inside = named.any(-2)
-    z = (1 - x.gather(-1, wrap(safe)).unsqueeze(-1) + x.unsqueeze(-2)).clamp_min(0)
+    z = (1 - x.gather(-1, wrap(safe)).unsqueeze(-1) + x.unsqueeze(-2)).relu()
     counted = wrap(listed[..., :, None] & ~inside[..., None, :])
     loss = where.function(counted, z, z.new_zeros(())).sum([-2, -1]) / x.shape[-1]
     return loss, wrap(inside)

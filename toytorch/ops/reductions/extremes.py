@@ -201,6 +201,7 @@ max_dim = reduction(
         gs[0], self_shape, dim, result1, keepdim
     ),
     batch="along",
+    out_type="same",
     doc="Maximum along a dimension and where it is.",
 )
 min_dim = reduction(
@@ -212,6 +213,7 @@ min_dim = reduction(
         gs[0], self_shape, dim, result1, keepdim
     ),
     batch="along",
+    out_type="same",
     doc="Minimum along a dimension and where it is.",
 )
 

@@ -11,6 +11,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import c_name
+from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.hints import Array
 from toytorch.ops.creation import create
@@ -111,6 +112,13 @@ def _edges(
     edges = []
     for k, (values, n) in enumerate(zip(columns, bins)):
         if isinstance(n, Tensor):
+            if n.dtype.numpy != kind:
+                ours = c_name(types.from_numpy_dtype(np.dtype(kind)))
+                raise RuntimeError(
+                    "torch.histogramdd: input tensor and bins tensors should have the same dtype, "
+                    f"but got input with dtype {ours} and bins for dimension {k} with dtype "
+                    f"{c_name(n.dtype)}"
+                )
             if n.ndim != 1:
                 raise RuntimeError(
                     f"{name}(): bins tensor should have one dimension, but got "
@@ -120,10 +128,6 @@ def _edges(
                 raise RuntimeError(
                     f"{name}(): bins tensor should have at least 1 element, but got "
                     f"0 elements in the bins tensor for dimension {k}"
-                )
-            if n.dtype.numpy != kind:
-                raise RuntimeError(
-                    f"{name}(): input tensor and bins tensors should have the same dtype"
                 )
             edges.append(n._array)
             continue
@@ -143,9 +147,9 @@ def _weights(name: str, input: Tensor, weight: Tensor | None, shape: tuple[int, 
         return None
     if weight.dtype is not input.dtype:
         raise RuntimeError(
-            f"{name}(): if weight tensor is provided, input tensor and weight "
-            f"tensor should have the same dtype, but got input"
-            f"({input.dtype.legacy}) and weight({weight.dtype.legacy})"
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+            f"should have the same dtype, but got input({c_name(input.dtype)}), and "
+            f"weight({c_name(weight.dtype)})"
         )
     if tuple(weight.shape) != tuple(shape):
         raise RuntimeError(
@@ -176,6 +180,14 @@ def histogram(
     _need_floats("histogram_cpu", input)
     results = _histogram(input, bins, range=range, weight=weight, density=density)
     outs = (None, None) if out is None else out
+    for name, place in zip(("hist", "bin_edges"), outs):
+        if place is not None and place.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.histogram: input tensor and {name} tensor should have the same dtype, but "
+                f"got input {c_name(input.dtype)} and {name} {c_name(place.dtype)}"
+                + " for dimension 0"
+                * (name == "bin_edges")
+            )
     made = result_class("histogram", ("hist", "bin_edges"))
     return made(*(create.put_out(result, place) for result, place in zip(results, outs)))
 

@@ -83,7 +83,11 @@ def _large(
 
 
 def _sum(
-    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType | None
+    xp: ArrayModule,
+    a: Array,
+    dim: Sequence[int] | int | None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
 ) -> Any:
     if dim is None and dtype is None and not keepdim and a.size >= SMALLEST:  # the usual call
         made = attempt(xp, "sum", a)

@@ -116,6 +116,10 @@ def _running_extreme(name: str) -> Any:
     def kernel(xp: ArrayModule, a: Array, dim: int) -> Any:
         if not a.size:  # before PyTorch asks which dimension
             return a.copy(), xp.zeros(a.shape, np.int64)
+        if a.ndim == 0 and dim not in (0, -1):
+            raise IndexError(
+                f"cum{name[:3]}(): Expected reduction dim -1 or 0 for scalar but got {dim}"
+            )
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
             return a.copy(), xp.zeros((), np.int64)

@@ -332,6 +332,14 @@ def searchsorted(
                 f"boundary tensor {list(sorted_sequence.shape)}and got sorter tensor "
                 f"{list(sorter.shape)}"
             )
+        if sorter.dtype.name != "int64":
+            raise RuntimeError(
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                f"{sorter.dtype.legacy}"
+            )
+        places = sorter._array
+        if places.size and not (places.min() >= 0 and places.max() < sorter.shape[-1]):
+            raise RuntimeError("torch.searchsorted(): sorter index out of range ")
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     values = input
     if isinstance(sorted_sequence, Tensor) and not isinstance(input, Tensor):

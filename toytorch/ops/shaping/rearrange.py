@@ -303,14 +303,15 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
 
 
 def _interleave_gradient(g: Tensor, self_shape: Sequence[int], repeats: Tensor, dim: Any) -> Any:
-    flat = dim is None
-    n = math.prod(self_shape) if flat else self_shape[dim]
+    shape = (math.prod(self_shape),) if dim is None or not self_shape else tuple(self_shape)
+    d = 0 if dim is None else dim % len(shape)
     counts = repeats.tolist() if hasattr(repeats, "tolist") else repeats
-    counts = counts if isinstance(counts, list) else [counts] * n
-    counts = counts * n if len(counts) == 1 else counts
-    index = g.new_tensor(np.repeat(np.arange(n), counts)).long()
-    shape = (n,) if flat else self_shape
-    return g.new_zeros(shape).index_add(0 if flat else dim, index, g).reshape(self_shape)
+    counts = counts if isinstance(counts, list) else [counts]
+    if len(counts) == 1:
+        runs = g.reshape([*shape[: d + 1], counts[0], *shape[d + 1 :]])
+        return runs.sum(d + 1).reshape(self_shape)
+    index = g.new_tensor(np.repeat(np.arange(shape[d]), counts)).long()
+    return g.new_zeros(shape).index_add(d, index, g).reshape(self_shape)
 
 
 repeat_interleave = general(

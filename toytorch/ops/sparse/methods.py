@@ -49,6 +49,11 @@ def qscheme(self: Tensor) -> Any:
     raise NotImplementedError(unsupported("qscheme", "CPU"))
 
 
+def to_sparse_coo(self: Tensor) -> Any:
+    """The elements that are not zero, with their coordinates: `to_sparse()` by another name."""
+    return coo.to_sparse(self)
+
+
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """The elements that are not zero, row by row: a matrix, or a batch of them.
 
@@ -250,6 +255,7 @@ def _fit_dims(size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> None:
 METHODS = (
     coo.to_sparse,
     coo.to_dense,
+    to_sparse_coo,
     to_sparse_csr,
     to_sparse_csc,
     to_sparse_bsr,
