@@ -23,6 +23,7 @@ from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.core.views import run_view
 from toytorch.core.write import (
+    lacks_kernel,
     need_out,
     overlapping,
     refuse_before_kernel,
@@ -96,6 +97,21 @@ def copied_to(out: Tensor, made: Tensor) -> Tensor:
     return out.copy_(made)
 
 
+def refuse_doubled(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+    """Refuses an out= of which several elements share a place, unless the op has no meaning for these
+    operands, which is asked first."""
+    if out._array.flags.c_contiguous or not writing.overlaps(out):
+        return
+    try:
+        compute(op, args)
+    except NotImplementedError as error:
+        if not lacks_kernel(error):
+            raise
+    except Exception:
+        pass  # what is wrong with the operands comes second
+    writing.refuse_overlap(out)
+
+
 def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ not in TABLES:
@@ -105,7 +121,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         if op.out_needs and (found := lacks(op, args)):
             raise TypeError(found)
         if op.kind == "pointwise" and not overlapping(op, args):
-            writing.refuse_overlap(out)  # it goes over out= as it lies, before it is resized
+            refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
     if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     elif out is not None and op.underived and state.local.grad:
@@ -120,8 +136,8 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         refuse_first(op, args, out)
     try:
         results = compute(op, args)
-    except NotImplementedError:
-        if op.kind == "pointwise":
+    except NotImplementedError as error:
+        if op.kind == "pointwise" and lacks_kernel(error):
             refuse_before_kernel(op, args, out)
         elif out is not None and "dtype" in op.schema.index:
             refuse_type(op, args, out)

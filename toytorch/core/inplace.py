@@ -167,17 +167,13 @@ def bump(target: Tensor) -> None:
     if storage.guarded_views:
         retire(storage)
     if not state.local.grad:
-        owner = target._base
-        if owner is None:
-            owner = target
-        if owner._views:
-            refresh(owner)
+        refresh(target if target._base is None else target._base)
 
 
 def refresh(owner: Tensor) -> None:
     """Gives views their histories anew after a write that none recorded: PyTorch reads each out of
     the base from then on, as after one that was."""
-    for ref in owner._views:
+    for ref in owner._views or ():
         view = ref()
         if view is None or view._no_grad_view or view.dtype.rank < 2:
             continue

@@ -97,8 +97,9 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     if op.kind == "pointwise":
         try:
             result = compute_pointwise(op, args, array, common)
-        except NotImplementedError:
-            refuse_before_kernel(op, args, None, target)
+        except NotImplementedError as error:
+            if lacks_kernel(error):
+                refuse_before_kernel(op, args, None, target)
             raise
     else:
         try:
@@ -150,6 +151,12 @@ def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
     return alike and not (callable(op.overlap) and op.overlap(*args))
 
 
+def lacks_kernel(error: Exception) -> bool:
+    """Whether a refusal is for want of a kernel, `"exp" not implemented for 'Half'`; others come
+    before anything is asked of shapes and of out=."""
+    return str(error).startswith('"')
+
+
 def refuse_before_kernel(
     op: Op, args: tuple[Any, ...], out: Any, target: Tensor | None = None
 ) -> None:
@@ -171,7 +178,7 @@ def refuse_before_kernel(
         writing.refuse_shared(out, (None, *args))
     if isinstance(out, Tensor) and op.promotion != "none":
         common = common_dtype(op, args)
-        if op.out_type == "found" and common is not out.dtype:
+        if op.out_type in ("found", "modulus") and common is not out.dtype:
             raise RuntimeError(refusal("found", op.name, common, out.dtype))
         check_cast(op, common, out.dtype)
 
@@ -438,4 +445,6 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
                 writing.refuse_overlap(o)
             o._array[...] = array
         writing.bump(o)
+        if state.local.grad:
+            writing.refresh(o if o._base is None else o._base)
     return out
