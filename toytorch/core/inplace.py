@@ -37,8 +37,14 @@ def refuse_inference(target: Tensor) -> None:
 
 
 def check(target: Tensor, needs_grad: bool) -> None:
-    """Refuses to write into leaves, whose value is not the result of anything."""
+    """Refuses to write into leaves, whose value is not the result of anything, and into what was
+    made in inference mode."""
     refuse_inference(target)
+    check_history(target, needs_grad)
+
+
+def check_history(target: Tensor, needs_grad: bool) -> None:
+    """`check` but for inference mode, which PyTorch asks about when it has written."""
     if not (needs_grad or target._requires_grad) or not state.local.grad:
         return
     owner = target._base

@@ -77,7 +77,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     if op.kind == "pointwise" and op.promotion != "none":
         common = common_dtype(op, args)
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
-        writing.check(target, needs)
+        writing.check_history(target, needs)
     if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
     # Where elements go to places that others name, what the arguments must be is asked first.
@@ -112,6 +112,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             refuse_places(op, args, target)
     if result is not target._array:
         write(op, target, result)
+    writing.refuse_inference(target)
     writing.bump(target)
     if node is not None:
         if state.local.saved_hooks and node.saved is not None:
@@ -416,7 +417,6 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             writing.refuse_arguments(o, read, array.shape)
         elif op.apart == "in place":
             writing.refuse_arguments(o, args[1:], array.shape)
-        writing.refuse_inference(o)
         truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
         if op.out_type not in ("", "alike", "joined") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
@@ -444,6 +444,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             if not shares:
                 writing.refuse_overlap(o)
             o._array[...] = array
+        writing.refuse_inference(o)
         writing.bump(o)
         if state.local.grad:
             writing.refresh(o if o._base is None else o._base)

@@ -270,7 +270,7 @@ roll = general(
     out=False,
     upcast=False,
     d_self=lambda g, shifts, dims: g.roll(_negated(shifts), dims),
-    memory="rows",
+    memory="format",
     names="same",
     doc="Elements moved along, the last ones coming in again at the front.",
 )

@@ -45,7 +45,7 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     if len(shape) == 1 and shape[0].__class__ is not int:
         return a.view(shape[0].numpy)
     new = infer_size(shape, a.size)
-    if a.flags.c_contiguous and a.size:
+    if a.flags.c_contiguous and a.size and new != a.shape:
         return a.reshape(new)
     strides = view_strides(a.shape, strides_of(a), new)
     if strides is None:
@@ -87,9 +87,9 @@ def quick_view(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
     array = x._array
     if not quick(x):
         return None
-    if array.shape == shape:
+    if array.shape == shape and 1 not in shape:  # whose steps are counted anew
         return made_view(view_, (x, shape), array[...])
-    if not array.flags.c_contiguous:
+    if not array.flags.c_contiguous or array.shape == shape:
         return None
     try:
         made = array.reshape(shape)
