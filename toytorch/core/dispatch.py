@@ -29,6 +29,7 @@ from toytorch.core.write import (
     refuse_before_kernel,
     refuse_first,
     refuse_grad,
+    refuse_joined,
     refuse_leaf,
     refuse_type,
     take,
@@ -136,11 +137,14 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         refuse_first(op, args, out)
     try:
         results = compute(op, args)
-    except NotImplementedError as error:
-        if op.kind == "pointwise" and lacks_kernel(error):
-            refuse_before_kernel(op, args, out)
-        elif out is not None and "dtype" in op.schema.index:
-            refuse_type(op, args, out)
+    except RuntimeError as error:
+        if isinstance(error, NotImplementedError):
+            if op.kind == "pointwise" and lacks_kernel(error):
+                refuse_before_kernel(op, args, out)
+            elif out is not None and "dtype" in op.schema.index:
+                refuse_type(op, args, out)
+        elif op.out_type == "joined" and out is not None:
+            refuse_joined(args[0], out)
         raise
     if out is not None:
         made = write_out(op, args, results, out)

@@ -23,7 +23,7 @@ from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
+from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, promote
 from toytorch.facts.node import pack
 from toytorch.facts.size import broadcast_pair, wrap_dim
 
@@ -289,6 +289,18 @@ def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
         raise RuntimeError(refusal("same", op.name, want, out.dtype))
 
 
+def refuse_joined(tensors: Sequence[Tensor], out: Tensor) -> None:
+    """What PyTorch says of an out= that cannot hold the common type of the tensors to be joined,
+    before it compares their shapes."""
+    if all(t._array.ndim for t in tensors):
+        made = promote(tuple(t.dtype for t in tensors), (), ())
+        if made.rank > out.dtype.rank:
+            raise TypeError(NOT_JOINED + out.dtype.legacy)
+
+
+NOT_JOINED = "torch.cat(): input types can't be cast to the desired output type "
+
+
 def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]) -> None:
     """Refuses out= where a graph would be recorded."""
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
@@ -403,9 +415,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         array = np.asarray(array) if isinstance(array, np.generic) else array
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         if made.rank > o.dtype.rank and op.out_type == "joined":
-            raise TypeError(
-                f"torch.cat(): input types can't be cast to the desired output type {o.dtype.legacy}"
-            )
+            raise TypeError(NOT_JOINED + o.dtype.legacy)
         if op.apart is True or op.apart == "views":
             if o._array.shape == array.shape:
                 writing.refuse_overlap(o)

@@ -152,11 +152,9 @@ def _one_dtype(common: Any, args: Sequence[Any]) -> None:
                 f"expected dtype {C_NAMES[args[0].dtype.name]} for `{name}` but got "
                 f"dtype {C_NAMES[a.dtype.name]}"
             )
-    if args[0].dtype.rank < 2:
-        kernel = "tensor" if getattr(args[2], "ndim", 0) else "scalar"
-        raise NotImplementedError(
-            f"\"lerp_kernel_{kernel}\" not implemented for '{args[0].dtype.legacy}'"
-        )
+    if common.rank < 2:
+        kernel = "tensor" if hasattr(args[2], "dtype") else "scalar"
+        raise NotImplementedError(f"\"lerp_kernel_{kernel}\" not implemented for '{common.legacy}'")
 
 
 lerp = pointwise(

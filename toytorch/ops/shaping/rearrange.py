@@ -140,6 +140,7 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
             rows = _joined(xp, tensors, 0).reshape(len(tensors), -1)  # quicker to turn than to mix
             return row_major(rows.T).reshape(*shape, len(tensors))
         return row_major(_joined(xp, [a.reshape(wide) for a in tensors], d))
+    d = wrap_dim(dim, tensors[0].ndim + 1)
     for i, a in enumerate(tensors):
         if a.shape != tensors[0].shape:
             raise RuntimeError(
@@ -147,7 +148,7 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
                 f"{list(tensors[0].shape)} at entry 0 and {list(a.shape)} at entry "
                 f"{i}"
             )
-    return row_major(xp.stack(_common(xp, list(tensors)), wrap_dim(dim, tensors[0].ndim + 1)))
+    return row_major(xp.stack(_common(xp, list(tensors)), d))
 
 
 stack = general(
