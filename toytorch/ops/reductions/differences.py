@@ -41,10 +41,9 @@ def diff(
         refuse_grad("sub", (input,), out)
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
-    d = wrap_dim(dim, input.ndim)
-    for other in (prepend, append):
-        if other is None:
-            continue
+    joined = [t for t in (prepend, append) if t is not None]
+    d = wrap_dim(dim, input.ndim) if joined or n else 0
+    for other in joined:
         if other.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
         if any(k != d and m != n_ for k, (m, n_) in enumerate(zip(other.shape, input.shape))):

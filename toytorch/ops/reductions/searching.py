@@ -16,6 +16,7 @@ from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import dtype as types
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -77,8 +78,14 @@ def _refuse_nothing(shape: tuple[int, ...], d: int) -> None:
         )
 
 
+def _refuse_complex(a: Array, dim: int | None) -> None:
+    if a.dtype.kind == "c":
+        raise no_kernel("unique" if dim is None else "unique_dim", a.dtype)
+
+
 def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = 0 if dim is None else wrap_dim(dim, a.ndim)
+    _refuse_complex(a, dim)
     if dim is not None:
         _refuse_nothing(a.shape, d)
     rows = a.reshape(-1) if dim is None else xp.moveaxis(a, d, 0)
@@ -97,6 +104,7 @@ def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
 
 def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = None if dim is None else wrap_dim(dim, a.ndim)
+    _refuse_complex(a, dim)
     if d is not None:
         _refuse_nothing(a.shape, d)
     in_order = attempt(xp, "ordered", a.reshape(-1), 0, False) if d is None else None
