@@ -19,7 +19,7 @@ from toytorch.core.compute import common_dtype, compute, compute_pointwise
 from toytorch.core.memory_order import assign, kept
 from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
-from toytorch.core.storage import Storage
+from toytorch.core.storage import Conjugated, Mirrored, Storage
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -382,6 +382,8 @@ def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
     tensors = [t for t in held if isinstance(t, Tensor) and t is not but]
     places = [t.storage_offset() for t in tensors]
     for one in storages:
+        if isinstance(one, (Mirrored, Conjugated)):
+            one.part()
         one.array = one.memory = flat
     for t, start in zip(tensors, places):
         kind, step = t._array.dtype, t._array.itemsize
