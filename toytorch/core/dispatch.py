@@ -31,6 +31,7 @@ from toytorch.core.write import (
     refuse_grad,
     refuse_joined,
     refuse_leaf,
+    refuse_meaningless,
     refuse_type,
     take,
     warn_of_size,
@@ -103,13 +104,7 @@ def refuse_doubled(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
     operands, which is asked first."""
     if out._array.flags.c_contiguous or not writing.overlaps(out):
         return
-    try:
-        compute(op, args)
-    except NotImplementedError as error:
-        if not lacks_kernel(error):
-            raise
-    except Exception:
-        pass  # what is wrong with the operands comes second
+    refuse_meaningless(op, args)
     writing.refuse_overlap(out)
 
 

@@ -24,7 +24,7 @@ from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, promote
-from toytorch.facts.node import pack
+from toytorch.facts.node import lost_class, pack
 from toytorch.facts.size import broadcast_pair, wrap_dim
 
 # What PyTorch says when its kernel runs, after it has asked where the operands lie.
@@ -82,6 +82,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
     # Where elements go to places that others name, what the arguments must be is asked first.
     late = op.apart and op.apart != "first" and op.kind != "pointwise"
+    if op.kind == "pointwise" and writing.overlaps(target):
+        refuse_meaningless(op, args)
     if not late:
         refuse_places(op, args, target)
     if common is not None:
@@ -91,6 +93,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
     node = record(op, args, target, overwritten=target) if needs else None
+    if op.lost and node is not None:
+        node.__class__ = lost_class(node.__class__, op.lost)
     array = target._array
     if not array.ndim and array.__class__ not in base.queued:
         array = None
@@ -156,6 +160,17 @@ def lacks_kernel(error: Exception) -> bool:
     """Whether a refusal is for want of a kernel, `"exp" not implemented for 'Half'`; others come
     before anything is asked of shapes and of out=."""
     return str(error).startswith('"')
+
+
+def refuse_meaningless(op: Op, args: tuple[Any, ...]) -> None:
+    """Refuses operands for which an op has no meaning, as complex ones of `sign`."""
+    try:
+        compute_pointwise(op, args)
+    except NotImplementedError as error:
+        if not lacks_kernel(error):
+            raise
+    except Exception:
+        pass  # what is wrong with the operands comes later
 
 
 def refuse_before_kernel(

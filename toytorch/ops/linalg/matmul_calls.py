@@ -104,7 +104,10 @@ def linear(
         and bias._array.shape == weight._array.shape[:1]
     ):
         return matmul.linear.function(bias, input, weight)
-    if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
+    stack = input.ndim == 3 and weight.ndim == 2
+    if bias is not None and input.ndim != 2 and not convert.is_contiguous(bias):
+        return matmul_(input, weight.t()).add_(bias)  # whose type may be another
+    if bias is not None and stack and convert.is_contiguous(input):
         made = matmul.unrecorded(input, weight.t(), bias)
         if made is not None:
             return made

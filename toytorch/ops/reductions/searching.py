@@ -14,6 +14,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.memory_order import walk
 from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor, beside, wrap
+from toytorch.core.inplace import refuse_arguments
 from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import no_kernel
@@ -245,6 +246,8 @@ def nonzero_static(
     """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if out is not None:
+        refuse_arguments(out, (input,), (size, input.ndim))
     rows: Any = argwhere(input)[:size]
     if len(rows) < size:
         more = rows.new_full((size - len(rows), input.ndim), fill_value)
