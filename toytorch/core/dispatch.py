@@ -32,6 +32,7 @@ from toytorch.core.write import (
     refuse_joined,
     refuse_leaf,
     refuse_meaningless,
+    refuse_other_type,
     refuse_type,
     take,
     warn_of_size,
@@ -138,6 +139,8 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
                 refuse_before_kernel(op, args, out)
             elif out is not None and "dtype" in op.schema.index:
                 refuse_type(op, args, out)
+            elif isinstance(out, Tensor) and lacks_kernel(error):
+                refuse_other_type(op, args, out)
         elif op.out_type == "joined" and out is not None:
             refuse_joined(args[0], out)
         raise

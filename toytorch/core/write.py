@@ -194,7 +194,7 @@ def refuse_before_kernel(
         writing.refuse_shared(out, (None, *args))
     if isinstance(out, Tensor) and op.promotion != "none":
         common = common_dtype(op, args)
-        if op.out_type in ("found", "modulus") and common is not out.dtype:
+        if out_type_of(op, args) in ("found", "modulus") and common is not out.dtype:
             raise RuntimeError(refusal("found", op.name, common, out.dtype))
         check_cast(op, common, out.dtype)
 
@@ -225,6 +225,14 @@ def write(op: Op, target: Tensor, result: Any) -> None:
         target._array[changed] = result[changed]
     else:
         assign(target._array, result)
+
+
+def out_type_of(op: Op, args: tuple[Any, ...]) -> str:
+    """How an op asks for out='s type in a call: one that is "found beside numbers" casts its result
+    where another operand than the first is a tensor."""
+    if op.out_type == "found beside numbers":
+        return "" if any(isinstance(a, Tensor) for a in args[1:]) else "found"
+    return op.out_type
 
 
 OUT_TYPES = {  # what PyTorch says where out= has another type than the result
@@ -302,6 +310,15 @@ def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
     want = args[op.schema.index["dtype"]] or args[0].dtype
     if isinstance(out, Tensor) and out.dtype is not want:
         raise RuntimeError(refusal("same", op.name, want, out.dtype))
+
+
+def refuse_other_type(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+    """`refuse_type` for ops whose results have the type of their first operand, or are places."""
+    want = args[0].dtype
+    if op.out_type == "indices":
+        want = types.int32 if args[op.schema.index["out_int32"]] else types.int64
+    if op.out_type in ("matched", "same", "indices") and out.dtype is not want:
+        raise RuntimeError(refusal(op.out_type, op.name, want, out.dtype))
 
 
 def refuse_joined(tensors: Sequence[Tensor], out: Tensor) -> None:
@@ -425,13 +442,14 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
+    how = out_type_of(op, args)
     for place, (o, array) in enumerate(zip(outs, arrays)):
         shares = overlapping(op, args)
         if op.kind == "pointwise" and not shares:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-        if made.rank > o.dtype.rank and op.out_type == "joined":
+        if made.rank > o.dtype.rank and how == "joined":
             raise TypeError(NOT_JOINED + o.dtype.legacy)
         if op.apart is True or op.apart == "views":
             if o._array.shape == array.shape:
@@ -439,17 +457,17 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             read = args
             if op.apart == "views":  # of which PyTorch asks, not of the tensors
                 read = tuple(t for t in args[0] if t._array.size)
-            elif op.out_type == "joined":  # which passes over vectors of nothing
+            elif how == "joined":  # which passes over vectors of nothing
                 read = tuple(t for t in args[0] if t._array.shape != (0,))
             writing.refuse_arguments(o, read, array.shape)
         elif op.apart == "in place":
             writing.refuse_arguments(o, args[1:], array.shape)
-        truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
-        if op.out_type not in ("", "alike", "joined") and made is not o.dtype and not truth:
+        truth = how == "truth" and o.dtype is types.uint8  # as masks once were
+        if how not in ("", "alike", "joined") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
-            if not (op.out_type == "modulus" and fits_modulus(args[0], made, o)):
-                raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
-        if op.many and made is types.int64 is not o.dtype and op.out_type == "":
+            if not (how == "modulus" and fits_modulus(args[0], made, o)):
+                raise RuntimeError(refusal(how, op.name, made, o.dtype, result))
+        if op.many and made is types.int64 is not o.dtype and how == "":
             raise RuntimeError(refusal("same", op.name, made, o.dtype))  # numbers of places
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:

@@ -150,8 +150,8 @@ def _nansum(
     axes(dim, a.ndim)  # which comes first
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if dtype is not None and dtype.kind == "b" and a.size:
-        raise no_kernel("nansum_cpu", np.dtype(bool))
+    if dtype is not None and dtype.rank < 2 and a.size and from_numpy_dtype(a.dtype).rank == 2:
+        raise no_kernel("nansum_cpu", np.dtype(dtype.numpy))
     if a.dtype.kind == "f":
         a = xp.where(xp.isnan(a), a.dtype.type(0), a)
     return _sum(xp, a, dim, keepdim, dtype)
