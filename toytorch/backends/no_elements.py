@@ -69,4 +69,4 @@ def offset(array: Array, flat: Array) -> int:
         return 0
     begin, start = (a.__array_interface__["data"][0] for a in (array, flat))
     found = int(begin - start) // array.itemsize
-    return found if 0 <= found <= flat.nbytes // array.itemsize else 0  # else of other memory
+    return max(found, 0)  # before it is other memory

@@ -97,12 +97,12 @@ def matrix_norm(
         rest = [d for d in range(a.ndim) if d not in (d0, d1)]
         s = svdvals(a.permute([*rest, d0, d1]))
         if ord == "nuc" or (ord > 0 and not s.shape[-1]):
-            made = s.sum(-1)
+            made = s.sum(-1, keepdim)
         else:
-            made = s.amax(-1) if ord > 0 else s.amin(-1)
+            made = s.amax(-1, keepdim) if ord > 0 else s.amin(-1, keepdim)
         if keepdim:
-            for d in sorted((d0, d1)):
-                made = made.unsqueeze(d)
+            there = [*rest, d0, d1]
+            made = made.unsqueeze(-1).permute([there.index(d) for d in range(a.ndim)])
         return put_out(made, out, same=True)
     if abs(ord) == math.inf:
         d0, d1 = d1, d0

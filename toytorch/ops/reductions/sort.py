@@ -130,9 +130,58 @@ def _kth(xp: ArrayModule, a: Array, k: int, dim: int, keepdim: bool) -> Any:
         raise no_kernel("kthvalue_cpu", a.dtype)
     index = order(xp, a, d, False)[(slice(None),) * d + (slice(k - 1, k),)]
     values = xp.take_along_axis(a, index, d)
+    if n <= FEW and xp is np:  # of equal elements the one that PyTorch comes upon
+        equal = (a == values) | ((a != a) & (values != values))
+        if bool((equal.sum(d) > 1).any()):
+            rows = np.moveaxis(a, d, -1).reshape(-1, n).tolist()
+            found = np.array([selected(row, k - 1) for row in rows], np.int64)
+            index = np.moveaxis(found.reshape(*np.moveaxis(index, d, -1).shape), -1, d)
     if not keepdim:
         values, index = values.squeeze(d), index.squeeze(d)
     return values, index.astype(np.int64)
+
+
+FEW = 256  # elements of a row, of which equal ones are told apart
+
+
+def selected(row: list[Any], k: int) -> int:
+    """The place of the k-th smallest by quickselect (Hoare 1961), with the median of three as pivot
+    and NaN as the largest: of several equal elements this says which."""
+    place = list(range(len(row)))
+
+    def above(x: Any, y: Any) -> bool:
+        return bool((x != x and y == y) or x > y)
+
+    def swap(i: int, j: int) -> None:
+        row[i], row[j], place[i], place[j] = row[j], row[i], place[j], place[i]
+
+    low, high = 0, len(row) - 1
+    while high > low:
+        if high == low + 1:
+            if above(row[low], row[high]):
+                swap(low, high)
+            break
+        swap(low + (high - low) // 2, low + 1)
+        for i, j in ((low + 1, high), (low, high), (low + 1, low)):
+            if above(row[i], row[j]):
+                swap(i, j)
+        i, j, pivot = low + 1, high, row[low]
+        while True:
+            i += 1
+            while above(pivot, row[i]):
+                i += 1
+            j -= 1
+            while above(row[j], pivot):
+                j -= 1
+            if j < i:
+                break
+            swap(i, j)
+        swap(low, j)
+        if j <= k:
+            low = i
+        if j >= k:
+            high = j - 1
+    return place[k]
 
 
 def back_to_place(
