@@ -169,9 +169,11 @@ def conjugates(op: Op, source: Tensor) -> Tensor | None:
     array = source._array
     if state.fast_path is not None or array.__class__ is not ndarray or not array.size:
         return None
-    base = source._base
-    if source._no_grad_view is not None or (base is not None and not base.dtype.is_complex):
+    base, why = source._base, source._no_grad_view
+    if base is not None and not base.dtype.is_complex:
         return None
+    if why and source._requires_grad:
+        edge(source)  # which may be refused
     storage: Any = source._storage or source._memory()
     if storage.__class__ is Conjugated and storage.theirs is not None:
         view, other = view_of(source, storage.back(array)), storage.counter
@@ -183,6 +185,9 @@ def conjugates(op: Op, source: Tensor) -> Tensor | None:
     view._storage = other
     if source._requires_grad:
         record(op, (source,), view)
+    if why is not None:
+        writing.protect(view, of_a_view(why, "Conj"))
+        no_leaf(source, view)
     return view
 
 
