@@ -150,7 +150,7 @@ def _nansum(
     axes(dim, a.ndim)  # which comes first
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if dtype is not None and dtype.rank < 2 and a.size and from_numpy_dtype(a.dtype).rank == 2:
+    if dtype is not None and dtype.rank != 2 and a.size and from_numpy_dtype(a.dtype).rank == 2:
         raise no_kernel("nansum_cpu", np.dtype(dtype.numpy))
     if a.dtype.kind == "f":
         a = xp.where(xp.isnan(a), a.dtype.type(0), a)
