@@ -218,6 +218,7 @@ DECOMPOSED = re.compile(
 PRODUCTS = re.compile(
     r" @ |@=|\b(?:\w*mm|matmul|dot|bmm|mv|inner|tensordot|einsum|linear|multi_dot)\("
 )
+SIGNS = re.compile(r"(v\d+)\.signbit\(\)|torch\.signbit\((v\d+)\)")
 # Least squares by the default driver, of which rcond= may leave out columns.
 PIVOTED = re.compile(r"lstsq\((?!.*driver='gels[ds]?')(?=.*(rcond=[\d.-]|lstsq\(\w+, \w+, [\d.-]))")
 # Several values for one place: which of them stays is nowhere said.
@@ -418,6 +419,18 @@ def finite(found: Found) -> bool:
     )
 
 
+def signs_of_nan(found: Found) -> bool:
+    """Whether signs differ only of NaN, of which IEEE 754 says nothing."""
+    made, run = results(found), Run(torch)
+    for text in found.program.lines[: found.line]:
+        run.step(text)
+    asked = SIGNS.search(found.program.lines[found.line])
+    operand = value_at(run, next(filter(None, asked.groups()))) if asked else None
+    return made is not None and operand is not None and bool(
+        ((made[0] == made[1]) | np.isnan(operand)).all()
+    )
+
+
 def overflows(found: Found) -> bool:
     """Whether what goes into the last statement, or what comes out of it, is not all finite."""
     made = results(found)
@@ -468,6 +481,8 @@ def explained(found: Found) -> bool:
         return True  # LAPACK says nothing of infinities and NaN
     if kind == "value" and PRODUCTS.search(last) and overflows(found) and where_finite(found):
         return True  # nor BLAS of what infinity times 0 is, or a complex product with an infinity
+    if kind == "value" and SIGNS.search(last) and signs_of_nan(found):
+        return True
     if kind == "value" and PIVOTED.search(last):
         return True  # PyTorch hands LAPACK's gelsy pivots that nobody has set
     if kind == "value" and PUT.search(last) and "accumulate=True" not in last:

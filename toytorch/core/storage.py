@@ -41,8 +41,10 @@ class Storage:
         return base.of_array(self.array).flat(self.array)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Storage:
-        flat = self.flat()
-        key: Any = ("memory", base.of_array(flat).data_ptr(flat))  # which several objects may count
+        flat, root = self.flat(), self
+        while hasattr(root, "origin"):
+            root = root.origin
+        key: Any = ("memory", id(root))  # which several objects may count
         made = memo.get(key) if flat.size else None
         if made is None:
             made = flat.copy()
