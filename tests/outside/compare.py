@@ -267,7 +267,9 @@ class Comparer:
             y["strides"] = x["strides"]  # nothing is read by the steps of a single place
         if not a.numel() and not any(x["strides"]):  # NumPy's arrays say so of all that is empty
             if x["strides"] != y["strides"] and x.get("view"):
-                self.nowhere.add(root_of(str(x["view"])))  # and so do views of these begin elsewhere
+                self.nowhere.add(
+                    root_of(str(x["view"]))
+                )  # and so do views of these begin elsewhere
             x["strides"] = y["strides"]
         for key in x:
             if key == "grad_fn" and same_node(x[key], y[key]):

@@ -426,8 +426,10 @@ def signs_of_nan(found: Found) -> bool:
         run.step(text)
     asked = SIGNS.search(found.program.lines[found.line])
     operand = value_at(run, next(filter(None, asked.groups()))) if asked else None
-    return made is not None and operand is not None and bool(
-        ((made[0] == made[1]) | np.isnan(operand)).all()
+    return (
+        made is not None
+        and operand is not None
+        and bool(((made[0] == made[1]) | np.isnan(operand)).all())
     )
 
 

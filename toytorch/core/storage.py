@@ -69,7 +69,7 @@ class Storage:
         if getattr(self, "fixed", False):
             made.fixed = True
         if self.__class__ is Mirrored:
-            made.__class__ = Mirrored
+            become(made, Mirrored)
             made.twins = self.twins
         return made
 
@@ -125,6 +125,11 @@ class CountedElsewhere(Storage):
             self.counter.version = value
 
 
+def become(storage: Any, kind: type[Storage]) -> None:
+    """Makes a storage one of another class, which has the same slots."""
+    storage.__class__ = kind
+
+
 class Mirrored(Storage):
     """Memory of complex numbers that is also seen conjugated: what is written to it is copied to
     what the conjugates show."""
@@ -140,7 +145,7 @@ class Mirrored(Storage):
                 np.conjugate(twin.theirs, out=twin.mine)
         self.twins = left
         if not left:
-            self.__class__ = Storage  # type: ignore[assignment]  # it has the same slots
+            become(self, Storage)
 
     def part(self) -> None:
         """Ends it: this memory will move."""
@@ -149,10 +154,12 @@ class Mirrored(Storage):
             if twin is not None:
                 twin.mine = twin.theirs = None
         self.twins = []
-        self.__class__ = Storage  # type: ignore[assignment]
+        become(self, Storage)
 
 
-SMALL = 1 << 14  # bytes of a memory that is conjugated as a whole, so that any view may be made of it
+SMALL = (
+    1 << 14
+)  # bytes of a memory that is conjugated as a whole, so that any view may be made of it
 
 
 class Conjugated(CountedElsewhere):
@@ -182,7 +189,7 @@ class Conjugated(CountedElsewhere):
         super().__init__(made, memory)
         self.counter = primary
         twins = [*primary.twins] if primary.__class__ is Mirrored else []
-        primary.__class__ = Mirrored
+        become(primary, Mirrored)
         primary.twins = [*twins, weakref.ref(self)]
 
     @property
@@ -200,6 +207,12 @@ class Conjugated(CountedElsewhere):
         if self.theirs is not None:
             np.conjugate(self.mine, out=self.theirs)
             self.counter.written(self)
+
+    def counted_anew(self, version: int) -> Storage:
+        """The same memory with a count of writes of its own."""
+        made = super().counted_anew(version)
+        become(made, OfConjugated)
+        return made
 
     def part(self) -> None:
         """Ends it: this memory will move."""
@@ -219,6 +232,16 @@ class Conjugated(CountedElsewhere):
         flat, other = self.flat(), self.counter.flat().view(np.uint8)
         at = base.of_array(array).data_ptr(array) - base.of_array(flat).data_ptr(flat)
         return np.ndarray(array.shape, array.dtype, other, at, array.strides)
+
+
+class OfConjugated(Storage):
+    """A memory of conjugates with a count of its own: the same one, as far as programs can tell."""
+
+    __slots__ = ()
+
+    def memory_at(self) -> tuple[int, int]:
+        """Where the memory begins, as programs see it."""
+        return self.origin.memory_at()
 
 
 class InferenceStorage(Storage):

@@ -124,7 +124,11 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
         h = u.swapaxes(-1, -2).conj()
         x = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * (h @ b))
         count = keep.sum(-1)
-        if driver == "gelsy" and xp is np and bool((s.min(-1) <= 2 * limit * s.max(-1)).any()):
+        if (
+            driver == "gelsy"
+            and a.__class__ is np.ndarray
+            and bool((s.min(-1) <= 2 * limit * s.max(-1)).any())
+        ):
             left, right = (
                 np.broadcast_to(v, (*batch, *v.shape[-2:])).reshape(-1, *v.shape[-2:])
                 for v in (a, b)

@@ -21,9 +21,7 @@ from toytorch.ops.reductions.reduce import axes, kept
 MANY = 4096  # elements, up to which what counts is the number of NumPy's functions
 
 
-def _refuse_empty(
-    name: str, a: Array, dim: Sequence[int] | int | None, kernel: str = ""
-) -> None:
+def _refuse_empty(name: str, a: Array, dim: Sequence[int] | int | None, kernel: str = "") -> None:
     """Refuses to compare nothing, and complex numbers: for want of a kernel, if one is named."""
     over = axes(dim, a.ndim)
     for d in over:

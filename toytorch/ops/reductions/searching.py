@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt
+from toytorch.core.inplace import refuse_arguments
 from toytorch.core.memory_order import walk
 from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor, beside, wrap
-from toytorch.core.inplace import refuse_arguments
 from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import no_kernel
