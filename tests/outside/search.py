@@ -223,7 +223,7 @@ SIGNS = re.compile(r"(v\d+)\.signbit\(\)|torch\.signbit\((v\d+)\)")
 PIVOTED = re.compile(r"lstsq\((?!.*driver='gels[ds]?')(?=.*(rcond=[\d.-]|lstsq\(\w+, \w+, [\d.-]))")
 # Several values for one place: which of them stays is nowhere said.
 PUT = re.compile(r"\.put_?\(")
-BITS = re.compile(r"view(?:_copy)?\(.*torch\.(?:u?int\d+|bool)\)|view\(dtype")
+BITS = re.compile(r"view(?:_copy)?\(.*torch\.(?:u?int\d+|bool|float\d+)\)|view\(dtype")
 
 
 def turned(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], narrow: str) -> bool:

@@ -408,6 +408,14 @@ def test_least_squares_leave_out_columns_by_pivots() -> None:
         )
 
 
+def test_means_of_complex_infinities() -> None:
+    rng, parts = random.Random(0), (0.0, 1.0, -1.5, math.inf, -math.inf, math.nan)
+    for dim in (None, 0, 1):
+        for _ in range(30):
+            v = [complex(rng.choice(parts), rng.choice(parts)) for _ in range(6)]
+            alike(lambda m, v=v, d=dim: m.std_mean(m.tensor(v).reshape(2, 3), d)[1], v, dim)  # type: ignore[misc]
+
+
 def test_small_things() -> None:
     wrong = (2, 3, 1)
     for what in (
@@ -426,6 +434,8 @@ def test_small_things() -> None:
         lambda m: m.ones(3).as_strided((2, 1), (1, 2), -1),
         lambda m: m.ones(2, dtype=m.complex64).expand(3, 2).sign_(),
         lambda m: m.diff(m.ones(3), 0, 5),
+        lambda m: m.searchsorted(m.ones(2), 1.0, sorter=m.ones(2)),
+        lambda m: m.from_dlpack(m.ones(4).bfloat16()[1:]).storage_offset(),
         lambda m: m.diff(m.ones(1, 3).expand(2, 3), out=m.ones(1).expand(2, 2)),
         lambda m: m.diff(
             m.tensor([True, False, True]), out=m.zeros(2, requires_grad=True)

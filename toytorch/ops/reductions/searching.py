@@ -343,6 +343,11 @@ def searchsorted(
                 f"boundary tensor {list(sorted_sequence.shape)}and got sorter tensor "
                 f"{list(sorter.shape)}"
             )
+        if sorter.dtype is not types.int64:
+            raise RuntimeError(
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                f"{sorter.dtype.legacy}"
+            )
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     values = input
     if isinstance(sorted_sequence, Tensor) and not isinstance(input, Tensor):
