@@ -231,10 +231,10 @@ def subscript(rng: Random, scope: Scope, name: str) -> str:
 def one_subscript(rng: Random, s: int) -> str:
     way = rng.random()
     if way < 0.3:
-        return str(rng.randint(-s, max(s - 1, 0)) if rng.random() < 0.95 else s)
+        return str(rng.randint(-max(s, 0), max(s - 1, 0)) if rng.random() < 0.95 else s)
     if way < 0.75:
         return rng.choice((":", ":", "1:", ":-1", "::2", "1:2", "0:0", "-2:", "5:"))
-    values = [rng.randint(-s, s - 1) if s else 0 for _ in range(rng.randint(0, 3))]
+    values = [rng.randint(-s, s - 1) if s > 0 else 0 for _ in range(rng.randint(0, 3))]
     if way < 0.85:
         return str(values) if values else "[0]"
     if way < 0.95:

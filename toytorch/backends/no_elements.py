@@ -68,4 +68,5 @@ def offset(array: Array, flat: Array) -> int:
     if array.__class__ is not np.ndarray:
         return 0
     begin, start = (a.__array_interface__["data"][0] for a in (array, flat))
-    return int(begin - start) // array.itemsize
+    found = int(begin - start) // array.itemsize
+    return max(found, 0)  # before it is other memory

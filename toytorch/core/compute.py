@@ -262,9 +262,8 @@ def converted(
                 continue
             else:
                 wide = not a.ndim and op.schema.args[i].name == op.wide_number
-                if half and not wide:
-                    array = retyped(array, own)
-                arrays[i] = kept(retyped(array, work), array)
+                narrow = retyped(array, own) if half and not wide else array
+                arrays[i] = kept(retyped(narrow, work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
             if half and op.schema.args[i].name != op.wide_number:

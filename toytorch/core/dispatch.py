@@ -24,12 +24,16 @@ from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.core.views import run_view
 from toytorch.core.write import (
+    lacks_kernel,
     need_out,
     overlapping,
     refuse_before_kernel,
     refuse_first,
     refuse_grad,
+    refuse_joined,
     refuse_leaf,
+    refuse_meaningless,
+    refuse_other_type,
     refuse_type,
     take,
     warn_of_size,
@@ -97,6 +101,15 @@ def copied_to(out: Tensor, made: Tensor) -> Tensor:
     return out.copy_(made)
 
 
+def refuse_doubled(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+    """Refuses an out= of which several elements share a place, unless the op has no meaning for these
+    operands, which is asked first."""
+    if out._array.flags.c_contiguous or not writing.overlaps(out):
+        return
+    refuse_meaningless(op, args)
+    writing.refuse_overlap(out)
+
+
 def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ not in TABLES:
@@ -106,7 +119,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         if op.out_needs and (found := lacks(op, args)):
             raise TypeError(found)
         if op.kind == "pointwise" and not overlapping(op, args):
-            writing.refuse_overlap(out)  # it goes over out= as it lies, before it is resized
+            refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
     if out is not None and op.asks_gradients:
         refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     elif out is not None and op.underived and state.local.grad:
@@ -121,11 +134,16 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         refuse_first(op, args, out)
     try:
         results = compute(op, args)
-    except NotImplementedError:
-        if op.kind == "pointwise":
-            refuse_before_kernel(op, args, out)
-        elif out is not None and "dtype" in op.schema.index:
-            refuse_type(op, args, out)
+    except RuntimeError as error:
+        if isinstance(error, NotImplementedError):
+            if op.kind == "pointwise" and lacks_kernel(error):
+                refuse_before_kernel(op, args, out)
+            elif out is not None and "dtype" in op.schema.index:
+                refuse_type(op, args, out)
+            elif isinstance(out, Tensor) and lacks_kernel(error):
+                refuse_other_type(op, args, out)
+        elif op.out_type == "joined" and out is not None:
+            refuse_joined(args[0], out)
         raise
     except (MemoryError, ValueError) as error:
         raise_too_large(error)

@@ -18,7 +18,13 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import is_dense
-from toytorch.core.storage import CountedElsewhere, InferenceStorage, Storage
+from toytorch.core.storage import (
+    Conjugated,
+    CountedElsewhere,
+    InferenceStorage,
+    Mirrored,
+    Storage,
+)
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
@@ -37,8 +43,14 @@ def refuse_inference(target: Tensor) -> None:
 
 
 def check(target: Tensor, needs_grad: bool) -> None:
-    """Refuses to write into leaves, whose value is not the result of anything."""
+    """Refuses to write into leaves, whose value is not the result of anything, and into what was
+    made in inference mode."""
     refuse_inference(target)
+    check_history(target, needs_grad)
+
+
+def check_history(target: Tensor, needs_grad: bool) -> None:
+    """`check` but for inference mode, which PyTorch asks about when it has written."""
     if not (needs_grad or target._requires_grad) or not state.local.grad:
         return
     owner = target._base
@@ -164,20 +176,19 @@ def bump(target: Tensor) -> None:
     storage = target._storage or target._memory()
     if storage.__class__ is Storage or storage.__class__ is CountedElsewhere:
         storage.version += 1
+    elif storage.__class__ is Mirrored or storage.__class__ is Conjugated:
+        storage.version += 1
+        storage.written()
     if storage.guarded_views:
         retire(storage)
     if not state.local.grad:
-        owner = target._base
-        if owner is None:
-            owner = target
-        if owner._views:
-            refresh(owner)
+        refresh(target if target._base is None else target._base)
 
 
 def refresh(owner: Tensor) -> None:
     """Gives views their histories anew after a write that none recorded: PyTorch reads each out of
     the base from then on, as after one that was."""
-    for ref in owner._views:
+    for ref in owner._views or ():
         view = ref()
         if view is None or view._no_grad_view or view.dtype.rank < 2:
             continue
@@ -284,8 +295,21 @@ def geometry(owner: Tensor, view: Tensor) -> tuple[Any, ...]:
     if owner.dtype is not view.dtype:
         a, b = (x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x for x in (a, b))
     backend = base.of_array(b)
-    offset = (backend.data_ptr(b) - backend.data_ptr(a)) // b.itemsize if b.size else 0
+    offset = 0
+    if b.size:
+        distance = backend.data_ptr(b) - backend.data_ptr(a) + shift_of(view) - shift_of(owner)
+        offset = distance // b.itemsize
     return tuple(a.shape), strides_of(a), tuple(b.shape), strides_of(b), offset
+
+
+def shift_of(t: Tensor) -> int:
+    """The bytes from where a tensor lies to where what it shows lies, unconjugated."""
+    return t._storage.shift() if t._storage.__class__ is Conjugated else 0
+
+
+def turned(owner: Tensor, view: Tensor) -> bool:
+    """Whether a view shows the conjugates of its base."""
+    return (owner._storage.__class__ is Conjugated) != (view._storage.__class__ is Conjugated)
 
 
 def kinds_of(owner: Tensor, view: Tensor) -> tuple[bool, bool] | None:
@@ -303,7 +327,7 @@ def to_pairs(grad: Tensor) -> Any:
 class AsStridedBackward0(Node):
     """History of a view whose base was written to: reads its place out of the base."""
 
-    __slots__ = ("geometry", "kinds")
+    __slots__ = ("geometry", "kinds", "turned")
 
     def __init__(self, owner: Tensor, view: Tensor) -> None:
         self.edges, self.seq, self.saved, self.versions = (
@@ -314,6 +338,7 @@ class AsStridedBackward0(Node):
         )
         self.meta = (view._array.shape, view.dtype)
         self.geometry, self.kinds = geometry(owner, view), kinds_of(owner, view)
+        self.turned = turned(owner, view)
 
     @classmethod
     def of_part(
@@ -323,19 +348,22 @@ class AsStridedBackward0(Node):
         node = cls.__new__(cls)
         node.edges, node.seq, node.saved, node.versions = (slices,), next(sequence), None, ()
         node.meta, node.geometry, node.kinds = meta, slices.geometry, slices.kinds
+        node.turned = slices.turned
         return node
 
     def apply(self, grad: Any) -> Any:
         if self.kinds is None:
-            return (grad._scatter_strided(*self.geometry),)
-        made = to_pairs(grad)._scatter_strided(*self.geometry)
-        return (made._of_pairs() if self.kinds[0] else made,)
+            made = grad._scatter_strided(*self.geometry)
+        else:
+            made = to_pairs(grad)._scatter_strided(*self.geometry)
+            made = made._of_pairs() if self.kinds[0] else made
+        return (made.conj() if self.turned else made,)
 
 
 class CopySlices(Node):
     """History of a base after a write through a view."""
 
-    __slots__ = ("freed", "geometry", "inner", "kinds")
+    __slots__ = ("freed", "geometry", "inner", "kinds", "turned")
     full_name = "torch::autograd::CopySlices"
     frees = None
     rule: Any = (
@@ -368,12 +396,19 @@ class CopySlices(Node):
         self.seq, self.saved, self.versions = next(sequence), None, ()
         self.meta = (owner._array.shape, owner.dtype)
         self.inner, self.geometry, self.freed = inner, geometry(owner, view), False
-        self.kinds = kinds_of(owner, view)
+        self.kinds, self.turned = kinds_of(owner, view), turned(owner, view)
         inner.slices = weakref.ref(self)
 
     def apply(self, grad: Any) -> Any:
         if self.freed:
             raise RuntimeError(SAVED_TWICE)
+        if self.turned:
+            mine, *others = self._straight(grad.conj())
+            return (None if mine is None else mine.conj(), *others)
+        return self._straight(grad)
+
+    def _straight(self, grad: Tensor) -> Any:
+        """`apply` where the view shows what its base does, and not the conjugates."""
         if CopySlices.rule is not None and self.kinds is None:
             return self._by_rule(grad)
         if self.kinds is not None:

@@ -80,7 +80,8 @@ class Op:
                 so of out= too ("alike"): how the refusal is
                 worded, a key of
                 `core.write.OUT_TYPES`; otherwise the result is cast
-                ("joined": cast, and refused as `cat` refuses)
+                ("joined": cast, and refused as `cat` refuses; "found beside numbers": "found" where all
+                other operands are numbers)
     out_needs   an argument without which there is no out=: a dimension, or one that must be a
                 tensor then, though a number will do without
     out_history what out= has where an operand wants a gradient: "" is a refusal, "none" a node that
@@ -131,6 +132,7 @@ class Op:
                 "factor first" where of two numbers the first is alpha
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
+    lost        what PyTorch calls the form in place, where that has no derivative
     turned      an operand that PyTorch saves as the transposed view, and names so in errors
     """
 
@@ -180,13 +182,14 @@ class Op:
         absorbs: bool = False,
         layer: bool = False,
         turned: str = "",
+        lost: str = "",
         across: str = "",
         host_indices: bool = False,
         older: bool | str = False,
         spreads: str = "",
         elsewhere: str = "",
     ) -> None:
-        self.spreads, self.elsewhere = spreads, elsewhere
+        self.spreads, self.elsewhere, self.lost = spreads, elsewhere, lost
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})

@@ -93,7 +93,11 @@ def underive(name: str, sources: Sequence[Any], result: Tensor) -> None:
         node: Node = new(underived_class(name))
         node.edges, node.seq, node.saved, node.versions = edges, next(sequence), None, ()
         node.meta = result._array.shape, result.dtype
-        result._requires_grad, result._grad_edge = True, node
+        if result._base is None:
+            result._requires_grad, result._grad_edge = True, node
+        else:  # of what was written to through a view, there is none either
+            node.edges = (None, *edges)
+            writing.rebase(result, node)
 
 
 def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:

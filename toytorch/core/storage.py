@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import Any
+
+import numpy as np
 
 from toytorch.backends import base
 from toytorch.facts import state
@@ -18,11 +21,12 @@ class Storage:
     later write is noticed. Most tensors never need one; it is made at the first view or write.
     """
 
-    __slots__ = ("array", "face", "fixed", "guarded_views", "memory", "origin", "version")
+    __slots__ = ("array", "face", "fixed", "guarded_views", "memory", "origin", "twins", "version")
     guarded_views: Any  # weak references to views that must not be written to, where there are some
     fixed: bool  # True where others hold the memory, so that it cannot grow; seldom there
     origin: Storage  # the same memory with another count, where this was made of one; seldom there
     face: Any  # a weak reference to its UntypedStorage; seldom there
+    twins: list[Any]  # weak references to the `Conjugated` of a `Mirrored`; there of no other
 
     def __init__(self, array: Array, memory: Array | None = None) -> None:
         self.array = array  # any array over the memory: `flat()` finds its full extent
@@ -37,8 +41,10 @@ class Storage:
         return base.of_array(self.array).flat(self.array)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Storage:
-        flat = self.flat()
-        key: Any = ("memory", base.of_array(flat).data_ptr(flat))  # which several objects may count
+        flat, root = self.flat(), self
+        while hasattr(root, "origin"):
+            root = root.origin
+        key: Any = ("memory", id(root))  # which several objects may count
         made = memo.get(key) if flat.size else None
         if made is None:
             made = flat.copy()
@@ -62,6 +68,9 @@ class Storage:
         made.origin = self
         if getattr(self, "fixed", False):
             made.fixed = True
+        if self.__class__ is Mirrored:
+            become(made, Mirrored)
+            made.twins = self.twins
         return made
 
     def others(self) -> list[Storage]:
@@ -114,6 +123,125 @@ class CountedElsewhere(Storage):
     def version(self, value: int) -> None:
         if self.counter is not None:
             self.counter.version = value
+
+
+def become(storage: Any, kind: type[Storage]) -> None:
+    """Makes a storage one of another class, which has the same slots."""
+    storage.__class__ = kind
+
+
+class Mirrored(Storage):
+    """Memory of complex numbers that is also seen conjugated: what is written to it is copied to
+    what the conjugates show."""
+
+    __slots__ = ()
+
+    def written(self, but: Conjugated | None = None) -> None:
+        """Brings the conjugates into step after a write, all but one."""
+        left = [ref for ref in self.twins if ref() is not None]
+        for ref in left:
+            twin = ref()
+            if twin is not None and twin is not but:
+                np.conjugate(twin.theirs, out=twin.mine)
+        self.twins = left
+        if not left:
+            become(self, Storage)
+
+    def part(self) -> None:
+        """Ends it: this memory will move."""
+        for ref in self.twins:
+            twin = ref()
+            if twin is not None:
+                twin.mine = twin.theirs = None
+        self.twins = []
+        become(self, Storage)
+
+
+SMALL = (
+    1 << 14
+)  # bytes of a memory that is conjugated as a whole, so that any view may be made of it
+
+
+class Conjugated(CountedElsewhere):
+    """The conjugates of complex numbers in memory. PyTorch marks a view, and conjugates whenever it
+    is read; here they are computed at once, and a write to either memory is copied to the other."""
+
+    __slots__ = ("__weakref__", "mine", "theirs")
+    mine: Any  # an array over this memory, and one over the same places of the other;
+    theirs: Any  # None when they have parted
+
+    def __init__(self, primary: Storage, array: Array) -> None:
+        flat = primary.flat()
+        start, step = base.of_array(flat).data_ptr(flat), array.itemsize
+        at = base.of_array(array).data_ptr(array) - start
+        count = flat.nbytes // step
+        if flat.nbytes <= SMALL and not at % step:
+            self.theirs = flat.view(np.uint8)[: count * step].view(array.dtype)
+            self.mine = memory = np.conjugate(self.theirs)
+        else:
+            memory = np.zeros(flat.nbytes, np.uint8)
+            self.theirs = array
+        made = np.ndarray(array.shape, array.dtype, memory, at, array.strides)
+        if self.theirs is array:
+            self.mine = made
+            np.conjugate(array, out=made)
+            memory = memory[: count * step].view(array.dtype)
+        super().__init__(made, memory)
+        self.counter = primary
+        twins = [*primary.twins] if primary.__class__ is Mirrored else []
+        become(primary, Mirrored)
+        primary.twins = [*twins, weakref.ref(self)]
+
+    @property
+    def guarded_views(self) -> Any:
+        """Those of the other memory."""
+        return None if self.counter is None else self.counter.guarded_views
+
+    @guarded_views.setter
+    def guarded_views(self, views: Any) -> None:
+        if self.counter is not None:
+            self.counter.guarded_views = views
+
+    def written(self) -> None:
+        """Brings the other memory, and other conjugates of it, into step after a write."""
+        if self.theirs is not None:
+            np.conjugate(self.mine, out=self.theirs)
+            self.counter.written(self)
+
+    def counted_anew(self, version: int) -> Storage:
+        """The same memory with a count of writes of its own."""
+        made = super().counted_anew(version)
+        become(made, OfConjugated)
+        return made
+
+    def part(self) -> None:
+        """Ends it: this memory will move."""
+        self.mine = self.theirs = None
+
+    def memory_at(self) -> tuple[int, int]:
+        """Where the memory begins, as programs see it: they are one."""
+        return self.counter.memory_at() if self.theirs is not None else super().memory_at()
+
+    def shift(self) -> int:
+        """The bytes from a place of this memory to the same place of the other."""
+        mine, theirs = self.flat(), self.counter.flat()
+        return int(base.of_array(theirs).data_ptr(theirs) - base.of_array(mine).data_ptr(mine))
+
+    def back(self, array: Array) -> Any:
+        """The other memory in the layout of an array over this one."""
+        flat, other = self.flat(), self.counter.flat().view(np.uint8)
+        at = base.of_array(array).data_ptr(array) - base.of_array(flat).data_ptr(flat)
+        return np.ndarray(array.shape, array.dtype, other, at, array.strides)
+
+
+class OfConjugated(Storage):
+    """A memory of conjugates with a count of its own: the same one, as far as programs can tell."""
+
+    __slots__ = ()
+
+    def memory_at(self) -> tuple[int, int]:
+        """Where the memory begins, as programs see it."""
+        return self.origin.memory_at()
 
 
 class InferenceStorage(Storage):

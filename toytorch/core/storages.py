@@ -53,8 +53,7 @@ class Face:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        flat = self._storage.flat()
-        return base.of_array(flat).data_ptr(flat) if flat.size else 0
+        return self._storage.memory_at()[0] if self._storage.flat().size else 0
 
     def nbytes(self) -> int:
         """The number of bytes."""

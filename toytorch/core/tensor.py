@@ -756,7 +756,8 @@ class Tensor:
         else:
             count = 0 if self._storage is None or self._inference else self._storage.version
             if self._storage is not None and sys.getrefcount(self._storage) > 2:
-                if self._storage.memory_at() != memory.memory_at():  # else it is as it should be
+                at = memory.memory_at()
+                if self._storage.memory_at() != at or not at[1]:  # else it is as it should be
                     self._storage = memory.counted_with(self._storage)
             else:
                 self._storage = memory.counted_anew(count)

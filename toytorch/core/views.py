@@ -15,7 +15,13 @@ from toytorch.core import inplace as writing
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.op import Op
 from toytorch.core.record import edge, record
-from toytorch.core.storage import InferenceStorage, ShownInference, Storage
+from toytorch.core.storage import (
+    Conjugated,
+    InferenceStorage,
+    Mirrored,
+    ShownInference,
+    Storage,
+)
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
@@ -156,6 +162,34 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
         views.append(ref(view))
     if view._storage.version:
         view._born = view._storage.version
+    return view
+
+
+def conjugates(op: Op, source: Tensor) -> Tensor | None:
+    """The conjugates of a tensor as a view of it; None where that is a copy: without elements, on
+    other devices, and while somebody watches or gradients are off."""
+    array = source._array
+    if state.fast_path is not None or array.__class__ is not ndarray or not array.size:
+        return None
+    base, why = source._base, source._no_grad_view
+    if base is not None and not base.dtype.is_complex:
+        return None
+    if why and source._requires_grad:
+        edge(source)  # which may be refused
+    storage: Any = source._storage or source._memory()
+    if storage.__class__ is Conjugated and storage.theirs is not None:
+        view, other = view_of(source, storage.back(array)), storage.counter
+    elif storage.__class__ is Storage or storage.__class__ is Mirrored:
+        other = Conjugated(storage, array)
+        view = view_of(source, other.array)
+    else:
+        return None
+    view._storage = other
+    if source._requires_grad:
+        record(op, (source,), view)
+    if why is not None:
+        writing.protect(view, of_a_view(why, "Conj"))
+        no_leaf(source, view)
     return view
 
 

@@ -19,12 +19,12 @@ from toytorch.core.compute import common_dtype, compute, compute_pointwise
 from toytorch.core.memory_order import assign, kept
 from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
-from toytorch.core.storage import Storage
+from toytorch.core.storage import Conjugated, Mirrored, Storage
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
-from toytorch.facts.node import pack
+from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, promote
+from toytorch.facts.node import lost_class, pack
 from toytorch.facts.size import broadcast_pair, wrap_dim
 
 # What PyTorch says when its kernel runs, after it has asked where the operands lie.
@@ -77,11 +77,13 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     if op.kind == "pointwise" and op.promotion != "none":
         common = common_dtype(op, args)
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
-        writing.check(target, needs)
+        writing.check_history(target, needs)
     if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
     # Where elements go to places that others name, what the arguments must be is asked first.
     late = op.apart and op.apart != "first" and op.kind != "pointwise"
+    if op.kind == "pointwise" and writing.overlaps(target):
+        refuse_meaningless(op, args)
     if not late:
         refuse_places(op, args, target)
     if common is not None:
@@ -91,14 +93,17 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
     node = record(op, args, target, overwritten=target) if needs else None
+    if op.lost and node is not None:
+        node.__class__ = lost_class(node.__class__, op.lost)
     array = target._array
     if not array.ndim and array.__class__ not in base.queued:
         array = None
     if op.kind == "pointwise":
         try:
             result = compute_pointwise(op, args, array, common)
-        except NotImplementedError:
-            refuse_before_kernel(op, args, None, target)
+        except NotImplementedError as error:
+            if lacks_kernel(error):
+                refuse_before_kernel(op, args, None, target)
             raise
     else:
         try:
@@ -111,6 +116,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             refuse_places(op, args, target)
     if result is not target._array:
         write(op, target, result)
+    writing.refuse_inference(target)
     writing.bump(target)
     if node is not None:
         if state.local.saved_hooks and node.saved is not None:
@@ -150,6 +156,23 @@ def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
     return alike and not (callable(op.overlap) and op.overlap(*args))
 
 
+def lacks_kernel(error: Exception) -> bool:
+    """Whether a refusal is for want of a kernel, `"exp" not implemented for 'Half'`; others come
+    before anything is asked of shapes and of out=."""
+    return str(error).startswith('"')
+
+
+def refuse_meaningless(op: Op, args: tuple[Any, ...]) -> None:
+    """Refuses operands for which an op has no meaning, as complex ones of `sign`."""
+    try:
+        compute_pointwise(op, args)
+    except NotImplementedError as error:
+        if not lacks_kernel(error):
+            raise
+    except Exception:
+        pass  # what is wrong with the operands comes later
+
+
 def refuse_before_kernel(
     op: Op, args: tuple[Any, ...], out: Any, target: Tensor | None = None
 ) -> None:
@@ -171,7 +194,7 @@ def refuse_before_kernel(
         writing.refuse_shared(out, (None, *args))
     if isinstance(out, Tensor) and op.promotion != "none":
         common = common_dtype(op, args)
-        if op.out_type == "found" and common is not out.dtype:
+        if out_type_of(op, args) in ("found", "modulus") and common is not out.dtype:
             raise RuntimeError(refusal("found", op.name, common, out.dtype))
         check_cast(op, common, out.dtype)
 
@@ -202,6 +225,14 @@ def write(op: Op, target: Tensor, result: Any) -> None:
         target._array[changed] = result[changed]
     else:
         assign(target._array, result)
+
+
+def out_type_of(op: Op, args: tuple[Any, ...]) -> str:
+    """How an op asks for out='s type in a call: one that is "found beside numbers" casts its result
+    where another operand than the first is a tensor."""
+    if op.out_type == "found beside numbers":
+        return "" if any(isinstance(a, Tensor) for a in args[1:]) else "found"
+    return op.out_type
 
 
 OUT_TYPES = {  # what PyTorch says where out= has another type than the result
@@ -279,6 +310,27 @@ def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
     want = args[op.schema.index["dtype"]] or args[0].dtype
     if isinstance(out, Tensor) and out.dtype is not want:
         raise RuntimeError(refusal("same", op.name, want, out.dtype))
+
+
+def refuse_other_type(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+    """`refuse_type` for ops whose results have the type of their first operand, or are places."""
+    want = args[0].dtype
+    if op.out_type == "indices":
+        want = types.int32 if args[op.schema.index["out_int32"]] else types.int64
+    if op.out_type in ("matched", "same", "indices") and out.dtype is not want:
+        raise RuntimeError(refusal(op.out_type, op.name, want, out.dtype))
+
+
+def refuse_joined(tensors: Sequence[Tensor], out: Tensor) -> None:
+    """What PyTorch says of an out= that cannot hold the common type of the tensors to be joined,
+    before it compares their shapes."""
+    if all(t._array.ndim for t in tensors):
+        made = promote(tuple(t.dtype for t in tensors), (), ())
+        if made.rank > out.dtype.rank:
+            raise TypeError(NOT_JOINED + out.dtype.legacy)
+
+
+NOT_JOINED = "torch.cat(): input types can't be cast to the desired output type "
 
 
 def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]) -> None:
@@ -362,6 +414,8 @@ def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
     tensors = [t for t in held if isinstance(t, Tensor) and t is not but]
     places = [t.storage_offset() for t in tensors]
     for one in storages:
+        if isinstance(one, (Mirrored, Conjugated)):
+            one.part()
         one.array = one.memory = flat
     for t, start in zip(tensors, places):
         kind, step = t._array.dtype, t._array.itemsize
@@ -388,34 +442,32 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
+    how = out_type_of(op, args)
     for place, (o, array) in enumerate(zip(outs, arrays)):
         shares = overlapping(op, args)
         if op.kind == "pointwise" and not shares:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-        if made.rank > o.dtype.rank and op.out_type == "joined":
-            raise TypeError(
-                f"torch.cat(): input types can't be cast to the desired output type {o.dtype.legacy}"
-            )
+        if made.rank > o.dtype.rank and how == "joined":
+            raise TypeError(NOT_JOINED + o.dtype.legacy)
         if op.apart is True or op.apart == "views":
             if o._array.shape == array.shape:
                 writing.refuse_overlap(o)
             read = args
             if op.apart == "views":  # of which PyTorch asks, not of the tensors
                 read = tuple(t for t in args[0] if t._array.size)
-            elif op.out_type == "joined":  # which passes over vectors of nothing
+            elif how == "joined":  # which passes over vectors of nothing
                 read = tuple(t for t in args[0] if t._array.shape != (0,))
             writing.refuse_arguments(o, read, array.shape)
         elif op.apart == "in place":
             writing.refuse_arguments(o, args[1:], array.shape)
-        writing.refuse_inference(o)
-        truth = op.out_type == "truth" and o.dtype is types.uint8  # as masks once were
-        if op.out_type not in ("", "alike", "joined") and made is not o.dtype and not truth:
+        truth = how == "truth" and o.dtype is types.uint8  # as masks once were
+        if how not in ("", "alike", "joined") and made is not o.dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
-            if not (op.out_type == "modulus" and fits_modulus(args[0], made, o)):
-                raise RuntimeError(refusal(op.out_type, op.name, made, o.dtype, result))
-        if op.many and made is types.int64 is not o.dtype and op.out_type == "":
+            if not (how == "modulus" and fits_modulus(args[0], made, o)):
+                raise RuntimeError(refusal(how, op.name, made, o.dtype, result))
+        if op.many and made is types.int64 is not o.dtype and how == "":
             raise RuntimeError(refusal("same", op.name, made, o.dtype))  # numbers of places
         asked = op.schema.index.get("dtype")
         if asked is not None and args[asked] is not None and made is not o.dtype:
@@ -437,5 +489,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             if not shares:
                 writing.refuse_overlap(o)
             o._array[...] = array
+        writing.refuse_inference(o)
         writing.bump(o)
+        if state.local.grad:
+            writing.refresh(o if o._base is None else o._base)
     return out

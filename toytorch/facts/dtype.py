@@ -340,3 +340,8 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def no_kernel(name: str, kind: np.dtype[Any]) -> NotImplementedError:
+    """What PyTorch says where its kernel of a name has no form for a type of NumPy's."""
+    return NotImplementedError(f"\"{name}\" not implemented for '{from_numpy_dtype(kind).legacy}'")

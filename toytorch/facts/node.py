@@ -430,3 +430,13 @@ def underived_class(name: str) -> Any:
         raise RuntimeError(f"derivative for {name} is not implemented")
 
     return type("NotImplemented", (Node,), {"__slots__": (), "apply": apply})
+
+
+@functools.cache
+def lost_class(kind: type[Node], name: str) -> Any:
+    """A class of nodes for a form in place that has no derivative, though the op has one."""
+
+    def apply(node: Node, grad: object) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return type(kind.__name__, (kind,), {"__slots__": (), "apply": apply, "bare": False})

@@ -46,7 +46,7 @@ def convolution_backward(
     return (
         conv.gradient_of_input(g, tuple(input.shape), weight, *window) if of_input else None,
         conv.gradient_of_weight(g, input, shape, *window) if of_weight else None,
-        conv.gradient_of_bias(g, shape) if of_bias else None,
+        conv.gradient_of_bias(g, input, weight) if of_bias else None,
     )
 
 

@@ -84,7 +84,10 @@ def refuse_backward(made: Tensor, name: str, slope: float, inplace: bool = True)
                 " File an issue at https://github.com/pytorch/pytorch if you do require supporting "
                 "in-place leakRelu backward calculation with negative slope"
             )
-        rebase(made, Error((made,), [made], error))
+        named = type(
+            type(made.grad_fn).__name__, (Error,), {"__slots__": ()}
+        )  # as its own would be
+        rebase(made, named((made,), [made], error))
     return made
 
 

@@ -188,5 +188,8 @@ def _own(source: Tensor, copy: bool) -> Tensor:
     if source._requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     made = wrap(source._array[...], source.dtype)
-    made._storage = source._memory().counted_anew(0)
+    flat, start = source._memory().flat(), source.storage_offset()
+    flat = flat if flat.dtype == source._array.dtype else flat.view(source._array.dtype)
+    count = 1 + sum((n - 1) * s for n, s in zip(source.shape, source.stride()))
+    held_elsewhere(made, made._array, flat[start : start + count * bool(source.numel())])
     return made.clone() if copy else made

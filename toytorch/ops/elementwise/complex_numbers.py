@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.core.storage import Conjugated
 from toytorch.core.tensor import Tensor, strides_of
+from toytorch.core.views import conjugates
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
@@ -19,6 +21,7 @@ from toytorch.ops.define import view as define_view
 from toytorch.ops.elementwise import arithmetic
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.shaping import view
+from toytorch.ops.shaping.copies import clone
 
 
 def _complex(xp: ArrayModule, real: Array, imag: Array) -> Any:
@@ -67,7 +70,10 @@ def imag(input: Tensor) -> Tensor:
 @public("conj", method=True)
 def conj(input: Tensor) -> Tensor:
     """Complex conjugate; a real tensor is its own."""
-    return arithmetic.conj_physical.function(input) if input.dtype.is_complex else input
+    if not input.dtype.is_complex:
+        return input
+    made = conjugates(arithmetic.conj_physical, input)
+    return arithmetic.conj_physical.function(input) if made is None else made
 
 
 @public("conj_physical", method=True)
@@ -86,9 +92,17 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-@public("resolve_conj", "resolve_neg", method=True)
+@public("resolve_conj", method=True)
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are computed at once here."""
+    """The tensor itself; a copy of what lies in memory as the conjugates of it."""
+    if input._storage.__class__ is Conjugated and input.dtype.is_complex:
+        return clone.function(input)
+    return input
+
+
+@public("resolve_neg", method=True)
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: negatives are computed at once here."""
     return input
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.facts.hints import DType
 from toytorch.ops.define import pointwise
-from toytorch.ops.elementwise.operand_checks import no_bool, numbers
+from toytorch.ops.elementwise.operand_checks import numbers, real_numbers
 
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
@@ -176,6 +176,7 @@ asinh = pointwise(
     promotion="float",
     d_self="g * rsqrt(self * self + 1)",
     sparse="entries",
+    lost="inplace version of asinh",
     doc="Inverse hyperbolic sine.",
 )
 acosh = pointwise(
@@ -187,6 +188,7 @@ acosh = pointwise(
         if self.dtype.is_complex
         else g * (self * self - 1).rsqrt()
     ),
+    lost="inplace version of acosh",
     doc="Inverse hyperbolic cosine.",
 )
 atanh = pointwise(
@@ -195,6 +197,7 @@ atanh = pointwise(
     promotion="float",
     d_self="g / (1 - self * self)",
     sparse="entries",
+    lost="inplace version of atanh",
     doc="Inverse hyperbolic tangent.",
 )
 
@@ -222,7 +225,7 @@ floor = pointwise(
     formula="floor(self)",
     d_self="0",
     sparse="entries",
-    checks=no_bool("floor_vml_cpu"),
+    checks=real_numbers("floor"),
     doc="The largest integer not above.",
     out_type="found",
 )
@@ -231,7 +234,7 @@ ceil = pointwise(
     formula="ceil(self)",
     d_self="0",
     sparse="entries",
-    checks=no_bool("ceil_vml_cpu"),
+    checks=real_numbers("ceil"),
     doc="The smallest integer not below.",
     out_type="found",
 )
@@ -240,7 +243,7 @@ trunc = pointwise(
     formula="trunc(self)",
     d_self="0",
     sparse="entries",
-    checks=no_bool("trunc_vml_cpu"),
+    checks=real_numbers("trunc"),
     doc="The integer part, towards zero.",
     out_type="found",
 )

@@ -121,6 +121,7 @@ clamp = pointwise(
     """,
     d_min="(g if self < min else 0) if max is None else g if self < min and min < max else 0",
     d_max="(g if self > max else 0) if min is None else g if self > max or max < min else 0",
+    out_type="found beside numbers",
     doc="Values held between a lower and an upper limit.",
 )
 clamp_min = pointwise(
@@ -130,6 +131,7 @@ clamp_min = pointwise(
     d_min="g if self < min else 0",
     variant=lambda self, min: 1 if hasattr(min, "dtype") else 0,
     checks=lambda common, args: _check_limits(common, args, "_min"),
+    out_type="found beside numbers",
     doc="Values held above a limit.",
 )
 clamp_max = pointwise(
@@ -139,6 +141,7 @@ clamp_max = pointwise(
     d_max="g if self > max else 0",
     variant=lambda self, max: 1 if hasattr(max, "dtype") else 0,
     checks=lambda common, args: _check_limits(common, args, "_max"),
+    out_type="found beside numbers",
     doc="Values held below a limit.",
 )
 
@@ -152,11 +155,9 @@ def _one_dtype(common: Any, args: Sequence[Any]) -> None:
                 f"expected dtype {C_NAMES[args[0].dtype.name]} for `{name}` but got "
                 f"dtype {C_NAMES[a.dtype.name]}"
             )
-    if args[0].dtype.rank < 2:
-        kernel = "tensor" if getattr(args[2], "ndim", 0) else "scalar"
-        raise NotImplementedError(
-            f"\"lerp_kernel_{kernel}\" not implemented for '{args[0].dtype.legacy}'"
-        )
+    if common.rank < 2:
+        kernel = "tensor" if hasattr(args[2], "dtype") else "scalar"
+        raise NotImplementedError(f"\"lerp_kernel_{kernel}\" not implemented for '{common.legacy}'")
 
 
 lerp = pointwise(

@@ -78,3 +78,15 @@ def no_complex(text: str) -> Any:
             raise RuntimeError(text)
 
     return check
+
+
+def real_numbers(name: str) -> Any:
+    """Refuses complex numbers and truth values, by the name of an op that rounds."""
+    kernel = no_bool(f"{name}_vml_cpu")
+
+    def check(common: DType, args: Sequence[Any]) -> None:
+        if common.is_complex:
+            raise NotImplementedError(f"{name} is not supported for complex inputs")
+        kernel(common, args)
+
+    return check

@@ -227,6 +227,7 @@ index_fill = define(
     apart=True,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
+    memory="kept",
     names="same",
     doc="Places that index names set to a value.",
 )

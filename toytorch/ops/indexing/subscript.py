@@ -423,7 +423,11 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         if masks and value.numel() == 1 and (value is x or value._storage is x._storage):
             value = value.clone()  # as masked_fill would read it
         if value.ndim and value.shape[0] == 1:
-            value = value.view(stripped(value.shape))
+            named = [t.ndim for t in tensors if t is not None]
+            # One element beside a dimension of elements that a mask chose may be several another
+            # time, when a compiled function is run.
+            if value.ndim > 1 or not (target.ndim - len(named) + max(named)):
+                value = value.view(stripped(value.shape))
         target.index_put_(tensors, value)
         return
     while value.ndim > target.ndim and value.shape[0] == 1:

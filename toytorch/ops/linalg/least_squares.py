@@ -59,6 +59,45 @@ def full_rank(xp: ArrayModule, a: Array, b: Array) -> Any:
     return q @ triangular(xp, r.swapaxes(-1, -2).conj(), b, False)
 
 
+def pivoted(a: Array) -> tuple[Array, Array, list[int]]:
+    """(Q, R, order) with A[:, order] = Q·R, by reflections, the largest column left first at each step:
+    the first columns of the order span most of A."""
+    m, n = a.shape
+    q, r, order = np.eye(m, dtype=a.dtype), a.copy(), list(range(n))
+    for k in range(min(m, n)):
+        sizes = (np.abs(r[k:, k:]) ** 2).sum(0)
+        best = k + int(sizes.argmax())
+        if best != k:
+            r[:, [k, best]] = r[:, [best, k]]
+            order[k], order[best] = order[best], order[k]
+        v = r[k:, k].copy()
+        size = np.linalg.norm(v)
+        if not size:
+            break
+        v[0] += (v[0] / abs(v[0]) if v[0] else 1) * size
+        v /= np.linalg.norm(v)
+        r[k:] -= 2 * np.outer(v, v.conj() @ r[k:])
+        q[:, k:] -= 2 * np.outer(q[:, k:] @ v, v.conj())
+    return q, r, order
+
+
+def by_pivots(a: Array, b: Array, limit: float) -> tuple[Array, int]:
+    """X and the rank of one matrix, as LAPACK's gelsy finds them: as many columns, the largest left
+    first, as have a condition of at most 1/limit; of all X that fit these the smallest."""
+    q, r, order = pivoted(a)
+    rank = int(bool(r.size and r[0, 0]))
+    while 0 < rank < min(a.shape):
+        s = np.linalg.svd(r[: rank + 1, : rank + 1], compute_uv=False)
+        if s[0] * limit > s[-1]:
+            break
+        rank += 1
+    x = np.zeros((a.shape[1], b.shape[1]), a.dtype)
+    if rank:
+        wide, small = np.linalg.qr(r[:rank].conj().T)  # the rows of R, of which X is made
+        x[order] = wide @ np.linalg.solve(small.conj().T, q[:, :rank].conj().T @ b)
+    return x, rank
+
+
 def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str | None) -> Any:
     _check(a, b, driver)
     driver = driver or "gelsy"
@@ -85,6 +124,19 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
         h = u.swapaxes(-1, -2).conj()
         x = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * (h @ b))
         count = keep.sum(-1)
+        if (
+            driver == "gelsy"
+            and a.__class__ is np.ndarray
+            and bool((s.min(-1) <= 2 * limit * s.max(-1)).any())
+        ):
+            left, right = (
+                np.broadcast_to(v, (*batch, *v.shape[-2:])).reshape(-1, *v.shape[-2:])
+                for v in (a, b)
+            )
+            found = [by_pivots(one, two, limit) for one, two in zip(left, right)]
+            x = np.array([one for one, _ in found]).reshape(*batch, n, b.shape[-1])
+            ranks = np.array([rank for _, rank in found]).reshape(batch)
+            count = ranks[(0,) * (len(batch) - count.ndim)]
     residuals = xp.empty(0, real)
     if m > n and driver != "gelsy" and (driver == "gels" or bool((count == n).all())):
         error = abs(a @ x - b)

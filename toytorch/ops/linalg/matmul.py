@@ -11,7 +11,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import wrap
 from toytorch.facts import state
-from toytorch.facts.dtype import dtype, from_numpy_dtype
+from toytorch.facts.dtype import dtype, from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
@@ -70,8 +70,20 @@ def same_three(a: Any, m1: Any, m2: Any) -> None:
             )
 
 
+def same_of_two_stacks(a: Any, b: Any) -> None:
+    """Refuses stacks of factors of two types, or of truth values, if there is anything to add."""
+    if 0 not in a.shape and 0 not in b.shape:
+        if kinds(a)[0].kind == "b":
+            raise no_kernel("bmm", np.dtype(bool))
+        same_scalar_type(a, b)
+
+
 def same_of_stacks(a: Any, b1: Any, b2: Any) -> None:
-    """Refuses a sum and stacks of factors of several types."""
+    """Refuses a sum and stacks of factors of several types, if there is anything to add."""
+    if 0 in b1.shape or 0 in b2.shape:
+        return
+    if kinds(a)[0].kind == "b" == kinds(b1)[0].kind:
+        raise no_kernel("baddbmm", np.dtype(bool))
     if not a.dtype == b1.dtype == b2.dtype:
         x, y, z = (C_NAMES[kind.name] for kind in kinds(a, b1, b2))
         raise RuntimeError(
@@ -187,7 +199,9 @@ def _bmm(xp: ArrayModule, a: Array, b: Array) -> Any:
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
         )
-    same_scalar_type(a, b)
+    same_of_two_stacks(a, b)
+    if not (a.size and b.size):
+        return xp.zeros((*a.shape[:2], b.shape[2]), b.dtype)
     return _product(xp, a, b)
 
 
@@ -203,7 +217,7 @@ bmm = general(
     names=named_dims.product("self", "mat2"),
     fresh=True,
     flops=flops.matrices,
-    checks=lambda _, args: same_scalar_type(*args),
+    checks=lambda _, args: same_of_two_stacks(*args),
     doc="Matrix products of a batch.",
 )
 
@@ -365,6 +379,8 @@ def _baddbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha
         wrap_dim(d, m.ndim, False)
     same_of_stacks(a, b1, b2)
     product = _bmm(xp, b1, b2)
+    if a.dtype != product.dtype:  # only of nothing
+        a = a.astype(product.dtype)
     if alpha != 1:
         product *= as_element(np, alpha, product.dtype)[()]
     if beta == 0:

@@ -8,6 +8,7 @@ from typing import Any
 
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to, composed, operands
 from toytorch.facts.size import broadcast_pair, wrap_dims
@@ -61,20 +62,20 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if m == 2 and n == 1:
         return matmul.mv.function(input, other, out=out)
     if m == 1:
-        product = matmul_(input.unsqueeze(0), other).squeeze(-2)
-        return create.put_out(product, out)
+        product = matmul_(input.unsqueeze(0), other)
+        if n == 2:
+            return create.put_out(of_its_own(product.squeeze(0)), out)
+        return create.put_out(_seen_as(product, (*product.shape[:-2], product.shape[-1])), out)
     if n == 1:
-        product = matmul_(input, other.unsqueeze(1)).squeeze(-1)
-        return create.put_out(product, out)
+        product = matmul_(input, other.unsqueeze(1))
+        return create.put_out(_seen_as(product, product.shape[:-1]), out)
     made = matmul.unrecorded(input, other) if out is None and m > 2 else None
     if made is not None:
         return made
     if n == 2:  # one matrix for the whole batch: fold the batch into the rows
         rows = convert.reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
         product = matmul.mm.function(rows, other)
-        shape = *input._array.shape[:-1], other._array.shape[-1]
-        made = view.viewed(product, shape, view.unsafe_view)
-        return create.put_out(made, out)
+        return create.put_out(_seen_as(product, (*input.shape[:-1], other.shape[-1])), out)
     batch = broadcast_pair(input.shape[:-2], other.shape[:-2])
     a = input.expand((*batch, *input.shape[-2:]))
     b = other.expand((*batch, *other.shape[-2:]))
@@ -82,8 +83,12 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     product = matmul.bmm.function(
         convert.reshape(a, (count, *a.shape[-2:])), convert.reshape(b, (count, *b.shape[-2:]))
     )
-    made = view.viewed(product, (*batch, a.shape[-2], b.shape[-1]), view.unsafe_view)
-    return create.put_out(made, out)
+    return create.put_out(_seen_as(product, (*batch, a.shape[-2], b.shape[-1])), out)
+
+
+def _seen_as(product: Tensor, shape: Sequence[int]) -> Tensor:
+    """A product that nobody has seen, in another shape: no view, as far as programs can tell."""
+    return of_its_own(view.viewed(product, tuple(shape), view.unsafe_view))
 
 
 @takes_words()
@@ -105,6 +110,8 @@ def linear(
         and bias._array.shape == weight._array.shape[:1]
     ):
         return matmul.linear.function(bias, input, weight)
+    if bias is not None and input.ndim != 2 and not convert.is_contiguous(bias):
+        return matmul_(input, weight.t()).add_(bias)  # whose type may be another
     sums = bias is not None and bias.ndim and input.ndim == 3 and weight.ndim == 2
     if bias is not None and sums and convert.is_contiguous(input):
         turned = weight.t()

@@ -10,6 +10,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
@@ -96,12 +97,12 @@ def matrix_norm(
         rest = [d for d in range(a.ndim) if d not in (d0, d1)]
         s = svdvals(a.permute([*rest, d0, d1]))
         if ord == "nuc" or (ord > 0 and not s.shape[-1]):
-            made = s.sum(-1)
+            made = s.sum(-1, keepdim)
         else:
-            made = s.amax(-1) if ord > 0 else s.amin(-1)
+            made = s.amax(-1, keepdim) if ord > 0 else s.amin(-1, keepdim)
         if keepdim:
-            for d in sorted((d0, d1)):
-                made = made.unsqueeze(d)
+            there = [*rest, d0, d1]
+            made = made.unsqueeze(-1).permute([there.index(d) for d in range(a.ndim)])
         return put_out(made, out, same=True)
     if abs(ord) == math.inf:
         d0, d1 = d1, d0
@@ -241,7 +242,6 @@ def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {label} got: {kind.legacy}"
             )
-    same_scalar_type(a, b)
     for label, x in (("X1", a), ("X2", b)):
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {label} got: {x.ndim}D")
@@ -254,7 +254,13 @@ def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
     batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
     a, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
     if p == 2 and (mode == 1 or (mode == 0 and max(a.shape[-2], b.shape[-2]) > MANY_ROWS)):
+        same_scalar_type(a, b)
         return _euclidean(xp, a, b)
+    if not math.prod((*batch, a.shape[-2], *b.shape[-2:])):
+        return xp.zeros((*batch, a.shape[-2], b.shape[-2]), a.dtype)
+    if a.dtype.itemsize == 2:
+        raise no_kernel("cdist", a.dtype)
+    same_scalar_type(a, b)
     made = attempt(xp, "distances", a, b, p) if a.ndim == 2 else None
     return pairs(xp, a, b, p) if made is None else made
 

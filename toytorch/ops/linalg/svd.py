@@ -11,7 +11,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.composed import cast_to
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
@@ -343,8 +343,11 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     name = "torch.linalg.matrix_rank"
     need_matrix(name, a, "input")
-    asked = a.size or (atol is None and rtol is None)  # for the type's own tolerance, if no more
-    if asked and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
+    # The type's own tolerance is asked for where one of the two is not given.
+    both = atol is not None and rtol is not None
+    if a.size and both and a.dtype.itemsize == 2 and from_numpy_dtype(a.dtype).rank == 2:
+        raise no_kernel("linalg_svd_cpu", a.dtype)
+    if (a.size or not both) and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
         raise RuntimeError("This function doesn't handle types other than float and double")
     for label, t in (("atol", atol), ("rtol", rtol)):
         if getattr(t, "dtype", None) is not None and t.dtype.kind == "c":

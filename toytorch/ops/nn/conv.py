@@ -27,6 +27,7 @@ from toytorch.ops.nn.conv_arrays import (
     transposed_sizes,
     weight_arrays,
 )
+from toytorch.ops.nn.linear_maps import tied
 from toytorch.ops.nn.pad import constant_pad_nd
 from toytorch.ops.nn.windows import sizes_text
 
@@ -144,8 +145,9 @@ def gradient_of_weight(
     )
 
 
-def gradient_of_bias(g: Tensor, weight_shape: tuple[int, ...]) -> Tensor:
-    return g.sum([0, *range(2, g.ndim)]) if g.shape[1] else g.new_zeros(weight_shape[0])
+def gradient_of_bias(g: Tensor, input: Tensor | None, weight: Tensor) -> Tensor:
+    made = g.sum([0, *range(2, g.ndim)]) if g.shape[1] else g.new_zeros(weight.shape[0])
+    return tied(made, input, weight)
 
 
 convolution: Op = general(

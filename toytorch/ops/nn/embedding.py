@@ -148,7 +148,7 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
         return input
     table, rows = input.detach(), indices.detach().unique()
     norms = table[rows].norm(norm_type, 1, True)
-    scale = (max_norm / (norms + 1e-7)).masked_fill(norms <= max_norm, 1)
+    scale = (max_norm / (norms + 1e-7)).masked_fill(~(norms > max_norm), 1)
     table[rows] = table[rows] * scale
     return input
 

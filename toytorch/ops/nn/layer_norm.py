@@ -19,6 +19,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.define import general, public
+from toytorch.ops.nn.linear_maps import tied
 from toytorch.ops.nn.normalize import (
     at_once,
     centered,
@@ -167,7 +168,7 @@ def _layer_norm_bias(
     work: dict[Any, Any],
 ) -> Any:
     made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
-    return taken(made, -1) if made else _sum_lead(gs[0], len(normalized_shape))
+    return taken(made, -1) if made else tied(_sum_lead(gs[0], len(normalized_shape)), input)
 
 
 def _sum_lead(g: Tensor, n: int) -> Any:

@@ -9,13 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import attempt
+from toytorch.core.op import Op
+from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule
+from toytorch.ops.define import general
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -209,3 +215,25 @@ def picked(places: Any, size: int) -> Map:
 
 
 MapOf = Callable[..., Map]
+
+
+tied_op: Op = general(
+    "_tied(Tensor self, Tensor other) -> Tensor",
+    lambda xp, a, other: a,
+    function=False,
+    method=False,
+    out=False,
+    d_self="g",
+    d_other=lambda g, other: g.new_zeros(other.shape),
+    doc="The first tensor; the derivative in the other is 0.",
+)
+
+
+def tied(g: Tensor, *others: Tensor | None) -> Tensor:
+    """A gradient that does not depend on what was differentiated, as of a linear map, where PyTorch's
+    kernel of the gradient takes that, too: its own derivative in the others is 0 rather than none."""
+    if state.local.grad and not g._requires_grad:
+        for other in others:
+            if other is not None and other._requires_grad:
+                return cast("Tensor", tied_op.function(g, other))
+    return g

@@ -200,24 +200,26 @@ def nll(
     ndim = len(input._array.shape)
     if not ndim:
         raise ValueError("Expected 1 or more dimensions (got 0)")
+    single = ndim == 1
+    batch = target._array.shape[0] if target._array.ndim else 0
+    if not single and input._array.shape[0] != batch:
+        raise ValueError(
+            f"Expected input batch_size ({input._array.shape[0]}) to match target batch_size "
+            f"({batch})."
+        )
+    if ndim < 3 and target._array.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if single:
+        input, target = input.unsqueeze(0), target.reshape(1)
+    expected = (input._array.shape[0], *input._array.shape[2:])
+    if target._array.shape != expected:
+        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
     if target.dtype not in TARGETS:
         raise RuntimeError(
             "expected target dtype to be Long or Byte, but got " + target.dtype.legacy
         )
-    single = ndim == 1
-    if single:
-        input, target = input.unsqueeze(0), target.reshape(1)
-    given, wanted = input._array.shape, target._array.shape
-    expected = (given[0], *given[2:])
-    if given[0] != wanted[0]:
-        raise ValueError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-            f"({target.shape[0]})."
-        )
-    if len(given) == 2 and len(wanted) > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if wanted != expected:
-        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
+    if ndim > 2 and target.dtype is types.uint8:
+        raise RuntimeError("expected scalar type Long but found Byte")
     if weight is not None:
         if weight.dtype is not input.dtype:
             raise RuntimeError(

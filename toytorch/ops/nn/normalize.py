@@ -212,9 +212,9 @@ def _update_both(
     count: int,
     momentum: float,
 ) -> None:
-    """Moves the running statistics, whose variance is that of a sample."""
+    """Moves the running statistics, whose variance is that of a sample: NaN of a single element."""
     _update(running_mean, mean, momentum)
-    _update(running_var, variance * (count / max(count - 1, 1)), momentum)
+    _update(running_var, variance * (count / (count - 1) if count > 1 else math.nan), momentum)
 
 
 def _update(running: Any, value: Any, momentum: float) -> None:
@@ -345,6 +345,31 @@ def refuse_mixed(input: Tensor, *parameters: Tensor | None) -> None:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
+def refuse_kinds(*parameters: Tensor | None) -> None:
+    """Refuses parameters that are not of the first one's type."""
+    given = [p for p in parameters if p is not None]
+    for p in given:
+        if p.dtype is not given[0].dtype:
+            want, got = (t.dtype.legacy for t in (given[0], p))
+            raise RuntimeError(f"expected scalar type {want} but found {got}")
+
+
+def refuse_sizes(channels: int, training: bool, **values: Tensor | None) -> None:
+    """Refuses statistics and parameters that are not one number a channel, and statistics that are
+    missing where they are read."""
+    for name, value in values.items():
+        if value is not None and value.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
+        if value is None and not training and name.startswith("running"):
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+
+
+def refuse_one_alone(running_mean: Tensor | None, running_var: Tensor | None) -> None:
+    """Refuses one of the two statistics without the other."""
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+
+
 def normalize_batch(
     input: Tensor,
     weight: Tensor | None,
@@ -356,30 +381,32 @@ def normalize_batch(
     eps: float,
 ) -> Any:
     """native_batch_norm with PyTorch's checks."""
-    if input.ndim < 2:
-        raise RuntimeError(f"Expected 2 or more dimensions, but got {input.ndim}")
-    if (running_mean is None) != (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
-    channels = input.shape[1]
+    channels = input.shape[wrap_dim(1, input.ndim)]
+    if input.dtype.rank != 2:
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.legacy}'")
+    refuse_mixed(input, weight, bias, running_mean, running_var)
+    if training and not input.numel():
+        raise RuntimeError(
+            f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}"
+        )
+    refuse_one_alone(running_mean, running_var)
     if not training and not input.numel():  # of nothing, nothing is asked
         return input.clone(), input.new_empty(0), input.new_empty(0)
-    for name, value in (
-        ("running_mean", running_mean),
-        ("running_var", running_var),
-        ("weight", weight),
-        ("bias", bias),
-    ):
-        if value is not None and value.numel() != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
-        if value is None and not training and name.startswith("running"):
-            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    refuse_kinds(weight, bias, running_mean, running_var)
+    refuse_sizes(
+        channels,
+        training,
+        running_mean=running_mean,
+        running_var=running_var,
+        weight=weight,
+        bias=bias,
+    )
     if input._tangents and any(v is not None and v._tangents for v in (running_mean, running_var)):
         raise RuntimeError(
             "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
             "forward grad defined"
         )
     refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
-    refuse_mixed(input, weight, bias, running_mean, running_var)
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
         return normalize_half_batch(
             input, weight, bias, running_mean, running_var, training, momentum, eps
@@ -466,11 +493,18 @@ def batch_norm(
     """(x - mean)·rstd·weight + bias, with statistics of each channel over the batch."""
     if not input.numel():
         made = input.clone()
-        made = made if weight is None else made * weight[0]
-        return made if bias is None else made + bias[0]
-    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
-        if value is None and not training:
-            raise RuntimeError(f"{name} must be defined in evaluation mode")
+        made = made if weight is None else made * weight.select(0, 0)
+        return made if bias is None else made + bias.select(0, 0)
+    channels = input.shape[1] if input.ndim > 1 else 0
+    refuse_sizes(
+        channels,
+        training,
+        running_mean=running_mean,
+        running_var=running_var,
+        weight=weight,
+        bias=bias,
+    )
+    refuse_one_alone(running_mean, running_var)
     return normalize_batch(
         input,
         weight,

@@ -15,7 +15,7 @@ from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
-from toytorch.ops.nn.linear_maps import Map, apply_all, picked
+from toytorch.ops.nn.linear_maps import Map, apply_all, picked, tied
 from toytorch.ops.nn.windows import sizes_text
 
 
@@ -210,7 +210,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
         out=False,
         node=node,
         upcast=False,
-        d_self=lambda g, self_shape, padding: share.function(g, tuple(self_shape), padding),
+        d_self=lambda g, self, padding: tied(share.function(g, tuple(self.shape), padding), self),
         memory="rows" if places is _around else "format",
         amp=amp,
         doc=doc,

@@ -15,7 +15,7 @@ from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
-from toytorch.ops.nn.linear_maps import apply_all
+from toytorch.ops.nn.linear_maps import apply_all, tied
 from toytorch.ops.nn.pool_arrays import (
     adaptive_max_arrays,
     average_maps,
@@ -337,16 +337,19 @@ def _average_pool(n: int) -> Op:
         function=False,
         method=False,
         node=f"AvgPool{n}DBackward0",
-        d_self=lambda g, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-            share.function(
-                g,
-                tuple(self_shape),
-                kernel_size,
-                stride,
-                padding,
-                ceil_mode,
-                count_include_pad,
-                divisor_override,
+        d_self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            tied(
+                share.function(
+                    g,
+                    tuple(self.shape),
+                    kernel_size,
+                    stride,
+                    padding,
+                    ceil_mode,
+                    count_include_pad,
+                    divisor_override,
+                ),
+                self,
             )
         ),
         memory="format" if n == 2 else "rows",
@@ -388,8 +391,11 @@ def _adaptive_max(n: int) -> Op:
         out=False,
         results=(True, False),
         node=f"AdaptiveMaxPool{n}DBackward0",
-        d_self=lambda gs, self_shape, result1: PUT[n].function(
-            checked_gradient(gs[0], f"adaptive_max_pool{n}d"), tuple(self_shape[-n:]), result1
+        d_self=lambda gs, self, result1: tied(
+            PUT[n].function(
+                checked_gradient(gs[0], f"adaptive_max_pool{n}d"), tuple(self.shape[-n:]), result1
+            ),
+            self,
         ),
         memory="format" if n == 2 else "rows",
         amp="float32" if n == 3 else "",
@@ -426,8 +432,8 @@ def _fractional_max(n: int) -> Op:
         out=False,
         results=(True, False),
         node=f"FractionalMaxPool{n}DBackward0",
-        d_self=lambda gs, self_shape, result1: PUT[n].function(
-            gs[0], tuple(self_shape[-n:]), result1
+        d_self=lambda gs, self, result1: tied(
+            PUT[n].function(gs[0], tuple(self.shape[-n:]), result1), self
         ),
         amp="float32",
         doc="Maxima of windows with pseudo-random steps; Graham 2014.",

@@ -194,8 +194,8 @@ def _adaptive_average(n: int) -> Op:
         method=False,
         out=False,
         node=f"AdaptiveAvgPool{n}DBackward0",
-        d_self=lambda g, self_shape: share.function(
-            checked_gradient(g, f"adaptive_avg_pool{n}d"), tuple(self_shape)
+        d_self=lambda g, self: linear_maps.tied(
+            share.function(checked_gradient(g, f"adaptive_avg_pool{n}d"), tuple(self.shape)), self
         ),
         memory="format" if n == 2 else "rows",
         amp="float32" if n == 3 else "",

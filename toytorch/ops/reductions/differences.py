@@ -11,6 +11,8 @@ from toytorch.facts import dtype as types
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
+from toytorch.ops.elementwise import arithmetic
+from toytorch.ops.elementwise import compare as comparison
 from toytorch.ops.shaping import rearrange, slices
 
 
@@ -35,14 +37,13 @@ def diff(
     >>> diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
-    if out is not None:
+    if out is not None and n > 0 and input.dtype is not types.bool:
         refuse_grad("sub", (input,), out)
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
-    d = wrap_dim(dim, input.ndim)
-    for other in (prepend, append):
-        if other is None:
-            continue
+    joined = [t for t in (prepend, append) if t is not None]
+    d = wrap_dim(dim, input.ndim) if joined or n else 0
+    for other in joined:
         if other.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
         if any(k != d and m != n_ for k, (m, n_) in enumerate(zip(other.shape, input.shape))):
@@ -56,10 +57,15 @@ def diff(
         return create.put_out(input.clone(), out, same=True)
     parts = [t for t in (prepend, input, append) if t is not None]
     x = rearrange.cat.function(parts, d) if len(parts) > 1 else input
-    for _ in range(min(n, x.shape[d])):
+    steps = min(n, x.shape[d])
+    for step in range(1, steps + 1):
         high, low = piece(x, d, 1, None), piece(x, d, None, -1)
-        x = high.logical_xor(low) if x.dtype is types.bool else high - low
-    return create.put_out(x, out)
+        last = out if step == steps else None
+        if x.dtype is types.bool:
+            x = comparison.logical_xor.function(high, low, out=last)
+        else:
+            x = arithmetic.sub.function(high, low, out=last)
+    return x if steps and out is not None else create.put_out(x, out)
 
 
 # -- slopes ---------------------------------------------------------------------------------------

@@ -257,7 +257,7 @@ def _norm_gradient(
 ) -> Any:
     g, norm = kept(g, self.shape, dim, keepdim), kept(result, self.shape, dim, keepdim)
     if ord == 0:
-        return g * (self * 0)
+        return None
     if ord == 1:
         return g * self.sgn()
     if ord == 2:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import counting, reduced
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
@@ -20,7 +21,8 @@ from toytorch.ops.reductions.reduce import axes, kept
 MANY = 4096  # elements, up to which what counts is the number of NumPy's functions
 
 
-def _refuse_empty(name: str, a: Array, dim: Sequence[int] | int | None) -> None:
+def _refuse_empty(name: str, a: Array, dim: Sequence[int] | int | None, kernel: str = "") -> None:
+    """Refuses to compare nothing, and complex numbers: for want of a kernel, if one is named."""
     over = axes(dim, a.ndim)
     for d in over:
         if a.shape[d] == 0:
@@ -31,13 +33,16 @@ def _refuse_empty(name: str, a: Array, dim: Sequence[int] | int | None) -> None:
                     "argument."
                 )
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-    if a.dtype.kind == "c":
+    if a.dtype.kind == "c" and kernel:
+        if a.size:
+            raise no_kernel(kernel, a.dtype)
+    elif a.dtype.kind == "c":
         raise RuntimeError(f"{name}: does not support complex input")
 
 
 def _extreme(name: str) -> Any:
     def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
-        _refuse_empty(name, a, dim)
+        _refuse_empty(name, a, dim, f"{name[1:]}_values_cpu")
         return getattr(xp, name)(a, axis=axes(dim, a.ndim), keepdims=keepdim)
 
     return kernel
@@ -80,7 +85,7 @@ amin = reduction(
 def _all_extreme(name: str, ufunc: np.ufunc) -> Any:
     def kernel(xp: ArrayModule, a: Array) -> Any:
         if not a.size or a.dtype.kind == "c":
-            _refuse_empty(name, a, None)
+            _refuse_empty(name, a, None, f"{name}_all")
         return reduced(ufunc, xp, a)
 
     return kernel
@@ -104,9 +109,7 @@ def _aminmax(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
             "aminmax(): cannot compute aminmax over an empty dimension as the "
             "operation has no identity."
         )
-    _refuse_empty("aminmax", a, dim)
-    if a.dtype.kind == "c":
-        raise NotImplementedError("\"aminmax_cpu\" not implemented for 'ComplexFloat'")
+    _refuse_empty("aminmax", a, dim, "aminmax_cpu")
     over = axes(dim, a.ndim)
     return xp.amin(a, axis=over, keepdims=keepdim), xp.amax(a, axis=over, keepdims=keepdim)
 

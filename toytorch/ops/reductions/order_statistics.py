@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.backends.base import accumulate
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -19,14 +20,16 @@ from toytorch.ops.reductions import sort
 # -- the median of what is a number ---------------------------------------------------------------
 
 
-def _nanmedian(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
+def _nanmedian(
+    xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "median_out"
+) -> Any:
     d = wrap_dim(dim, a.ndim)
-    if a.dtype.kind == "b":
-        raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+    if a.ndim and a.shape[d] == 0:
+        raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
+    if a.dtype.kind in "bc":
+        raise no_kernel(kernel, a.dtype)
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
-    if a.shape[d] == 0:
-        raise IndexError(f"nanmedian(): Expected reduction dim {d} to have non-zero size.")
     places = sort.order(xp, a, d, False)  # NaN comes last
     missing = xp.isnan(a).sum(axis=d, keepdims=True) if a.dtype.kind == "f" else 0
     middle = xp.maximum((a.shape[d] - missing - 1) // 2, 0)
@@ -55,7 +58,7 @@ nanmedian_dim = general(
 def _nanmedian_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return sort.median_of_nothing(xp, a)
-    return _nanmedian(xp, a.reshape(-1), 0, False)[0]
+    return _nanmedian(xp, a.reshape(-1), 0, False, "median_cpu")[0]
 
 
 nanmedian_all = general(
@@ -94,11 +97,10 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     n = a.shape[d]
-    if a.dtype.kind == "c":
-        kind = "ComplexFloat" if a.dtype.char == "F" else "ComplexDouble"
-        raise NotImplementedError(f"\"mode_cpu\" not implemented for '{kind}'")
     if n == 0:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    if a.dtype.kind == "c" and a.size:
+        raise no_kernel("mode_cpu", a.dtype)
     places = xp.moveaxis(sort.order(xp, a, d, False), d, -1)
     rows = xp.take_along_axis(xp.moveaxis(a, d, -1), places, -1)
     # The length of the run of equals up to each place; the first longest run holds the mode.

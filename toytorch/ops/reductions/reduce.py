@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends.base import attempt
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
@@ -151,8 +151,11 @@ sum = reduction(
 def _nansum(
     xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType | None
 ) -> Any:
+    axes(dim, a.ndim)  # which comes first
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    if dtype is not None and dtype.rank != 2 and a.size and from_numpy_dtype(a.dtype).rank == 2:
+        raise no_kernel("nansum_cpu", np.dtype(dtype.numpy))
     if a.dtype.kind == "f":
         a = xp.where(xp.isnan(a), a.dtype.type(0), a)
     return _sum(xp, a, dim, keepdim, dtype)
@@ -347,16 +350,28 @@ def _left(shape: tuple[int, ...], over: tuple[int, ...]) -> list[int]:
     return [n for d, n in enumerate(shape) if d not in over]
 
 
+def _running_mean(xp: ArrayModule, a: Array, dim: Any, keepdim: bool) -> Any:
+    """A mean as a running update finds it: NaN, if anything comes after an infinity; of complex
+    numbers each part by itself."""
+    if a.dtype.kind == "c":
+        parts = [_running_mean(xp, part, dim, keepdim) for part in (a.real, a.imag)]
+        whole = xp.empty(parts[0].shape, a.dtype)
+        whole.real, whole.imag = parts
+        return whole
+    mean = _mean(xp, a, dim, keepdim, None)
+    if not xp.isinf(mean).any():
+        return mean
+    over = axes(dim, a.ndim)
+    rows = xp.moveaxis(a, over, range(-len(over), 0)).reshape(*_left(a.shape, over), -1)
+    late = xp.isinf(rows[..., :-1]).any(-1).reshape(mean.shape)
+    return xp.where(late, mean.dtype.type(math.nan), mean)
+
+
 def _with_mean(
     name: str, spread: Any, xp: ArrayModule, a: Array, dim: Any, correction: int, keepdim: bool
 ) -> tuple[Any, Any]:
     _need_float(name, a)
-    mean = _mean(xp, a, dim, keepdim, None)
-    if xp.isinf(mean).any():  # a running update finds NaN, if anything comes after an infinity
-        over = axes(dim, a.ndim)
-        rows = xp.moveaxis(a, over, range(-len(over), 0)).reshape(*_left(a.shape, over), -1)
-        late = xp.isinf(rows[..., :-1]).any(-1).reshape(mean.shape)
-        mean = xp.where(late, mean.dtype.type(math.nan), mean)
+    mean = _running_mean(xp, a, dim, keepdim)
     return spread(xp, a, dim, correction, keepdim), mean
 
 

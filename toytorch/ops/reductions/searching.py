@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt
+from toytorch.core.inplace import refuse_arguments
 from toytorch.core.memory_order import walk
 from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import dtype as types
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -77,8 +79,14 @@ def _refuse_nothing(shape: tuple[int, ...], d: int) -> None:
         )
 
 
+def _refuse_complex(a: Array, dim: int | None) -> None:
+    if a.dtype.kind == "c":
+        raise no_kernel("unique" if dim is None else "unique_dim", a.dtype)
+
+
 def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = 0 if dim is None else wrap_dim(dim, a.ndim)
+    _refuse_complex(a, dim)
     if dim is not None:
         _refuse_nothing(a.shape, d)
     rows = a.reshape(-1) if dim is None else xp.moveaxis(a, d, 0)
@@ -97,6 +105,7 @@ def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
 
 def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = None if dim is None else wrap_dim(dim, a.ndim)
+    _refuse_complex(a, dim)
     if d is not None:
         _refuse_nothing(a.shape, d)
     in_order = attempt(xp, "ordered", a.reshape(-1), 0, False) if d is None else None
@@ -237,6 +246,8 @@ def nonzero_static(
     """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if out is not None:
+        refuse_arguments(out, (input,), (size, input.ndim))
     rows: Any = argwhere(input)[:size]
     if len(rows) < size:
         more = rows.new_full((size - len(rows), input.ndim), fill_value)
@@ -332,7 +343,7 @@ def searchsorted(
                 f"boundary tensor {list(sorted_sequence.shape)}and got sorter tensor "
                 f"{list(sorter.shape)}"
             )
-        if sorter.dtype.name != "int64":
+        if sorter.dtype is not types.int64:
             raise RuntimeError(
                 "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
                 f"{sorter.dtype.legacy}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import attempt, counting
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
@@ -78,7 +78,7 @@ sort = general(
     results=(True, False),
     upcast=False,
     d_self=_back,
-    memory="like",
+    memory="kept",
     batch="along",
     names="same",
     doc="Elements in order along a dimension, and where they were.",
@@ -93,6 +93,8 @@ def _topk(xp: ArrayModule, a: Array, k: int, dim: int, largest: bool, sorted: bo
         raise RuntimeError("selected index k out of range")
     if a.dtype == np.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
+    if a.dtype.kind == "c":
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     made = attempt(xp, "top", a, k, d, largest)
@@ -122,16 +124,64 @@ def _kth(xp: ArrayModule, a: Array, k: int, dim: int, keepdim: bool) -> Any:
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-    if a.dtype.kind in "bc":
-        kind = from_numpy_dtype(a.dtype).legacy
-        raise NotImplementedError(f"\"kthvalue_cpu\" not implemented for '{kind}'")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
+    if a.dtype.kind in "bc":
+        raise no_kernel("kthvalue_cpu", a.dtype)
     index = order(xp, a, d, False)[(slice(None),) * d + (slice(k - 1, k),)]
     values = xp.take_along_axis(a, index, d)
+    if n <= FEW and a.__class__ is np.ndarray:  # of equal elements the one that PyTorch comes upon
+        equal = (a == values) | ((a != a) & (values != values))
+        if bool((equal.sum(d) > 1).any()):
+            rows = np.moveaxis(a, d, -1).reshape(-1, n).tolist()
+            found = np.array([selected(row, k - 1) for row in rows], np.int64)
+            index = np.moveaxis(found.reshape(*np.moveaxis(index, d, -1).shape), -1, d)
     if not keepdim:
         values, index = values.squeeze(d), index.squeeze(d)
     return values, index.astype(np.int64)
+
+
+FEW = 256  # elements of a row, of which equal ones are told apart
+
+
+def selected(row: list[Any], k: int) -> int:
+    """The place of the k-th smallest by quickselect (Hoare 1961), with the median of three as pivot
+    and NaN as the largest: of several equal elements this says which."""
+    place = list(range(len(row)))
+
+    def above(x: Any, y: Any) -> bool:
+        return bool((x != x and y == y) or x > y)
+
+    def swap(i: int, j: int) -> None:
+        row[i], row[j], place[i], place[j] = row[j], row[i], place[j], place[i]
+
+    low, high = 0, len(row) - 1
+    while high > low:
+        if high == low + 1:
+            if above(row[low], row[high]):
+                swap(low, high)
+            break
+        swap(low + (high - low) // 2, low + 1)
+        for i, j in ((low + 1, high), (low, high), (low + 1, low)):
+            if above(row[i], row[j]):
+                swap(i, j)
+        i, j, pivot = low + 1, high, row[low]
+        while True:
+            i += 1
+            while above(pivot, row[i]):
+                i += 1
+            j -= 1
+            while above(row[j], pivot):
+                j -= 1
+            if j < i:
+                break
+            swap(i, j)
+        swap(low, j)
+        if j <= k:
+            low = i
+        if j >= k:
+            high = j - 1
+    return place[k]
 
 
 def back_to_place(
@@ -166,8 +216,7 @@ def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "m
     if n == 0:
         raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
     if a.dtype.kind in "bc":
-        kind = from_numpy_dtype(a.dtype).legacy
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
+        raise no_kernel(kernel, a.dtype)
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     places = order(xp, a, d, False)
@@ -238,6 +287,9 @@ def _searchsorted(
 ) -> Any:
     kind = np.int32 if out_int32 else np.int64
     side = "right" if right else "left"
+    common = np.result_type(sequence.dtype, values.dtype)
+    if common.kind in "bc" and values.size:
+        raise no_kernel("searchsorted_out_cpu", common)
     if sequence.ndim == 1:
         return xp.asarray(xp.searchsorted(sequence, values, side), dtype=kind)
     if sequence.shape[:-1] != values.shape[:-1]:
@@ -267,10 +319,9 @@ searchsorted = general(
 
 
 def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
-    if a.dtype.kind not in "iu" and a.size:
-        kind = from_numpy_dtype(a.dtype).legacy
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{kind}'")
-    if a.ndim != 1 or a.dtype.kind not in "iu" or (a.size and int(a.min()) < 0):
+    if a.dtype.kind not in "iu":
+        raise no_kernel("bincount_cpu", a.dtype)
+    if a.ndim != 1 or (a.size and int(a.min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")

@@ -140,6 +140,7 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
             rows = _joined(xp, tensors, 0).reshape(len(tensors), -1)  # quicker to turn than to mix
             return row_major(rows.T).reshape(*shape, len(tensors))
         return row_major(_joined(xp, [a.reshape(wide) for a in tensors], d))
+    d = wrap_dim(dim, tensors[0].ndim + 1)
     for i, a in enumerate(tensors):
         if a.shape != tensors[0].shape:
             raise RuntimeError(
@@ -147,7 +148,7 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
                 f"{list(tensors[0].shape)} at entry 0 and {list(a.shape)} at entry "
                 f"{i}"
             )
-    return row_major(xp.stack(_common(xp, list(tensors)), wrap_dim(dim, tensors[0].ndim + 1)))
+    return row_major(xp.stack(_common(xp, list(tensors)), d))
 
 
 stack = general(
@@ -242,7 +243,7 @@ def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence
     if not dims:
         if len(shifts) > 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
-        return xp.roll(a, shifts[0])
+        return row_major(xp.roll(a, shifts[0]))
     if not a.size and len(shifts) == len(dims):
         return kept(a.copy(), a)
     if len(shifts) != len(dims):
@@ -251,13 +252,15 @@ def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence
         )
     dims = tuple(wrap_dim(d, a.ndim, False) for d in dims)
     if len(dims) > 1 or a.size < MANY or a.__class__ is not np.ndarray:
-        return xp.roll(a, shifts, dims)
+        # As the parts joined again, of which none may be empty, lie: with channels last, or in rows.
+        last = a.ndim > 3 and all(n % a.shape[d] for n, d in zip(shifts, dims))
+        return in_format(xp.roll(a, shifts, dims), last and has_channels_last(a))
     made, d = np.empty(a.shape, a.dtype), dims[0]
     shift, before = shifts[0] % a.shape[d], (slice(None),) * d
     for to, source in ((slice(shift, None), slice(-shift)), (slice(shift), slice(-shift, None))):
         if shift:
             assign(made[(*before, to)], a[(*before, source)])
-    return made if shift else a.copy()
+    return made if shift else row_major(a.copy())
 
 
 def _negated(shifts: Sequence[int] | int) -> Any:
@@ -270,7 +273,6 @@ roll = general(
     out=False,
     upcast=False,
     d_self=lambda g, shifts, dims: g.roll(_negated(shifts), dims),
-    memory="rows",
     names="same",
     doc="Elements moved along, the last ones coming in again at the front.",
 )

@@ -32,6 +32,8 @@ def _as_strided(
             f"Storage size calculation overflowed with sizes={list(size)} and "
             f"strides={list(stride)}"
         )
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     if any(s < 0 for s in stride):
         raise RuntimeError(
             "as_strided: Negative strides are not supported at the moment, got "

@@ -46,7 +46,7 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     if len(shape) == 1 and shape[0].__class__ is not int:
         return a.view(shape[0].numpy)
     new = infer_size(shape, a.size)
-    if a.flags.c_contiguous and a.size:
+    if a.flags.c_contiguous and a.size and new != a.shape:
         return a.reshape(new)
     strides = view_strides(a.shape, strides_of(a), new)
     if strides is None:
@@ -105,12 +105,16 @@ def quick_view(x: Tensor, shape: tuple[Any, ...], op: Op = view_) -> Tensor | No
     array = x._array
     if not plain(x):
         return None
+    if array.shape == shape and 1 in shape:
+        return None  # whose steps are counted anew
     if array.shape == shape:
         return made_view(op, (x, shape), array[...])
     try:
         made = array.reshape(shape)
     except ValueError:
         return None
+    if made.shape == array.shape and 1 in made.shape:
+        return None  # as above, where a size was to be inferred
     if not array.flags.c_contiguous:
         if made.flags.c_contiguous:
             return None  # it was copied: no view of what does not lie in rows lies so

@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_before_kernel
 from toytorch.facts.hints import DType
 from toytorch.ops.define import PUBLIC, need_tensor, takes_words
 from toytorch.ops.elementwise import arithmetic, elementary, floating
@@ -55,7 +56,10 @@ def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tenso
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Any:
     """`torch.round`, which under this name has no kernel for integers."""
     if input.dtype.rank < 2 and not decimals:
-        raise NotImplementedError(f"\"round_vml_cpu\" not implemented for '{input.dtype.legacy}'")
+        error = NotImplementedError(f"\"round_vml_cpu\" not implemented for '{input.dtype.legacy}'")
+        if out is not None:
+            refuse_before_kernel(registry["round"], (input, decimals), out)
+        raise error
     return registry["round"].function(input, decimals=decimals, out=out)
 
 
