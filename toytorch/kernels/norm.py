@@ -256,6 +256,10 @@ def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float
 
 def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
     """The gradient of x of layer norm, in a tuple, or None."""
+    if a.dtype.itemsize == 2:
+        from toytorch.kernels import halves  # whose modules nobody else needs at the start
+
+        return halves.layer_input(g, a, w, mean, rstd)
     if not fits(a, g, w, mean, rstd):
         return None
     n = a.size // max(mean.size, 1)
@@ -268,6 +272,10 @@ def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -
 
 def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: Array) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
+    if a.dtype.itemsize == 2:
+        from toytorch.kernels import halves  # whose modules nobody else needs at the start
+
+        return halves.layer_weight(g, a, shape, mean, rstd)
     n = math.prod(shape)
     if not fits(a, g, mean, rstd) or mean.size < 2:
         return None

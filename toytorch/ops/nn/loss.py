@@ -98,7 +98,7 @@ def _nll(
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
         mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
-            return np.negative(mean, mean)
+            return np.subtract(0, mean, mean)  # 0 and not -0, as all sums that begin with 0
     if (
         logs.ndim == 2
         and weight is None
@@ -108,7 +108,8 @@ def _nll(
         and reduced(np.minimum, xp, target) >= 0
         and reduced(np.maximum, xp, target) < classes
     ):  # every class known: the usual case
-        return -(xp.add.reduce(logs[xp.arange(target.size), target]) / logs.dtype.type(target.size))
+        total = xp.add.reduce(logs[xp.arange(target.size), target])
+        return 0 - total / logs.dtype.type(target.size)
     rows = _rows(logs)
     flat = target.reshape(-1)
     known = flat != ignore
@@ -125,10 +126,10 @@ def _nll(
     if reduction == "none":
         return loss.reshape(target.shape)
     if reduction == "sum":
-        return xp.sum(loss)
+        return xp.sum(loss) + 0
     if reduction != "mean":
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return xp.sum(loss) / xp.sum(scale).astype(logs.dtype)
+    return (xp.sum(loss) + 0) / xp.sum(scale).astype(logs.dtype)
 
 
 nll_loss = general(
@@ -140,6 +141,7 @@ nll_loss = general(
     out=False,
     d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
     amp="float32",
+    halves="halves nll_loss",
     fresh=True,
     doc="Negative log-likelihood, -Σ w[t]·x[t], from log-probabilities (N, C, d…).",
 )

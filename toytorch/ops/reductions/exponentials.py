@@ -129,6 +129,7 @@ log_softmax = reduction(
     batch="along",
     names="same",
     fused=LOG_SOFTMAX,
+    halves="halves log_softmax",
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
     out_type="same",
