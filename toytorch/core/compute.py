@@ -194,7 +194,11 @@ def compute_pointwise(
         at = op.schema.index[op.spreads]
         arrays[at] = spread_infinity(arrays[at])
     try:
-        result = run_pointwise(op, xp, args, arrays, lying, target, work)
+        result = None
+        if reduced and op.halves:
+            result = base.attempt(xp, op.halves, own, *arrays)
+        if result is None:
+            result = run_pointwise(op, xp, args, arrays, lying, target, work)
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
             raise NotImplementedError(

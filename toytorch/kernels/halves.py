@@ -36,6 +36,27 @@ def log_softmax(half: np.dtype[Any], a: Array, dim: int, dtype: None) -> Any:
     return z.astype(half)
 
 
+def logsumexp(half: np.dtype[Any], a: Array, dim: Any, keepdim: bool) -> Any:
+    """Each of its steps rounded."""
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    over = tuple(d % a.ndim for d in dims) if a.ndim else ()
+    if not a.size or not over or any(not -a.ndim <= d < a.ndim for d in dims):
+        return None
+    top = a.max(over, keepdims=True)
+    top = np.where(np.isfinite(top), top, np.float32(0))
+    e = rounded(np.exp(rounded(a - top, half)), half)
+    total = rounded(np.log(rounded(e.sum(over, keepdims=True), half)), half) + top
+    return (total if keepdim else total.squeeze(over)).astype(half)
+
+
+def pow(half: np.dtype[Any], a: Any, b: Any) -> Any:
+    """a³ and a⁻² are products in bfloat16."""
+    if half.name != "bfloat16" or getattr(b, "ndim", 0) or b not in (3, -2):
+        return None
+    square = rounded(a * a, half)
+    return square * a if b == 3 else 1 / square
+
+
 # -- sums -----------------------------------------------------------------------------------------
 
 
@@ -90,6 +111,31 @@ def nll_loss(
     return np.asarray(total).astype(half)
 
 
+def nll_loss_backward(
+    half: np.dtype[Any],
+    g: Array,
+    shape: Any,
+    target: Array,
+    weight: Array | None,
+    ignore: int,
+    reduction: str,
+) -> Any:
+    """-g/Σw, rounded, times w[t] at the places of the classes."""
+    flat, classes = target.reshape(-1), shape[1]
+    if weight is None or not flat.size or not classes:
+        return None
+    known = flat != ignore
+    safe = np.where(known, flat, 0)
+    scale = np.where(known, weight[safe], np.float32(0))
+    share = g.reshape(-1) if reduction == "none" else g
+    if reduction == "mean":
+        with np.errstate(all="ignore"):
+            share = rounded(share / cascade(scale, half), half)
+    full = np.zeros((flat.size, classes), half)
+    full[np.arange(flat.size), safe] = np.where(known, -share * scale, np.float32(0))
+    return np.moveaxis(full.reshape(shape[0], *shape[2:], classes), -1, 1)
+
+
 def embedding_dense_backward(
     half: np.dtype[Any],
     g: Array,
@@ -119,7 +165,41 @@ def embedding_dense_backward(
     return made.astype(half)
 
 
-# -- layer norm -----------------------------------------------------------------------------------
+# -- norms ----------------------------------------------------------------------------------------
+
+
+def batch_norm(
+    a: Array, w: Array | None, b: Array | None, half: np.dtype[Any], eps: float
+) -> tuple[Any, ...]:
+    """(result, mean, variance, rstd) of batch norm of an array in float32, whose mean and rstd are
+    rounded before x is brought to them."""
+    over, column = (0, *range(2, a.ndim)), (-1, *(1,) * (a.ndim - 2))
+    count = np.float32(a.size // a.shape[1])
+    mean = a.mean(over)
+    total = np.square(a - mean.reshape(column)).sum(over)
+    variance = (rounded(total, half) if half.name == "bfloat16" else total) / count
+    rstd = rounded(1 / np.sqrt(variance + np.float32(eps)), half)
+    m = rounded(mean, half)
+    made = (a - m.reshape(column)) * (rstd if w is None else rstd * w).reshape(column)
+    if b is not None:
+        made += b.reshape(column)
+    return made, mean, total / count, rstd
+
+
+def batch_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
+    """The gradients (of x, of the weight, of the bias) of batch norm, or None."""
+    half = a.dtype
+    if not a.size or any(v is not None and v.dtype != half for v in (g, w, mean, rstd)):
+        return None
+    over, column = (0, *range(2, a.ndim)), (-1, *(1,) * (a.ndim - 2))
+    count = np.float32(a.size // a.shape[1])
+    g, a, m, r = (v.astype(np.float32) for v in (g, a, mean, rstd))
+    d = a - m.reshape(column)
+    total, crossed = g.sum(over), (g * d).sum(over)
+    scale = r if w is None else r * w.astype(np.float32)
+    dx = g - (total / count).reshape(column) - d * (crossed * r * r / count).reshape(column)
+    dx *= scale.reshape(column)
+    return tuple(v.astype(half) for v in (dx, crossed * r, total))
 
 
 def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:

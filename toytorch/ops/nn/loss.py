@@ -42,6 +42,11 @@ def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
     return loss if half is None else loss.astype(half)
 
 
+def as_number(factor: float, g: Tensor) -> float:
+    """A factor of a gradient as PyTorch's kernels have it: a number of the gradient's half type."""
+    return float(g.dtype.numpy.type(factor)) if g.dtype.itemsize == 2 else factor
+
+
 def _same_type(a: Any, b: Any) -> tuple[Any, Any, Any]:
     """Both in their common type, and that type if it is one that is computed in float32."""
     common = promote_types(from_numpy_dtype(a.dtype), from_numpy_dtype(b.dtype))
@@ -66,7 +71,7 @@ def _mse_of(xp: ArrayModule, d: Array, reduction: str) -> Any:
 def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
     d = a - b
     factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
-    return g * (d * factor)
+    return g * (d * as_number(factor, g))
 
 
 mse = general(
@@ -188,6 +193,7 @@ nll_backward = general(
         g, target, weight, ignore_index, reduction
     ),
     fresh=True,
+    halves="halves nll_loss_backward",
     doc="The gradient of nll_loss.",
 )
 

@@ -145,9 +145,22 @@ def _batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    need_float("batch_norm", a)
-    half = a.dtype if a.dtype.itemsize == 2 else None
+    half = a.dtype if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else None
+    if half is None:
+        need_float("batch_norm", a)
     x = a.astype(np.float32) if half is not None else a
+    if half is not None and training and all(v is None or v.dtype == half for v in (weight, bias)):
+        wide = (None if v is None else v.astype(np.float32) for v in (weight, bias))
+        found = attempt(xp, "halves batch_norm", x, *wide, half, eps)
+        if found is not None:
+            made, mean, variance, rstd = found
+            running = [v for v in (running_mean, running_var) if v is not None]
+            moved = [v.astype(np.float32) for v in running]
+            if moved:
+                _update_both(*moved, mean, variance, x.size // x.shape[1], momentum)
+            for narrow, new in zip(running, moved):
+                narrow[...] = new.astype(narrow.dtype)
+            return tuple(v.astype(half) for v in (made, mean, rstd))
     compiled = _compiled_batch_norm(
         xp, x, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -380,7 +393,10 @@ def normalize_batch(
         )
     refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
     refuse_mixed(input, weight, bias, running_mean, running_var)
-    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
+    half = input.dtype.itemsize == 2 and input.dtype.is_floating_point
+    given = weight, bias, running_mean, running_var
+    alike = training and all(v is None or v.dtype is input.dtype for v in given)
+    if half and not (alike and base.of_array(input._array).xp is np and not state.local.modes):
         return normalize_half_batch(
             input, weight, bias, running_mean, running_var, training, momentum, eps
         )

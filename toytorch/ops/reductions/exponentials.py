@@ -47,6 +47,7 @@ logsumexp = reduction(
     ),
     batch="along",
     fused=LOG_SUM_EXP,
+    halves="halves logsumexp",
     doc="log Σ eˣ without overflow.",
 )
 
