@@ -93,7 +93,7 @@ def nll_loss(
     flat, classes = target.reshape(-1), logs.shape[1]
     known = flat != ignore
     safe = np.where(known, flat, 0)
-    if reduction not in ("mean", "sum") or not flat.size or not classes:
+    if reduction == "none" or not flat.size or not classes:
         return None
     if safe.min() < 0 or safe.max() >= classes:
         return None
@@ -169,21 +169,57 @@ def embedding_dense_backward(
 
 
 def batch_norm(
-    a: Array, w: Array | None, b: Array | None, half: np.dtype[Any], eps: float
+    half: np.dtype[Any],
+    a: Array,
+    w: Array | None,
+    b: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    momentum: float,
+    eps: float,
 ) -> tuple[Any, ...]:
-    """(result, mean, variance, rstd) of batch norm of an array in float32, whose mean and rstd are
-    rounded before x is brought to them."""
+    """(result, mean, rstd) of batch norm, whose mean and rstd are rounded before x is brought to
+    them. The running statistics are arrays of the half type, which are moved in place."""
     over, column = (0, *range(2, a.ndim)), (-1, *(1,) * (a.ndim - 2))
     count = np.float32(a.size // a.shape[1])
     mean = a.mean(over)
     total = np.square(a - mean.reshape(column)).sum(over)
-    variance = (rounded(total, half) if half.name == "bfloat16" else total) / count
+    variance = total / count
+    if half.name == "bfloat16":
+        total = rounded(total, half)
+        variance = rounded(total / count, half)
     rstd = rounded(1 / np.sqrt(variance + np.float32(eps)), half)
     m = rounded(mean, half)
     made = (a - m.reshape(column)) * (rstd if w is None else rstd * w).reshape(column)
     if b is not None:
         made += b.reshape(column)
-    return made, mean, total / count, rstd
+    if running_mean is not None and running_var is not None:
+        spread = total / rounded(np.maximum(count - 1, 1), half)
+        _move(half, running_mean, running_var, mean, spread, momentum)
+    return made.astype(half), mean.astype(half), rstd.astype(half)
+
+
+def _move(
+    half: np.dtype[Any],
+    running_mean: Array,
+    running_var: Array,
+    mean: Array,
+    variance: Array,
+    momentum: float,
+) -> None:
+    """running ← (1 - momentum)·running + momentum·value, in bfloat16 step by step."""
+    new, old = np.float32(momentum), np.float32(1 - momentum)
+    if half.name == "bfloat16":
+        new, old = rounded(new, half), rounded(old, half)
+        mean = rounded(new * rounded(mean, half), half) + rounded(
+            old * running_mean.astype(np.float32), half
+        )
+        variance = new * rounded(variance, half)
+        variance += rounded(old * running_var.astype(np.float32), half)
+    else:
+        mean = new * mean + old * running_mean.astype(np.float32)
+        variance = new * variance + old * running_var.astype(np.float32)
+    running_mean[...], running_var[...] = mean.astype(half), variance.astype(half)
 
 
 def batch_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:

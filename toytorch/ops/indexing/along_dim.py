@@ -169,7 +169,7 @@ def _add_rows(xp: ArrayModule, target: Array, d: int, i: Array, values: Array) -
 
 def add_wide(xp: ArrayModule, target: Array, places: Any, values: Array) -> None:
     """`add_at`, of which sums of half types are rounded once, in the end."""
-    if xp is not np or target.dtype.itemsize != 2 or target.dtype.kind not in "fV":
+    if target.dtype.itemsize != 2 or target.dtype.kind not in "fV":
         add_at(xp, target, places, values)
         return
     total = target.astype(np.float32)

@@ -336,7 +336,8 @@ def scaled_dot_product_attention(
     weights = safe_softmax.function(scores, -1)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
-    return (weights.to(value.dtype) @ value).to(kind)
+    made = weights.to(value.dtype) @ value
+    return made.to(kind) if kind.itemsize == 2 else made
 
 
 def nothing_seen(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

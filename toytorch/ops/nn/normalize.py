@@ -151,16 +151,10 @@ def _batch_norm(
     x = a.astype(np.float32) if half is not None else a
     if half is not None and training and all(v is None or v.dtype == half for v in (weight, bias)):
         wide = (None if v is None else v.astype(np.float32) for v in (weight, bias))
-        found = attempt(xp, "halves batch_norm", x, *wide, half, eps)
+        running = running_mean, running_var
+        found = attempt(xp, "halves batch_norm", half, x, *wide, *running, momentum, eps)
         if found is not None:
-            made, mean, variance, rstd = found
-            running = [v for v in (running_mean, running_var) if v is not None]
-            moved = [v.astype(np.float32) for v in running]
-            if moved:
-                _update_both(*moved, mean, variance, x.size // x.shape[1], momentum)
-            for narrow, new in zip(running, moved):
-                narrow[...] = new.astype(narrow.dtype)
-            return tuple(v.astype(half) for v in (made, mean, rstd))
+            return found
     compiled = _compiled_batch_norm(
         xp, x, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -396,7 +390,8 @@ def normalize_batch(
     half = input.dtype.itemsize == 2 and input.dtype.is_floating_point
     given = weight, bias, running_mean, running_var
     alike = training and all(v is None or v.dtype is input.dtype for v in given)
-    if half and not (alike and base.of_array(input._array).xp is np and not state.local.modes):
+    xp = base.of_array(input._array).xp
+    if half and not (alike and base.offers(xp, "halves batch_norm") and not state.local.modes):
         return normalize_half_batch(
             input, weight, bias, running_mean, running_var, training, momentum, eps
         )
