@@ -9,6 +9,9 @@ from toytorch.facts.dtype import bfloat16
 from toytorch.facts.hints import DType
 
 
+__path__: list[str] = []  # PyTorch has modules below it: core/public_modules.py says of what
+
+
 def _old(name: str) -> None:
     warnings.warn(
         f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use "

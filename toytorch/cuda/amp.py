@@ -11,6 +11,9 @@ from toytorch.facts.dtype import float16
 from toytorch.facts.hints import DType
 
 
+__path__: list[str] = []  # PyTorch has modules below it: core/public_modules.py says of what
+
+
 def _old(name: str, new: str) -> None:
     warnings.warn(
         f"`torch.cuda.amp.{name}` is deprecated. Please use `torch.amp.{new}` instead.",
