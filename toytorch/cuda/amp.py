@@ -10,7 +10,6 @@ from toytorch import amp
 from toytorch.facts.dtype import float16
 from toytorch.facts.hints import DType
 
-
 __path__: list[str] = []  # PyTorch has modules below it: core/public_modules.py says of what
 
 
