@@ -116,3 +116,12 @@ def test_lazy_tensors_share_a_class() -> None:
         return [isinstance(v, parameter.UninitializedTensorMixin) for v in kinds]
 
     assert said(tt) == said(torch)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_recurrent_layers_list_the_names_of_their_weights(kind: str) -> None:
+    def said(t: Any) -> list[str]:
+        names_of = getattr(t.nn, kind)(2, 3, num_layers=2, bidirectional=True)._flat_weights_names
+        return list(names_of)
+
+    assert said(tt) == said(torch)
