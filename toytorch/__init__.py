@@ -274,7 +274,13 @@ LATER_PACKAGES = (
     "jit library linalg masked mps multiprocessing nn optim overrides profiler quasirandom serialization signal sparse "
     "special storage testing trainer types utils vision viz xpu"
 ).split()
-ABSENT = ("fx", "onnx", "PyTorchFileReader", "PyTorchFileWriter")  # names alone: compat/_absent.py
+ABSENT = (
+    "_inductor",
+    "fx",
+    "onnx",
+    "PyTorchFileReader",
+    "PyTorchFileWriter",
+)  # names alone: compat/_absent.py
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",

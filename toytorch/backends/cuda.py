@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 
 class _Matmul:
@@ -73,14 +74,28 @@ def enable_cudnn_sdp(enabled: bool) -> None:
     attention_ways.cudnn = bool(enabled)
 
 
-@contextmanager
 def sdp_kernel(
     enable_flash: bool = True,
     enable_math: bool = True,
     enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """The switches inside of a context; the older form of `torch.nn.attention.sdpa_kernel`."""
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
+        "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
+        "manager, with updated signature.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return switched(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)
+
+
+@contextmanager
+def switched(
+    enable_flash: bool, enable_math: bool, enable_mem_efficient: bool, enable_cudnn: bool
+) -> Iterator[None]:
+    """The switches inside of a context."""
     before = dict(vars(attention_ways))
     vars(attention_ways).update(
         flash=enable_flash, math=enable_math, cudnn=enable_cudnn, mem_efficient=enable_mem_efficient

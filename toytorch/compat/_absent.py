@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 PROCESSES = "process groups: torch.distributed.is_available() says so"
 QUANTIZED = "quantization: torch.autocast computes in half precision"
 ONNX = "export to ONNX: torch.jit.save keeps a compiled module with its weights"
+INDUCTOR = "inductor: torch.compile has a compiler of its own, which takes no settings"
 GRAPHS = "rewriting of Python programs: torch.jit.trace and torch.jit.script make graphs"
 
 # module of PyTorch: what it needs, and the names that libraries ask of it
@@ -95,6 +96,8 @@ ABSENT: dict[str, tuple[str, str]] = {
         "FakeTensor FakeTensorMode",
     ),
     "torch._subclasses.functional_tensor": (GRAPHS, "FunctionalTensor FunctionalTensorMode"),
+    "torch._inductor": (INDUCTOR, ""),
+    "torch._inductor.config": (INDUCTOR, ""),
     "torch.fx": (
         GRAPHS,
         "Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace replace_pattern",

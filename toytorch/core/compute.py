@@ -76,6 +76,10 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
     if mixed or (half is not None and isinstance(arrays[-1], dtype)):
         half = None  # dtype= was given: the kernel's result has it
     xp = xp or np
+    if half is not None and op.halves:
+        made = base.attempt(xp, op.halves, half.numpy, *arrays)
+        if made is not None:
+            return made
     results = op.kernel_on(xp)(*arrays)
     return results if half is None else down(results, half)
 
@@ -190,7 +194,11 @@ def compute_pointwise(
         at = op.schema.index[op.spreads]
         arrays[at] = spread_infinity(arrays[at])
     try:
-        result = run_pointwise(op, xp, args, arrays, lying, target, work)
+        result = None
+        if reduced and op.halves:
+            result = base.attempt(xp, op.halves, own, *arrays)
+        if result is None:
+            result = run_pointwise(op, xp, args, arrays, lying, target, work)
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
             raise NotImplementedError(

@@ -99,6 +99,9 @@ class Op:
     rounds_once the half types, "float16 bfloat16" or one of them, whose derivatives are computed in
                 float32, as PyTorch's are where they are one kernel; others are rounded after each
                 of their operations
+    halves      the kernel of the backend (see `backends.base.attempt`) that knows what PyTorch
+                rounds on the way in half types; it is given the type and arrays of float32, and
+                makes results of their final types
     spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
                 complex infinity both parts become NaN
     elsewhere   an argument that only a form for other devices has, of which the CPU has no kernel
@@ -157,6 +160,7 @@ class Op:
         wide_number: str = "",
         narrow: str = "",
         rounds_once: str = "",
+        halves: str = "",
         reflected: str = "",
         results: tuple[bool, ...] = (True,),
         checks: Any = None,
@@ -209,7 +213,7 @@ class Op:
         self.has_inplace, self.has_method, self.has_function = inplace, method, function
         self.has_out = out and kind not in ("view", "composite")
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
-        self.in_halves, self.rounds_once = in_halves, rounds_once
+        self.in_halves, self.rounds_once, self.halves = in_halves, rounds_once, halves
         self.wide_number, self.narrow = wide_number, narrow
         self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)

@@ -24,7 +24,12 @@ facts.pytree            torch.utils._pytree            TreeSpec
 autograd.anomaly       torch.autograd.anomaly_mode    detect_anomaly set_detect_anomaly
 autograd.modes         torch.autograd.grad_mode       enable_grad inference_mode no_grad
 autograd.modes         torch.autograd.grad_mode       set_grad_enabled
-amp.casting            torch.amp.autocast_mode        autocast
+amp.casting            torch.amp.autocast_mode        autocast custom_bwd custom_fwd
+amp.casting            torch.amp.autocast_mode        is_autocast_available
+cuda.amp               torch.cuda.amp.autocast_mode   autocast custom_bwd custom_fwd
+cuda.amp               torch.cuda.amp.grad_scaler     GradScaler
+cpu.amp                torch.cpu.amp.autocast_mode    autocast
+cpu.amp                torch.cpu.amp.grad_scaler      GradScaler
 ops.sparse.create     torch.sparse                   check_sparse_tensor_invariants
 profiler.records       torch.autograd.profiler        record_function
 profiler.schedules     torch.profiler.profiler        ProfilerAction

@@ -693,12 +693,12 @@ class Tensor:
         return value
 
     def __int__(self) -> int:
-        if self._requires_grad:
+        if self._requires_grad and state.local.grad:
             warn_of_history()
         return int(self._real("int64_t"))
 
     def __float__(self) -> float:
-        if self._requires_grad:
+        if self._requires_grad and state.local.grad:
             warn_of_history()
         return float(self._real("double"))
 

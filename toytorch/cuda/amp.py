@@ -10,6 +10,8 @@ from toytorch import amp
 from toytorch.facts.dtype import float16
 from toytorch.facts.hints import DType
 
+__path__: list[str] = []  # PyTorch has modules below it: core/public_modules.py says of what
+
 
 def _old(name: str, new: str) -> None:
     warnings.warn(

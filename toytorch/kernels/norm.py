@@ -104,6 +104,10 @@ def affine(a: Array, mean: Array, scale: Array, bias: Array | None) -> Any:
 
 def batch_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
     """The gradients (of x, of the weight, of the bias) from that of the result, or None."""
+    if a.dtype.itemsize == 2:
+        from toytorch.kernels import halves  # whose modules nobody else needs at the start
+
+        return halves.batch_backward(g, a, w, mean, rstd)
     if not fits(a, g, w, mean, rstd):
         return None
     made, dx, last = _made_like(a)
@@ -265,6 +269,10 @@ def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float
 
 def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
     """The gradient of x of layer norm, in a tuple, or None."""
+    if a.dtype.itemsize == 2:
+        from toytorch.kernels import halves  # whose modules nobody else needs at the start
+
+        return halves.layer_input(g, a, w, mean, rstd)
     if not fits(a, g, w, mean, rstd):
         return None
     n = a.size // max(mean.size, 1)
@@ -277,6 +285,10 @@ def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -
 
 def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: Array) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
+    if a.dtype.itemsize == 2:
+        from toytorch.kernels import halves  # whose modules nobody else needs at the start
+
+        return halves.layer_weight(g, a, shape, mean, rstd)
     n = math.prod(shape)
     if not fits(a, g, mean, rstd) or mean.size < 2:
         return None

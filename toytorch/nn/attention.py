@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from toytorch.backends.cuda import sdp_kernel
+from toytorch.backends.cuda import switched
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 __path__: list[str] = []  # modules of `toytorch/compat/_absent.py` are found below it
@@ -42,7 +42,7 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
             "Backend must be an instance of SDPBackend or a list of SDPBackend instances"
         )
     chosen = set([backends] if isinstance(backends, SDPBackend) else backends)
-    with sdp_kernel(
+    with switched(
         SDPBackend.FLASH_ATTENTION in chosen,
         SDPBackend.MATH in chosen,
         SDPBackend.EFFICIENT_ATTENTION in chosen,

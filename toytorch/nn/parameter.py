@@ -137,6 +137,9 @@ def _nothing(device: Device, dtype: DType | None) -> Tensor:
     return made.to(**{k: v for k, v in (("device", device), ("dtype", dtype)) if v is not None})
 
 
+UninitializedTensorMixin = Uninitialized  # PyTorch's name
+
+
 class UninitializedParameter(Uninitialized, Parameter):
     """A parameter of a lazy module before its first call."""
 

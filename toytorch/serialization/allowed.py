@@ -12,14 +12,20 @@ from toytorch.facts.package import is_ours
 _allowed: dict[str, Any] = {}
 
 
-def _name(entry: Any) -> tuple[str, Any]:
+def _names(entry: Any) -> list[str]:
+    """The names by which pickles may call a class or function; a function of tensors may stand in
+    several of PyTorch's modules."""
     if isinstance(entry, tuple):
-        thing, name = entry
-        return name, thing
+        return [entry[1]]
     module = getattr(entry, "__module__", None) or "builtins"
     if is_ours(module):
+        from toytorch.serialization.known import functions  # which imports this file's users
+
+        found = [name for name, held in functions().items() if held is entry]
+        if found:
+            return found
         module = pytorch_module(module, entry.__qualname__)
-    return f"{module}.{entry.__qualname__}", entry
+    return [f"{module}.{entry.__qualname__}"]
 
 
 def add_safe_globals(safe_globals: Sequence[Any]) -> None:
@@ -27,12 +33,14 @@ def add_safe_globals(safe_globals: Sequence[Any]) -> None:
 
     Only for what you wrote or trust: the constructor and `__setstate__` run on a file's values.
     """
-    _allowed.update(map(_name, safe_globals))
+    for entry in safe_globals:
+        thing = entry[0] if isinstance(entry, tuple) else entry
+        _allowed.update(dict.fromkeys(_names(entry), thing))
 
 
 def get_safe_globals() -> list[Any]:
     """The classes and functions that were allowed."""
-    return list(_allowed.values())
+    return list({id(thing): thing for thing in _allowed.values()}.values())
 
 
 def clear_safe_globals() -> None:

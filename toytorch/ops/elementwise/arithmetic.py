@@ -250,6 +250,7 @@ pow = pointwise(
     checks=one_tensor("pow", _no_fraction),
     d_self=_pow_self,
     d_other=_pow_other,
+    halves="halves pow",
     words={"exponent": "other"},
     memory="tensor first",
     identity={"other": 1},

@@ -169,8 +169,19 @@ def _wide(a: Array) -> Array:
 
 def _add_rows(xp: ArrayModule, target: Array, d: int, i: Array, values: Array) -> None:
     """Adds slices of values to the slices of target that i names, some of them several times."""
-    if attempt(xp, "add_slices", target, d, i, values) is None:
-        add_at(xp, target, _rows(d, i), values)
+    half = target.dtype.itemsize == 2
+    if half or attempt(xp, "add_slices", target, d, i, values) is None:
+        add_wide(xp, target, _rows(d, i), values)
+
+
+def add_wide(xp: ArrayModule, target: Array, places: Any, values: Array) -> None:
+    """`add_at`, of which sums of half types are rounded once, in the end."""
+    if target.dtype.itemsize != 2 or target.dtype.kind not in "fV":
+        add_at(xp, target, places, values)
+        return
+    total = target.astype(np.float32)
+    add_at(xp, total, places, values.astype(np.float32))
+    target[...] = total.astype(target.dtype)
 
 
 index_add = define(
@@ -443,7 +454,7 @@ scatter: Op = define(
 )
 scatter_add = define(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-    _writing("scatter_add", add_at, True),
+    _writing("scatter_add", add_wide, True),
     kind="general",
     inplace=True,
     apart="in place",

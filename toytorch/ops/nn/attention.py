@@ -13,7 +13,7 @@ from toytorch.backends.cuda import attention_ways
 from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor, beside
 from toytorch.facts import state
-from toytorch.facts.dtype import float32, float64
+from toytorch.facts.dtype import bfloat16, float16, float32, float64
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public, reduction, tensor_first
@@ -179,6 +179,7 @@ flash_backward = general(
     function=False,
     out=False,
     results=(False, False, False),
+    halves="halves attention_backward",
     doc="The gradients of q, k and v, block by block; those of these go by `attention_shares`.",
 )
 
@@ -253,6 +254,7 @@ flash_attention = general(
     d_key=_gradient(1),
     d_value=_gradient(2),
     node="ScaledDotProductFlashAttentionForCpuBackward0",
+    halves="halves attention",
     doc="softmax(q·kᵀ·scale + mask)·v of (B, H, L, E), and the logarithms of softmax's sums; Dao et al. 2022.",
 )
 
@@ -271,7 +273,7 @@ def _fits_flash(
     for t in (query, key, value):
         if t._array.__class__ is not np.ndarray or t.stride(3) != 1:
             return False
-        if t.dtype not in (float32, float64):
+        if t.dtype not in (float32, float64, float16, bfloat16):
             return False
     if mask is None:
         return True
@@ -340,6 +342,9 @@ def scaled_dot_product_attention(
             query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale
         )[0]
     scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
+    kind = query.dtype
+    if kind.itemsize == 2:  # one rounding, at the end
+        query, key, value = query.to(float32), key.to(float32), value.to(float32)
     scores = (query * scale) @ key.transpose(-2, -1)
     if is_causal:
         seen = np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
@@ -349,7 +354,8 @@ def scaled_dot_product_attention(
     weights = safe_softmax.function(scores, -1)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
-    return weights.to(value.dtype) @ value
+    made = weights.to(value.dtype) @ value
+    return made.to(kind) if kind.itemsize == 2 else made
 
 
 def nothing_seen(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

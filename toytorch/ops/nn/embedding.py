@@ -114,6 +114,7 @@ dense_backward: Op = general(
     out=False,
     d_grad_output=_embedding_backward_gradient,
     fresh=True,
+    halves="halves embedding_dense_backward",
     doc="The gradient of embedding: the sums of the rows' gradients.",
 )
 

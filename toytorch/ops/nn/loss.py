@@ -42,6 +42,11 @@ def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
     return loss if half is None else loss.astype(half)
 
 
+def as_number(factor: float, g: Tensor) -> float:
+    """A factor of a gradient as PyTorch's kernels have it: a number of the gradient's half type."""
+    return float(g.dtype.numpy.type(factor)) if g.dtype.itemsize == 2 else factor
+
+
 def _same_type(a: Any, b: Any) -> tuple[Any, Any, Any]:
     """Both in their common type, and that type if it is one that is computed in float32."""
     common = promote_types(from_numpy_dtype(a.dtype), from_numpy_dtype(b.dtype))
@@ -66,7 +71,7 @@ def _mse_of(xp: ArrayModule, d: Array, reduction: str) -> Any:
 def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
     d = a - b
     factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
-    return g * (d * factor)
+    return g * (d * as_number(factor, g))
 
 
 mse = general(
@@ -98,7 +103,7 @@ def _nll(
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
         mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
-            return np.negative(mean, mean)
+            return np.subtract(0, mean, mean)  # 0 and not -0, as all sums that begin with 0
     if (
         logs.ndim == 2
         and weight is None
@@ -108,7 +113,8 @@ def _nll(
         and reduced(np.minimum, xp, target) >= 0
         and reduced(np.maximum, xp, target) < classes
     ):  # every class known: the usual case
-        return -(xp.add.reduce(logs[xp.arange(target.size), target]) / logs.dtype.type(target.size))
+        total = xp.add.reduce(logs[xp.arange(target.size), target])
+        return 0 - total / logs.dtype.type(target.size)
     rows = _rows(logs)
     flat = target.reshape(-1)
     known = flat != ignore
@@ -125,10 +131,10 @@ def _nll(
     if reduction == "none":
         return loss.reshape(target.shape)
     if reduction == "sum":
-        return xp.sum(loss)
+        return xp.sum(loss) + 0
     if reduction != "mean":
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return xp.sum(loss) / xp.sum(scale).astype(logs.dtype)
+    return (xp.sum(loss) + 0) / xp.sum(scale).astype(logs.dtype)
 
 
 nll_loss = general(
@@ -140,6 +146,7 @@ nll_loss = general(
     out=False,
     d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
     amp="float32",
+    halves="halves nll_loss",
     fresh=True,
     doc="Negative log-likelihood, -Σ w[t]·x[t], from log-probabilities (N, C, d…).",
 )
@@ -186,6 +193,7 @@ nll_backward = general(
         g, target, weight, ignore_index, reduction
     ),
     fresh=True,
+    halves="halves nll_loss_backward",
     doc="The gradient of nll_loss.",
 )
 

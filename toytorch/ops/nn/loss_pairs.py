@@ -23,7 +23,7 @@ from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.linalg.matmul import kinds
-from toytorch.ops.nn.loss import REDUCED
+from toytorch.ops.nn.loss import REDUCED, as_number
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -35,17 +35,26 @@ def reduced_array(xp: ArrayModule, loss: Array, reduction: str) -> Any:
         return loss
     if reduction not in ("mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    kind = loss.dtype.type
-    half = loss.dtype.itemsize == 2  # as PyTorch, whose sums of half types are of float32
-    total = xp.sum(loss, dtype=np.float32) if half else xp.sum(loss)
-    if reduction == "sum":
-        return total.astype(loss.dtype)
-    return (total / total.dtype.type(loss.size)).astype(loss.dtype) if loss.size else kind("nan")
+    kind = loss.dtype
+    half = kind.itemsize == 2 and kind.kind in "fV"
+    total = xp.sum(loss, dtype=np.float32 if half else None)
+    if reduction == "mean":
+        total = total / total.dtype.type(loss.size) if loss.size else total.dtype.type("nan")
+    return total.astype(kind) if half else total
 
 
 def share(g: Tensor, slope: Tensor, reduction: str) -> Any:
     """The gradient of an input: g times the slope, shared out for a mean."""
+    if g.dtype.itemsize == 2:
+        return slope * as_number(1 / max(slope.numel(), 1) if reduction == "mean" else 1, g) * g
     return slope * (g / max(slope.numel(), 1) if reduction == "mean" else g)
+
+
+def share_last(g: Tensor, slope: Tensor, reduction: str) -> Any:
+    """`share`, which in half types divides by the number of elements in the end."""
+    if g.dtype.itemsize == 2:
+        return slope * g / max(slope.numel(), 1) if reduction == "mean" else slope * g
+    return share(g, slope, reduction)
 
 
 def _common(name: str, arrays: Sequence[Array | None]) -> Any:
@@ -165,6 +174,7 @@ smooth_l1 = _loss(
     fused="d = abs(self - target); "
     "loss = d * d * (0.5 / beta) if d < beta else d - 0.5 * beta; " + REDUCED,
     node="SmoothL1LossBackward0",
+    rounds_once="float16 bfloat16",
     d_self=lambda g, self, target, beta, reduction: share(
         g, _smooth_l1_slope(self, target, beta), reduction
     ),
@@ -265,20 +275,27 @@ def _with_logits(
         if made is not None:
             return made
     wide, y, *weights = _in_place_of(t, x, t, weight, pos_weight)  # there it is computed
-    loss = _logits_loss(xp, wide, y, *weights).astype(t.dtype, copy=False)
+    half = t.dtype if x.dtype == t.dtype and t.dtype.itemsize == 2 else None
+    loss = _logits_loss(xp, half, wide, y, *weights).astype(t.dtype, copy=False)
     return reduced_array(xp, placed(loss, t, x), reduction)
 
 
 def _logits_loss(
-    xp: ArrayModule, x: Array, t: Array, weight: Array | None, pos_weight: Array | None
+    xp: ArrayModule, half: Any, x: Array, t: Array, weight: Array | None, pos_weight: Array | None
 ) -> Any:
+    """The loss of each element; numbers of a half type are rounded to it after each step."""
+
+    def step(a: Any) -> Any:
+        return a if half is None else a.astype(half).astype(a.dtype)
+
     real = x.real
-    log_sigmoid = xp.minimum(real, 0) - xp.log1p(
-        xp.exp(-xp.abs(real))
+    log_sigmoid = step(
+        xp.minimum(real, 0) - xp.log1p(xp.exp(-xp.abs(real)))
     )  # of x; of -x it is that - x
-    scale = 1 if pos_weight is None else (pos_weight - 1) * t + 1
-    loss = (1 - t) * x - scale * log_sigmoid
-    return _weighted(loss, weight)
+    if pos_weight is not None:
+        log_sigmoid = step(step(step(step(pos_weight - 1) * t) + 1) * log_sigmoid)
+    loss = step(step(1 - t) * x) - log_sigmoid
+    return _weighted(loss if weight is None else step(loss), weight)
 
 
 def _with_logits_slope(
@@ -312,7 +329,7 @@ with_logits = general(
     upcast=False,
     fused=WITH_LOGITS,
     doc="binary_cross_entropy of sigmoid(x), without overflow.",
-    d_self=lambda g, self, target, weight, pos_weight, reduction: share(
+    d_self=lambda g, self, target, weight, pos_weight, reduction: share_last(
         g, _with_logits_slope(self, target, weight, pos_weight), reduction
     ),
     d_target=lambda g, self, weight, pos_weight, target_shape, reduction: share(

@@ -145,9 +145,16 @@ def _batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    need_float("batch_norm", a)
-    half = a.dtype if a.dtype.itemsize == 2 else None
+    half = a.dtype if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else None
+    if half is None:
+        need_float("batch_norm", a)
     x = a.astype(np.float32) if half is not None else a
+    if half is not None and training and all(v is None or v.dtype == half for v in (weight, bias)):
+        wide = (None if v is None else v.astype(np.float32) for v in (weight, bias))
+        running = running_mean, running_var
+        found = attempt(xp, "halves batch_norm", half, x, *wide, *running, momentum, eps)
+        if found is not None:
+            return found
     compiled = _compiled_batch_norm(
         xp, x, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -407,7 +414,11 @@ def normalize_batch(
             "forward grad defined"
         )
     refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
-    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
+    half = input.dtype.itemsize == 2 and input.dtype.is_floating_point
+    given = weight, bias, running_mean, running_var
+    alike = training and all(v is None or v.dtype is input.dtype for v in given)
+    xp = base.of_array(input._array).xp
+    if half and not (alike and base.offers(xp, "halves batch_norm") and not state.local.modes):
         return normalize_half_batch(
             input, weight, bias, running_mean, running_var, training, momentum, eps
         )

@@ -47,6 +47,7 @@ logsumexp = reduction(
     ),
     batch="along",
     fused=LOG_SUM_EXP,
+    halves="halves logsumexp",
     doc="log Σ eˣ without overflow.",
 )
 
@@ -129,6 +130,7 @@ log_softmax = reduction(
     batch="along",
     names="same",
     fused=LOG_SOFTMAX,
+    halves="halves log_softmax",
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
     out_type="same",
