@@ -323,7 +323,7 @@ def general_saving(op: Op, passed: list[str]) -> list[str]:
     before, values, versions = [], [], []
     for kind, index, users in op.plan:
         if kind == "result" and op.many:
-            values.append(f"alias(results[{index}])")
+            values.append(f"kept_of(results[{index}])")
             versions.append("0")
         elif kind == "result":
             before += KEEP_RESULT
