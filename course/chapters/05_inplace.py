@@ -655,7 +655,7 @@ look(node.check_version)
 # what was written.
 
 # %% slide="more" show="output"
-look(inplace.CopySlices.apply, copy_slices)
+look(inplace.CopySlices._straight, copy_slices)
 
 # %% [markdown]
 # It has the same three steps: take the part out (`_gather_strided`), send it

@@ -363,6 +363,8 @@ class OnePass:
         like = args[0]
         if like.__class__ is not np.ndarray or like.size < self.smallest:
             return None
+        if not like.ndim:
+            return self.of_one(args) if out is None else None
         if like.dtype.char not in "fd":
             chosen = self.chooses and like.dtype.char == "?" and out is None
             return self.choose(*args) if chosen else None
@@ -381,6 +383,14 @@ class OnePass:
             rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in args]
             made = self.by_kind(rows, key)
         return made
+
+    def of_one(self, args: tuple[Any, ...]) -> Any:
+        """The result for operands without dimensions, or None."""
+        arrays = [a for a in args if a.__class__ is np.ndarray]
+        if any(a.ndim for a in arrays):
+            return None
+        made = self(*[a.reshape(1) if a.__class__ is np.ndarray else a for a in args])
+        return None if made is None else made.reshape(())
 
     @staticmethod
     def choose(condition: Any, a: Any, b: Any) -> Any:
