@@ -165,7 +165,6 @@ FAMILIES = [
     "amin",
     "clamp_min",
     "bitwise_not",
-    "nansum",
     "cumsum",
     "logical_not",
     "frac",

@@ -72,6 +72,8 @@ def conj(input: Tensor) -> Tensor:
     """Complex conjugate; a real tensor is its own."""
     if not input.dtype.is_complex:
         return input
+    if input.is_meta:  # of which there is nothing to compute, and which lies as it does
+        return input.as_strided(input.shape, input.stride())
     made = conjugates(arithmetic.conj_physical, input)
     return arithmetic.conj_physical.function(input) if made is None else made
 

@@ -48,7 +48,7 @@ def _check_lengths(targets: Array, steps: Array, lengths: Array, most: int) -> N
     refuse("target_lengths", "least 0", lengths[lengths < 0])
     total, longest = int(lengths.sum()), int(lengths.max()) if lengths.size else 0
     found = None
-    if targets.ndim == 1 and targets.size != total:
+    if targets.ndim == 1 and targets.size != total and total:  # on "meta" all lengths are 0
         found = f"size {total} at dimension 0, but got size {targets.size}"
     elif targets.ndim == 2 and targets.shape[1] < longest:
         found = f"size at least {longest} at dimension 1, but got size {targets.shape[1]}"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends.base import attempt
-from toytorch.facts.dtype import from_numpy_dtype, no_kernel
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
@@ -154,8 +154,6 @@ def _nansum(
     axes(dim, a.ndim)  # which comes first
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if dtype is not None and dtype.rank != 2 and a.size and from_numpy_dtype(a.dtype).rank == 2:
-        raise no_kernel("nansum_cpu", np.dtype(dtype.numpy))
     if a.dtype.kind == "f":
         a = xp.where(xp.isnan(a), a.dtype.type(0), a)
     return _sum(xp, a, dim, keepdim, dtype)
