@@ -92,19 +92,24 @@ def _stop(thread: threading.Thread) -> None:
 
 @contextlib.contextmanager
 def _lost_quietly() -> Iterator[None]:
-    """Print nothing of an OutOfTime that arrives where Python drops exceptions.
+    """Print nothing of an OutOfTime that arrives where nobody can catch it.
 
     Inside ``__del__`` or a callback of the garbage collector an exception ends nothing and is
-    reported to ``sys.unraisablehook``. The next one sent ends the thread.
+    reported to ``sys.unraisablehook``: the next one sent ends the thread. On a busy machine that
+    next one may come while the thread is ending, and is reported to ``threading.excepthook``.
     """
-    report = sys.unraisablehook
+    report, report_end = sys.unraisablehook, threading.excepthook
 
     def hook(unraisable: sys.UnraisableHookArgs) -> None:
         if not issubclass(unraisable.exc_type, OutOfTime):
             report(unraisable)
 
-    sys.unraisablehook = hook
+    def end_hook(args: threading.ExceptHookArgs) -> None:
+        if not issubclass(args.exc_type, OutOfTime):
+            report_end(args)
+
+    sys.unraisablehook, threading.excepthook = hook, end_hook
     try:
         yield
     finally:
-        sys.unraisablehook = report
+        sys.unraisablehook, threading.excepthook = report, report_end

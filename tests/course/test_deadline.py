@@ -51,7 +51,10 @@ def test_an_endless_loop_is_stopped() -> None:
 
     before = threading.active_count()
     assert not deadline.run(endless, seconds=0.1)
-    assert threading.active_count() == before
+    until = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < until:
+        time.sleep(0.01)  # on a busy machine its end may take a moment
+    assert threading.active_count() <= before
 
 
 def test_an_exception_that_a_destructor_drops_is_not_reported(
