@@ -13,7 +13,9 @@ from toytorch.loops import processor, set_thread_count
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel
 
-pytestmark = pytest.mark.skipif(not jit.works(), reason="kernels need llvmlite")
+pytestmark = pytest.mark.skipif(
+    not jit.works(), reason="kernels need llvmlite"
+)  # NumPy has no blocks
 WIDTH = 640
 
 

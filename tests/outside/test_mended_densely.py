@@ -42,6 +42,11 @@ def alike(what: Callable[[Any], Any], *about: Any) -> None:
     assert told(tt, what) == told(torch, what), about
 
 
+def alike_for(what: Callable[..., Any], *given: Any) -> None:
+    """`alike` for a function that is given these values too."""
+    alike(lambda m: what(m, *given), *given)
+
+
 def numbers(m: Any, shape: tuple[int, ...], dtype: str, step: int = 3) -> Any:
     count = math.prod(shape)
     return ((m.arange(count) * step % 5) - 1).reshape(shape).to(getattr(m, dtype))
@@ -248,7 +253,7 @@ def test_which_of_equal_elements_is_the_kth() -> None:
         few: list[float] = rng.choice(([0, 1], [0, 1, 2], [0.0, math.nan, 1.0]))
         rows = [[float(rng.choice(few)) for _ in range(n)] for _ in range(2)]
         k = rng.randint(1, n)
-        alike(lambda m, rows=rows, k=k: m.tensor(rows).kthvalue(k), rows, k)  # type: ignore[misc]
+        alike_for(lambda m, rows, k: m.tensor(rows).kthvalue(k), rows, k)
 
 
 PRODUCTS = (
@@ -262,7 +267,7 @@ def test_products_of_every_two_types(shapes: tuple[tuple[int, ...], ...]) -> Non
     for a, b in itertools.product(KINDS, KINDS):
         if "float16" in (a, b) and a != b and 0 in (*shapes[0], *shapes[1]):
             continue  # of nothing PyTorch makes the second's type, of halves here the first's
-        alike(lambda m, a=a, b=b: numbers(m, shapes[0], a) @ numbers(m, shapes[1], b), a, b)  # type: ignore[misc]
+        alike_for(lambda m, a, b: numbers(m, shapes[0], a) @ numbers(m, shapes[1], b), a, b)
 
 
 @pytest.mark.parametrize("shapes", PRODUCTS)
@@ -280,16 +285,18 @@ def test_products_are_no_views(shapes: tuple[tuple[int, ...], ...]) -> None:
 def test_distances_linear_layers_and_ranks_of_other_types() -> None:
     for a, b in itertools.product(("float16", "float32", "float64"), repeat=2):
         for s, t in (((2, 3), (4, 3)), ((0, 3), (4, 3)), ((2, 0), (4, 0))):
-            alike(lambda m, c=(a, b, s, t): m.cdist(numbers(m, c[2], c[0]), numbers(m, c[3], c[1])))  # type: ignore[misc]
-        alike(
-            lambda m, c=(a, b): m.nn.functional.linear(  # type: ignore[misc]
-                numbers(m, (2, 2, 3), c[0]), numbers(m, (4, 3), c[0]), numbers(m, (8,), c[1])[::2]
-            )
+            alike_for(lambda m, a, b, s, t: m.cdist(numbers(m, s, a), numbers(m, t, b)), a, b, s, t)
+        alike_for(
+            lambda m, a, b: m.nn.functional.linear(
+                numbers(m, (2, 2, 3), a), numbers(m, (4, 3), a), numbers(m, (8,), b)[::2]
+            ),
+            a,
+            b,
         )
-        alike(
-            lambda m, c=(a, b): m.linalg.matrix_rank(  # type: ignore[misc]
-                numbers(m, (3, 3), c[0]), numbers(m, (1, 1), c[1])
-            )
+        alike_for(
+            lambda m, a, b: m.linalg.matrix_rank(numbers(m, (3, 3), a), numbers(m, (1, 1), b)),
+            a,
+            b,
         )
 
 
@@ -314,8 +321,8 @@ LAID: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("how", LAID)
 def test_where_results_lie(how: str) -> None:
     for shape, strides in LAYERS:
-        alike(
-            lambda m, c=(shape, strides): LAID[how](m.arange(60.0).as_strided(*c)),  # type: ignore[misc]
+        alike_for(
+            lambda m, shape, strides: LAID[how](m.arange(60.0).as_strided(shape, strides)),
             shape,
             strides,
         )
@@ -382,13 +389,13 @@ def test_inference_tensors_are_refused_after_the_write() -> None:
         lambda m, x: x.long().lerp_(x.long(), 0.5),
     ):
 
-        def what(m: Any, write: Callable[[Any, Any], Any] = write) -> Any:  # type: ignore[misc]
+        def what(m: Any, write: Callable[[Any, Any], Any]) -> Any:
             with m.inference_mode():
                 x = m.ones(3)
             _, refused = attempt(lambda: write(m, x))
             return [type(refused).__name__, x]
 
-        alike(what)
+        alike_for(what, write)
 
 
 # -- values ----------------------------------------------------------------------------------------
@@ -401,8 +408,8 @@ def test_least_squares_leave_out_columns_by_pivots() -> None:
         [4.0, 0.5],
     ]  # the larger column is the first: no pivots are needed
     for rcond in (1.0, 0.5, 0.1, 0.01):
-        alike(
-            lambda m, r=rcond: m.linalg.lstsq(m.tensor(a), m.tensor([[1.0], [2.0], [3.0]]), r)[::2],  # type: ignore[misc]
+        alike_for(
+            lambda m, r: m.linalg.lstsq(m.tensor(a), m.tensor([[1.0], [2.0], [3.0]]), r)[::2],
             rcond,
         )
 
@@ -412,12 +419,12 @@ def test_means_of_complex_infinities() -> None:
     for dim in (None, 0, 1):
         for _ in range(30):
             v = [complex(rng.choice(parts), rng.choice(parts)) for _ in range(6)]
-            alike(lambda m, v=v, d=dim: m.std_mean(m.tensor(v).reshape(2, 3), d)[1], v, dim)  # type: ignore[misc]
+            alike_for(lambda m, v, d: m.std_mean(m.tensor(v).reshape(2, 3), d)[1], v, dim)
 
 
 def test_small_things() -> None:
     wrong = (2, 3, 1)
-    for what in (
+    calls: tuple[Callable[[Any], Any], ...] = (
         lambda m: m.nn.functional.cross_entropy(m.ones(4, 1), m.ones(1).double()),
         lambda m: m.nn.functional.cross_entropy(m.ones(4), m.ones(4, 3)),
         lambda m: m.nn.functional.cross_entropy(m.ones(4, 2, 3), m.ones(4, 3).byte()),
@@ -448,5 +455,6 @@ def test_small_things() -> None:
         lambda m: type(
             m.nn.functional.elu_(m.ones(2, requires_grad=True) * 1, -1.5).grad_fn
         ).__name__.rstrip("01"),
-    ):
-        alike(what)  # type: ignore[arg-type]
+    )
+    for what in calls:
+        alike(what)
