@@ -99,9 +99,9 @@ entry("tile", _tile, exact=True)
 
 def _repeat_interleave() -> Iterator[Sample]:
     yield S(t((2, 3)), 2)
+    yield S(t((2, 3)), const([1, 2], i64), 0)
     yield S(t((2, 3)), 2, 0)
     yield S(t((2, 3)), 3, dim=1)
-    yield S(t((2, 3)), const([1, 2], i64), 0)
     yield S(t((3,)), const([0, 2, 1], i64))
     yield S(t((3, 4), layout="transposed"), 2, 1)
     yield V(const([1, 0, 2], i64))

@@ -245,7 +245,7 @@ def _statistics(
     return mean.reshape([-1, 1]), rstd.reshape([-1, 1])
 
 
-def at_once(work: dict[str, Sequence[Tensor | None] | None], name: str, *given: object) -> Any:
+def at_once(work: dict[str, Any], name: str, *given: object) -> Any:
     """What a kernel makes of tensors and plain arguments, as tensors; once for all derivatives of
     a node.
 
