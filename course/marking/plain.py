@@ -124,7 +124,8 @@ class _Writer:
 
 
 def _tensor(thing: Any) -> list[Any]:
-    held = thing.detach().contiguous().reshape(-1)
+    # A copy, since one element of a larger tensor keeps its stride, and bytes are read of stride 1.
+    held = thing.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
     data = bytes(held.view(torch.uint8).numpy()) if held.numel() else b""
     name = str(thing.dtype).removeprefix("torch.")
     wants = bool(thing.requires_grad)
