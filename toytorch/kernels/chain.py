@@ -9,7 +9,8 @@ A step is a kernel of `native.py` with its table. Where an array lies for a unit
 
     its beginning + unit · (bytes of a unit) + part · (bytes of a part) + slot · (bytes of a slot)
 
-and that is written into the step's table before it runs.
+and that is written into the step's table before it runs. The chain is a kernel, too, whose table has the
+beginnings of all arrays: a call is one of an `ArrayCall`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 from toytorch.facts.hints import Array
 from toytorch.loops.runtime import threads
+from toytorch.loops.runtime.array_call import MOST, ArrayCall
 from toytorch.loops.runtime.native import Call, Native
 from toytorch.loops.runtime.thread_pool import PARTS
 
@@ -33,13 +35,15 @@ if TYPE_CHECKING:
 LINE = 64  # bytes of a line of the cache
 # The chain's own table: the units of a part and all of them; how many steps and where they are;
 # their words, how many and where; how many addresses are to be written and where that is said;
-# the slots, where it stands which are taken, and where each has its words.
+# the slots, where it stands which are taken, and where each has its words; the memory of all slots.
+# Where the arrays of a call begin comes after.
 WORDS = (
     *("each", "units", "steps", "step", "length", "words", "places", "place"),
-    *("slots", "taken", "own"),
+    *("slots", "taken", "own", "memory"),
 )
+GIVEN = WORDS.index("taken")  # the words from here on are addresses, which a call gives
 STEP = ("run", "first", "total")
-PLACE = ("word", "start", "unit", "part", "slot")
+PLACE = ("word", "whose", "start", "unit", "part", "slot")  # `whose` counts from "memory"
 
 
 @dataclass(frozen=True)
@@ -92,49 +96,54 @@ class Chain:
             [(s.kernel.address, 8 * f, s.total) for s, f in zip(steps, self.first)], np.int64
         )
         self.names = list(arrays)
-        places, whose = [], []
+        places = []
         for s, first in zip(steps, self.first):
             for word, name, far in s.places:
                 lies = arrays.get(name)
                 if lies is None:
-                    whose.append(len(self.names))
-                    places.append((first + word, far + self.starts[name], 0, 0, self.own))
+                    places.append((first + word, 0, far + self.starts[name], 0, 0, self.own))
                 else:
-                    whose.append(self.names.index(name))
-                    places.append((first + word, far, lies.unit, lies.part, 0))
-        self.places, self.whose = np.array(places, np.int64), np.array(whose)
+                    whose = 1 + self.names.index(name)
+                    places.append((first + word, whose, far, lies.unit, lies.part, 0))
+        self.places = np.array(places, np.int64)
+        self.calls: dict[int, ArrayCall] = {}
 
     def __call__(self, **arrays: Array) -> None:
-        """Runs the steps. Where there are too few parts for all threads, they share each step."""
+        """Runs the steps. Where there are too few parts for all threads, they share each step (as
+        they do where there are more arrays than one call takes)."""
         count = threads.thread_count()
         parts = -(-self.units // self.each)
-        alone = count > 1 and parts < 2 * count
-        slots = 1 if alone else min(count, parts)
-        memory = np.zeros(slots * self.own + LINE, np.uint8)
-        start = address(memory) + -address(memory) % LINE
-        starts = np.array([*(address(arrays[name]) for name in self.names), start])
-        places = self.places.copy()
-        places[:, 1] += starts[self.whose]
-        if alone:
-            self.share_each(places)
+        slots = 1 if count == 1 else min(count, parts)
+        if (count > 1 and parts < 2 * count) or len(WORDS) + len(self.names) > MOST:
+            self.share_each(**arrays)
             return
-        length = len(self.words)
-        own, taken = np.empty((slots, length), np.int64), np.zeros(slots * LINE // 8, np.int64)
-        steps, table, words = self.steps, self.table, self.words
-        told = np.array(
-            [self.each, self.units, len(steps), address(table), length, address(words)]
-            + [len(places), address(places), slots, address(taken), address(own)]
-        )
-        call = chain()
-        if count == 1 or not threads.thread_pool().share(call.address, address(told), parts):
-            call.run(address(told), 0, parts)
+        call = self.calls.get(slots)
+        if call is None:
+            call = self.calls[slots] = self.call_of(slots, parts)
+        memory = np.zeros(slots * self.own + LINE, np.uint8)
+        taken = np.zeros(slots * LINE // 8, np.int64)
+        own = np.empty(slots * len(self.words), np.int64)
+        call(taken, own, memory, *(arrays[name] for name in self.names))
 
-    def share_each(self, places: Array) -> None:
+    def call_of(self, slots: int, parts: int) -> ArrayCall:
+        """The chain as a function of its memory and its arrays, for threads that have so many slots."""
+        words = (self.each, self.units, len(self.steps), address(self.table), len(self.words))
+        words += (address(self.words), len(self.places), address(self.places), slots)
+        given = range(GIVEN, len(WORDS) + len(self.names))
+        words += (0,) * len(given)
+        work = sum(s.work for s in self.steps) * self.units
+        return ArrayCall(chain(), words, given, parts, work)
+
+    def share_each(self, **arrays: Array) -> None:
         """Runs the steps one by one, each by all threads."""
-        words = self.words.copy()
+        memory, words = np.zeros(self.own + LINE, np.uint8), self.words.copy()
+        start = address(memory) + -address(memory) % LINE
+        starts = np.array([start, *(address(arrays[name]) for name in self.names)])
+        places = self.places.copy()
+        places[:, 2] += starts[places[:, 1]]
         start = address(words)
         for unit in range(self.units):
-            words[places[:, 0]] = places[:, 1:4] @ (1, unit, unit // self.each)
+            words[places[:, 0]] = places[:, 2:5] @ (1, unit, unit // self.each)
             for step, first in zip(self.steps, self.first):
                 step.kernel.on(start + 8 * first, step.total, step.work, step.parts)
 
@@ -160,13 +169,19 @@ class Loop(Native):
         slot = self.slot()
         own = b.add(word["own"], b.mul(b.mul(slot, word["length"]), self.word(8)))
         mine, words = self.pointer(own), self.array("words", "word")
+        beginnings = b.gep(self.function.args[0], [self.word(WORDS.index("memory"))])
         self.count(word["length"], lambda k: self.put(mine, k, self.get(words, k)))
 
         def unit(u: Value, part: Value) -> None:
             def place(k: Value) -> None:
                 at = b.mul(k, self.word(len(PLACE)))
                 base = b.gep(self.array("place", "word"), [at])
-                which, start, *far = (self.get(base, n) for n in range(len(PLACE)))
+                which, whose, start, *far = (self.get(base, n) for n in range(len(PLACE)))
+                begin = self.get(beginnings, whose)
+                # The slots' memory begins with a line of the cache; arrays lie where they lie.
+                line = b.and_(b.add(begin, self.word(LINE - 1)), self.word(-LINE))
+                of_slots = b.icmp_signed("==", whose, self.word(0))
+                start = b.add(start, b.select(of_slots, line, begin))
                 for distance, turns in zip(far, (u, part, slot)):
                     start = b.add(start, b.mul(distance, turns))
                 self.put(mine, which, start)

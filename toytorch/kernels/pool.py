@@ -29,11 +29,11 @@ from toytorch.kernels.memory_format import (
     chunk_of,
     empty_images,
     in_order,
-    lines_of,
     plain,
 )
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ WORDS = (
     "factor",
 )
 ARRAYS = 6  # the last words: where they begin
+FEW = 1 << 13  # numbers of images, below which planes are not transposed
 
 
 class Pool(Native):
@@ -175,27 +176,14 @@ def kernel(kind: str, rule: str, lanes: int) -> Call:
 
 
 def fits(a: Any) -> bool:
-    """Whether images are large and of a type that is compiled."""
+    """Whether images are of a type that is compiled."""
     return (
         a.__class__ is np.ndarray
         and a.dtype.char in "fd"
         and a.ndim in (3, 4)
-        and a.size >= jit.SMALLEST
-        and planes(a) >= 8
+        and a.size > 0
         and jit.works()
     )
-
-
-def planes(a: Any) -> int:
-    """What is gone over by vectors: channels that lie last, or else all planes."""
-    if channels_last(a):
-        return int(a.shape[1])
-    return int(np.prod(a.shape[:-2]))
-
-
-def as_images(a: Any) -> Any:
-    """Images whose channels lie last as they are; others as one image of many planes."""
-    return a if channels_last(a) else np.ascontiguousarray(a).reshape(1, -1, *a.shape[-2:])
 
 
 def pooled(
@@ -205,23 +193,41 @@ def pooled(
     source: Any,
     places: Any,
     made: Any,
+    last: bool,
     factor: Any = None,
 ) -> None:
-    """Writes what the kernel of a rule makes of images. All are (N, C, H, W) in one order of memory;
-    `places` and `factor` may be None."""
+    """Writes what the kernel of a rule makes of images. All have one order of memory, that with
+    channels `last` or the plain one; `places` and `factor` may be None.
+
+    Planes in plain order are transposed, so that vectors go over many at once. Where there are few
+    numbers that takes longer than it saves, and they are taken as images of one channel."""
     found = {"source": source, "places": places, "made": made, "factor": factor}
     arrays = dict(zip(("lines seen", "seen"), ranges))
     arrays |= {name: v for name, v in found.items() if v is not None}
-    n, c, h, w = made.shape
-    seen = source.shape[2:], (h, w), tuple(steps)
-    if all(lines_of(v) is not None for v in (source, places, made) if v is not None):
-        step = step_of(rule, made.dtype.char, (n, c), *seen, {name: name for name in arrays})
-        words = list(step.words)
-        for word, name, _ in step.places:
-            words[word] = arrays[name].ctypes.data
-        step.kernel(step.total, step.work, *words)
+    seen = source.shape[-2:], made.shape[-2:], tuple(steps)
+    planes = math.prod(made.shape[:-2])
+    if last or planes < 8 or source.size + made.size < FEW:
+        images = made.shape[:2] if last else (planes, 1)
+        at_once(rule, made.dtype.char, images, *seen, tuple(arrays))(*arrays.values())
     else:
-        by_planes(rule, made.dtype.char, c, *seen)(**arrays)
+        by_planes(rule, made.dtype.char, planes, *seen)(**arrays)
+
+
+@functools.lru_cache(256)
+def at_once(
+    rule: str,
+    kind: str,
+    images: tuple[int, int],
+    source: tuple[int, int],
+    made: tuple[int, int],
+    steps: tuple[int, ...],
+    names: tuple[str, ...],
+) -> ArrayCall:
+    """The kernel over images that lie as it goes over them."""
+    step = step_of(rule, kind, images, source, made, steps, {name: name for name in names})
+    return ArrayCall(
+        step.kernel, step.words, [word for word, *_ in step.places], step.total, step.work
+    )
 
 
 def step_of(
@@ -236,7 +242,8 @@ def step_of(
     """The kernel over (N, C) images of these sizes, with the names of its arrays."""
     n, c = images
     item = np.dtype(kind).itemsize
-    lanes = 16 if c >= 16 and processor.this().vector >= 32 and item == 4 else 8
+    wide = 16 if processor.this().vector >= 32 and item == 4 else 8
+    lanes = next(k for k in (wide, 8, 4, 1) if k <= c)
     words = (n, *made, c, *source, *steps, *(0,) * ARRAYS)
     assert len(words) == len(WORDS)
     work = n * c * max(math.prod(source), math.prod(made)) * 2 * jit.TRAFFIC
@@ -339,7 +346,7 @@ def max_pool(
     last, shape = channels_last(a), (*a.shape[:-2], *out)
     values, places = (images(shape, kind, last) for kind in (a.dtype, np.int64))
     ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, dilation, out)))
-    pooled("max", ranges, dilation, *map(as_images, (a, places, values)))
+    pooled("max", ranges, dilation, plain(a), places, values, last)
     return values, places
 
 
@@ -361,10 +368,8 @@ def max_pool_backward(
         return None
     last = channels_last(places)
     made = images((*g.shape[:-2], *sizes), g.dtype, last)
-    if planes(places) < 8:
-        return None
     ranges = coverings(*map(tuple, (sizes, kernel, stride, padding, dilation, g.shape[-2:])))
-    pooled("max backward", ranges, (1, 1), *map(as_images, (in_order(g, last), places, made)))
+    pooled("max backward", ranges, (1, 1), in_order(g, last), in_order(places, last), made, last)
     return made
 
 
@@ -383,7 +388,7 @@ def mean_pool(
     made = images((*a.shape[:-2], *out), a.dtype, last)
     ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, (1, 1), out)))
     factor = np.ascontiguousarray(factor, a.dtype)
-    pooled("mean", ranges, (1, 1), as_images(plain(a)), None, as_images(made), factor)
+    pooled("mean", ranges, (1, 1), plain(a), None, made, last, factor)
     return made
 
 
@@ -402,5 +407,5 @@ def mean_pool_backward(
     made = images((*g.shape[:-2], *sizes), g.dtype, last)
     ranges = coverings(*map(tuple, (sizes, kernel, stride, padding, (1, 1), g.shape[-2:])))
     factor = np.ascontiguousarray(factor, g.dtype)
-    pooled("mean backward", ranges, (1, 1), as_images(plain(g)), None, as_images(made), factor)
+    pooled("mean backward", ranges, (1, 1), plain(g), None, made, last, factor)
     return made

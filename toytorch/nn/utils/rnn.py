@@ -245,11 +245,13 @@ def pad_sequence(
         raise RuntimeError("received an empty list of sequences")
     longest = max(p.shape[0] for p in parts)
     first = parts[0]
-    made = first.new_full((len(parts), longest, *first.shape[1:]), padding_value)
+    sizes = (len(parts), longest) if batch_first else (longest, len(parts))
+    made = first.new_full((*sizes, *first.shape[1:]), padding_value)
     for i, p in enumerate(parts):
         start = longest - p.shape[0] if padding_side == "left" else 0
-        made[i, start : start + p.shape[0]] = p
-    return made if batch_first else made.transpose(0, 1)
+        own = slice(start, start + p.shape[0])
+        made[(i, own) if batch_first else (own, i)] = p
+    return made
 
 
 def unpad_sequence(

@@ -266,4 +266,6 @@ def evaluate(equation: str, operands: list[Any]) -> Any:
         keep = set(out) | {c for _, later in terms[k + 1 :] for c in later}
         x, now = contract(x, now, *terms[k], keep, out)
     x, now = drop(x, now, set(out))
+    if x is operands[0]:  # a result is a tensor of its own, if only a view
+        return x.permute([now.index(c) for c in out])
     return in_order(x, [now.index(c) for c in out])

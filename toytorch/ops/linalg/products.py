@@ -330,7 +330,7 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
         if t.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {t.ndim}, expected 2 instead.")
     if len(matrices) == 1:
-        return matrices[0]
+        return matrices[0].clone()
     return multi_dot(matrices, out=out)
 
 
@@ -362,5 +362,6 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
             made = a if made is None else made @ a
         n >>= 1
         if not n:
-            return put_out(made.clone() if made is input else made, out)
+            made = made.clone(memory_format=contiguous_format) if made is input else made
+            return put_out(made, out)
         a = a @ a

@@ -61,7 +61,8 @@ def _im2col(
         )
     seen = windows(xp, padded(xp, a, padding), kernel, stride, dilation, out)
     rows = a.shape[-3] * math.prod(kernel)
-    return seen.reshape(*a.shape[:-3], rows, math.prod(out))
+    # A copy also where the windows are single elements, and a view would have the same shape.
+    return seen.copy("C").reshape(*a.shape[:-3], rows, math.prod(out))
 
 
 def _col2im(

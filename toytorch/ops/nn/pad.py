@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.memory_order import has_channels_last
+from toytorch.core.memory_order import has_channels_last, kept
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule
@@ -32,6 +32,8 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -
     for k in range(len(pad) // 2):
         d, before, after = a.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
         shape[d] = a.shape[d] + before + after
+        if shape[d] < 0 and max(pad) <= 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
         if shape[d] < 0:
             raise RuntimeError(
                 f"The input size {a.shape[d]}, plus negative padding {before} and "
@@ -40,6 +42,9 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -
             )
         into[d] = slice(max(before, 0), shape[d] - max(after, 0))
         source[d] = slice(max(-before, 0), a.shape[d] - max(-after, 0))
+    if max(pad, default=0) <= 0 and a.__class__ is np.ndarray:
+        seen = a[tuple(source)]
+        return kept(seen.copy("K"), seen)  # in PyTorch, too, a copy of a view
     last = a.__class__ is np.ndarray and has_channels_last(a)
     if last:
         shape.append(shape.pop(1))
@@ -59,7 +64,7 @@ constant_pad_nd: Op = general(
     method=False,
     out=False,
     upcast=False,
-    memory="format",
+    memory="",
     d_self=lambda g, pad: constant_pad_nd.function(g, [-p for p in pad], 0),
     doc="The tensor with a border of one value; negative pads cut off.",
 )
