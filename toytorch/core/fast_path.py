@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import arguments, dispatch, record, scalars, views
+from toytorch.core import arguments, dispatch, fast_whole, record, scalars, views
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
@@ -53,7 +53,7 @@ def {name}(input=REQUIRED, **more):
         result._storage = None
 {graph}
         return result
-    return call(op, (input,))
+{whole}    return call(op, (input,))
 """
 UNARY_GRAPH = """\
         if mode is None and input._requires_grad:
@@ -97,7 +97,7 @@ def {name}({params}):{more}{by_size}
         result._storage = None
 {graph}
         return result
-    return {call}(op, (input, other{alpha}))
+{whole}    return {call}(op, (input, other{alpha}))
 """
 NUMBER = """\
         if other.__class__ is float or other.__class__ is int:
@@ -117,7 +117,13 @@ NUMBER = """\
                 result._storage = None
 {scalar_graph}
                 return result
-            return {call}(op, (input, other{alpha}))"""
+{whole_number}            return {call}(op, (input, other{alpha}))"""
+WHOLE = """\
+    if kind.whole:
+        result = whole(op, kernel, {operands})
+        if result is not None:
+            return result
+"""
 MORE = """
     if more:
         return call(op, *bound(op, (input, other{alpha}), more))"""
@@ -245,6 +251,7 @@ def write(op: Op, operator: bool = False) -> str | None:
             graph=UNARY_GRAPH.format(node="Node", save=indent(save, 12))
             if differentiable
             else NO_GRAPH,
+            whole=WHOLE.format(operands="input") if fast_whole.fits(op) else "",
         )
     node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
     common = {
@@ -255,12 +262,14 @@ def write(op: Op, operator: bool = False) -> str | None:
         "second": "a" if op.memory == "second" else "b",
         "kernel": "by_size" if ufunc_of(op) in dispatch_stub.SHARED else "kernel",
     }
+    whole = WHOLE.format(operands="input, other") if fast_whole.fits(op) else ""
     by_size = BY_SIZE.format(
         ufunc=op.plain or op.kernel, large=dispatch_stub.LARGE, trial=dispatch_stub.TRIAL
     )
     number = NUMBER.format(
         **common,
         scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
+        whole_number=whole and indent(whole.rstrip("\n").split("\n"), 8) + "\n",
         scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
         if differentiable and "self" in op.derivatives
         else plain_scalar,
@@ -271,6 +280,7 @@ def write(op: Op, operator: bool = False) -> str | None:
         params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
         more="" if operator else MORE.format(**common),
         by_size=by_size if common["kernel"] == "by_size" else "",
+        whole=whole,
         number=number if op.schema.args[1].takes_number else NO_NUMBER,
         graph=BINARY_GRAPH.format(node=node, save=indent(save, 12)) if differentiable else NO_GRAPH,
     )
@@ -329,6 +339,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "missing": arguments.missing,
         "refuse_dim": arguments.refuse_dim,
         "number": arguments.number,
+        "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,
         "as_dtype": as_dtype,
         "view_of": views.view_of,
         "made_view": views.made_view,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,6 +123,13 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
             and (not images or (images[0].flags.c_contiguous and not has_channels_last(images[0])))
         ):
             return made
+        if (
+            made.__class__ is tuple
+            and images[0].flags.c_contiguous
+            and all(m.__class__ is ndarray and m.flags.c_contiguous for m in made)
+            and not has_channels_last(images[0])
+        ):
+            return made
         orders = [has_channels_last(a) for a in images if a.size]
         last = bool(orders) and all(orders)
         if made.__class__ is tuple:
@@ -197,6 +205,12 @@ def walk(*arrays: Array) -> list[int]:
 
 def order_of(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[int]:
     """`walk` for strides; 0 where an operand is repeated along a dimension."""
+    return list(found_order(shape, tuple(strides)))
+
+
+@lru_cache(1024)
+def found_order(shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """`order_of`, whose results nobody may change."""
     order = list(range(len(shape)))[::-1]
 
     def later(one: int, other: int) -> int:
@@ -218,7 +232,7 @@ def order_of(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[int
                 at = k
             elif found < 0:
                 break
-    return order[::-1]
+    return tuple(order[::-1])
 
 
 def placed(made: Any, *operands: Any) -> Any:
@@ -235,7 +249,7 @@ def placed(made: Any, *operands: Any) -> Any:
     if made.flags.c_contiguous and min(shape) > 1:
         for a in operands:
             if a.__class__ is ndarray and a.ndim:  # the first that is no number
-                if a.shape == shape and a.flags.c_contiguous:  # the common case: rows give rows
+                if a.shape == shape and falling(a.strides):  # the common case: rows give rows
                     return made
                 break
     arrays = [a for a in operands if a.__class__ is ndarray]
@@ -254,6 +268,18 @@ def placed(made: Any, *operands: Any) -> Any:
                 return with_layout(made, wanted)
         order = order_of(shape, [repeated(a, shape) for a in arrays if a.ndim])
     return with_layout(made, dense_strides(shape, order, step))
+
+
+def falling(strides: tuple[int, ...]) -> bool:
+    """Whether each stride is smaller than the one before it, and the last not 0."""
+    last = strides[-1]
+    if last <= 0:
+        return False
+    for s in strides[-2::-1]:
+        if s <= last:
+            return False
+        last = s
+    return True
 
 
 def in_order(op: Op, result: Any, operands: list[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import re
 from types import TracebackType
 from typing import Any
@@ -38,24 +39,14 @@ class device:
             type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
-        if not type:
-            raise RuntimeError("Device string must not be empty")
-        name, found, number = type.partition(":")
-        if not re.fullmatch("[A-Za-z_]+", name):
-            raise RuntimeError(f"Invalid device string: '{type}'")
-        if name not in KINDS:
-            raise RuntimeError(
-                f"Expected one of {', '.join(KINDS)} device type at start of device string: {name}"
-            )
-        if found:
+        name, number = parsed(type)
+        if number is not None:
             if index is not None:
                 raise RuntimeError(
                     f"type (string) must not include an index because index was "
                     f"passed explicitly: {type}"
                 )
-            if not re.fullmatch(r"0|[1-9]\d*", number):
-                raise RuntimeError(f"Invalid device string: '{type}'")
-            index = int(number)
+            index = number
         self.type, self.index = name, index
 
     def __repr__(self) -> str:
@@ -90,6 +81,23 @@ class device:
         local = state.local
         *outer, local.default_device = local.outer_devices
         local.outer_devices = tuple(outer)
+
+
+@functools.lru_cache(64)
+def parsed(text: str) -> tuple[str, int | None]:
+    """The kind and the index in a device's string."""
+    if not text:
+        raise RuntimeError("Device string must not be empty")
+    name, found, number = text.partition(":")
+    if not re.fullmatch("[A-Za-z_]+", name):
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    if name not in KINDS:
+        raise RuntimeError(
+            f"Expected one of {', '.join(KINDS)} device type at start of device string: {name}"
+        )
+    if found and not re.fullmatch(r"0|[1-9]\d*", number):
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    return name, int(number) if found else None
 
 
 cpu = device("cpu")

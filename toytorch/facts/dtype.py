@@ -40,6 +40,7 @@ class dtype:
         "rank",
         "reduced",
         "storage_only",
+        "whole",
     )
 
     def __init__(
@@ -57,6 +58,14 @@ class dtype:
         self.rank = RANK[kind]
         self.reduced = kind == "f" and itemsize < 4  # not computed with as it is stored
         self.plain = name in ("float32", "float64")  # the types of the fast path
+        self.whole = name in (
+            "bool",
+            "uint8",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+        )  # `core.fast_whole`
         self.legacy = legacy  # the first half of "FloatTensor"
         self.extended = name not in OWN  # elements that NumPy alone does not know
         self._numpy: Any = None if self.extended else np.dtype(name)

@@ -127,7 +127,13 @@ class Chain:
 
     def call_of(self, slots: int, parts: int) -> ArrayCall:
         """The chain as a function of its memory and its arrays, for threads that have so many slots."""
-        words = (self.each, self.units, len(self.steps), address(self.table), len(self.words))
+        words: tuple[int, ...] = (
+            self.each,
+            self.units,
+            len(self.steps),
+            address(self.table),
+            len(self.words),
+        )
         words += (address(self.words), len(self.places), address(self.places), slots)
         given = range(GIVEN, len(WORDS) + len(self.names))
         words += (0,) * len(given)

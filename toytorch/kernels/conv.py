@@ -25,7 +25,6 @@ from toytorch.facts.hints import Array
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.conv_grid import (
     Grid,
-    enough,
     fits,
     forward_grid,
     phases,
@@ -38,7 +37,6 @@ from toytorch.kernels.image_steps import copy, pack, unpack
 from toytorch.kernels.memory_format import (
     channels_last,
     empty_images,
-    lines_of,
     plain,
 )
 from toytorch.loops import processor
@@ -63,14 +61,9 @@ def forward(
     """The convolution (N, O, H', W') of x (N, C, H, W) with w (O, C/groups, kh, kw)."""
     if not fits(x, w, x.shape[0], w.shape[0], groups):
         return None
-    grids = [
-        forward_grid(*each) for each in zip(x.shape[2:], w.shape[2:], stride, padding, dilation)
-    ]
-    if not enough(math.prod(g.count for g in grids) * w.size * x.shape[0]):
-        return None
-    taps = by_group(w, groups)
-    shape = (x.shape[0], w.shape[0], *(g.count for g in grids))
-    return correlate(x, [(taps, *grids)], bias, shape, groups)
+    how = tuple(stride), tuple(padding), tuple(dilation), groups
+    job = forward_job(x.dtype.char, x.shape, w.shape, *how, channels_last(x))
+    return correlate(x, [by_group(w, groups)], bias, job)
 
 
 def input_gradient(
@@ -85,15 +78,10 @@ def input_gradient(
     """The gradient (N, C, *sizes) of the input: also the transposed convolution of g."""
     if not fits(g, w, g.shape[0], w.shape[1] * groups, groups):
         return None
-    if not enough(g.size * w.size // w.shape[0]):
-        return None
+    how = tuple(stride), tuple(padding), tuple(dilation), groups
+    job = gradient_job(g.dtype.char, g.shape, w.shape, tuple(sizes), *how, channels_last(g))
     taps = by_group(w, groups).swapaxes(3, 4)
-    jobs = []
-    for (down, ys), (along, xs) in itertools.product(
-        *(phases(*each) for each in zip(sizes, w.shape[2:], stride, padding, dilation))
-    ):
-        jobs.append((taps[:, run_of(ys), run_of(xs)], down, along))
-    return correlate(g, jobs, None, (g.shape[0], w.shape[1] * groups, *sizes), groups)
+    return correlate(g, [taps[run] for run in job.runs], None, job)
 
 
 def by_group(w: Array, groups: int) -> Any:
@@ -101,29 +89,88 @@ def by_group(w: Array, groups: int) -> Any:
     return w.reshape(groups, -1, *w.shape[1:]).transpose(0, 3, 4, 2, 1)
 
 
+@dataclass(frozen=True)
+class Job:
+    """What a call with arguments of these shapes does.
+
+    shape  of the images that it makes; last: whether these have channels last, as those it reads
+    runs   for each part, which taps (groups, kh, kw, …) it takes of the weights
+    """
+
+    shape: tuple[int, ...]
+    last: bool
+    runs: tuple[tuple[slice, slice, slice], ...]
+    lanes: int
+    vectors: int
+    chain: Chain
+
+
+@functools.lru_cache(1024)
+def forward_job(
+    kind: str,
+    size: tuple[int, ...],
+    weight: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    last: bool,
+) -> Job:
+    """`forward` for shapes of images and weights."""
+    grids = [forward_grid(*each) for each in zip(size[2:], weight[2:], stride, padding, dilation)]
+    shape = (size[0], weight[0], *(g.count for g in grids))
+    taps = (*weight[2:], weight[1], weight[0] // groups)
+    everything = (slice(None), slice(None), slice(None))
+    return job_of(kind, size, shape, last, groups, [(everything, taps, grids[0], grids[1])])
+
+
+@functools.lru_cache(1024)
+def gradient_job(
+    kind: str,
+    size: tuple[int, ...],
+    weight: tuple[int, ...],
+    made: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    last: bool,
+) -> Job:
+    """`input_gradient` for shapes of gradients and weights, and the sizes of the input."""
+    parts = []
+    for (down, ys), (along, xs) in itertools.product(
+        *(phases(*each) for each in zip(made, weight[2:], stride, padding, dilation))
+    ):
+        taps = (len(ys), len(xs), weight[0] // groups, weight[1])
+        parts.append(((slice(None), run_of(ys), run_of(xs)), taps, down, along))
+    return job_of(kind, size, (size[0], weight[1] * groups, *made), last, groups, parts)
+
+
+def job_of(
+    kind: str, size: tuple[int, ...], shape: tuple[int, ...], last: bool, groups: int, parts: Any
+) -> Job:
+    """A job of parts (which taps, their sizes, grid of lines, grid along lines)."""
+    lanes = processor.this().lanes(kind)
+    # One channel, and one pixel, lie with channels last whatever was meant.
+    whole = tuple(last or s[1] == 1 or s[2] * s[3] == 1 for s in (size, shape))
+    grids = tuple((taps, down, along) for _, taps, down, along in parts)
+    chain = plan(kind, size, (whole[0], whole[1]), grids, shape, groups)
+    vectors = vectors_of(-(-parts[0][1][3] // lanes))
+    return Job(shape, last, tuple(run for run, *_ in parts), lanes, vectors, chain)
+
+
 # -- sums over windows ----------------------------------------------------------------------------
 
 
-def correlate(
-    x: Array,
-    jobs: Sequence[tuple[Any, Grid, Grid]],
-    bias: Array | None,
-    shape: tuple[int, ...],
-    groups: int,
-) -> Any:
-    """Images of a shape, made by jobs (weights by group, grid of lines, grid along lines)."""
-    last, x = channels_last(x), plain(x)
-    y = empty_images(shape, x.dtype, last)
-    lanes = processor.this().lanes(x.dtype.char)
-    start = np.zeros(-(-shape[1] // lanes) * lanes, x.dtype)  # of the output, in whole vectors
+def correlate(x: Array, taps: Sequence[Array], bias: Array | None, job: Job) -> Any:
+    """The images of a job, with the weights by group of each of its parts."""
+    y = empty_images(job.shape, x.dtype, job.last)
+    outputs, lanes = job.shape[1], job.lanes
+    start = np.zeros(-(-outputs // lanes) * lanes, x.dtype)  # of the output, in whole vectors
     if bias is not None:
-        start[: shape[1]] = bias
-    whole = lines_of(x) is not None, lines_of(y) is not None
-    grids = tuple((taps.shape[1:], *grids) for taps, *grids in jobs)
-    call = plan(x.dtype.char, x.shape, whole, grids, shape, groups)
-    vectors = vectors_of(-(-jobs[0][0].shape[4] // lanes))
-    weights = {f"w{k}": packed_taps(taps, lanes, vectors) for k, (taps, *_) in enumerate(jobs)}
-    call(x=x, y=y, start=start, **weights)
+        start[:outputs] = bias
+    weights = {f"w{k}": packed_taps(t, lanes, job.vectors) for k, t in enumerate(taps)}
+    job.chain(x=plain(x), y=y, start=start, **weights)
     return y
 
 
@@ -164,7 +211,6 @@ class Layout:
     groups: int
 
 
-@functools.lru_cache(1024)
 def plan(
     kind: str,
     size: tuple[int, ...],

@@ -16,8 +16,6 @@ from toytorch.facts.hints import Array
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 
-SMALLEST = 1 << 18  # multiplications; below, a call of NumPy's is as fast
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -108,11 +106,6 @@ def fits(x: Array, w: Array, images: int, outputs: int, groups: int) -> bool:
         return False
     lanes, each = processor.this().lanes(kind), outputs // groups
     return bool(x.size and w.size and (each % lanes == 0 or (groups == 1 and each >= lanes // 2)))
-
-
-def enough(multiplications: int) -> bool:
-    """Whether there is enough work for a call of these kernels."""
-    return multiplications >= SMALLEST
 
 
 def vectors_of(columns: int) -> int:

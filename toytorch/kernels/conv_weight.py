@@ -17,7 +17,7 @@ import numpy as np
 
 from toytorch.facts.hints import Array
 from toytorch.kernels.chain import Chain, Lies, Step
-from toytorch.kernels.conv_grid import Grid, enough, fits, vectors_of
+from toytorch.kernels.conv_grid import Grid, fits, vectors_of
 from toytorch.kernels.conv_tile import rows, tile, tiles_of
 from toytorch.kernels.copy import in_rows
 from toytorch.kernels.image_steps import pack
@@ -44,16 +44,11 @@ def weight_gradient(
     if not fits(g, x, x.shape[0], g.shape[1], groups):
         return None
     inner, outer, (kh, kw) = x.shape[1] // groups, g.shape[1] // groups, kernel
-    if not enough(g.size * inner * kh * kw):
-        return None
     last, x, g = channels_last(x), plain(x), plain(g)
     # As many outputs as g has: a transposed convolution's output padding may leave room for more.
-    grids = tuple(
-        Grid(-pad, step, apart, taps, count)
-        for pad, step, apart, taps, count in zip(padding, stride, dilation, kernel, g.shape[2:])
-    )
     whole = lines_of(x) is not None, lines_of(g) is not None
-    call, shape = plan(x.dtype.char, x.shape, g.shape, whole, grids, groups)
+    how = tuple(zip(padding, stride, dilation, kernel, g.shape[2:]))
+    call, shape = plan(x.dtype.char, x.shape, g.shape, whole, how, groups)
     made = np.zeros(shape, x.dtype)
     call(x=x, g=g, made=made)
     total = made.sum(0) if len(made) > 1 else made[0]
@@ -81,12 +76,13 @@ def plan(
     x_size: tuple[int, ...],
     g_size: tuple[int, ...],
     last: tuple[bool, bool],
-    grids: tuple[Grid, Grid],
+    how: tuple[tuple[int, ...], ...],
     groups: int,
 ) -> tuple[Chain, tuple[int, ...]]:
     """The steps, and the shape of what they make: (parts, groups, lines of a window, runs of memory
     in a line, rows, columns). `last` says whether x and g lie with their channels last."""
-    (down, along), (images, channels, height, width) = grids, x_size
+    down, along = (Grid(-pad, step, apart, taps, count) for pad, step, apart, taps, count in how)
+    grids, (images, channels, height, width) = (down, along), x_size
     inner, outer = channels // groups, g_size[1] // groups
     lanes, item = processor.this().lanes(kind), np.dtype(kind).itemsize
     run = along.dilation == 1 and groups == 1

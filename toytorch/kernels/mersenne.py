@@ -212,7 +212,7 @@ def swapped(words: Array, n: int) -> Any:
     """0 … n-1, of which element i changes places with element i + words[i] % (n - i), in turn."""
     order = np.arange(n)
     if n > 1 and jit.pays(n):
-        swap_kernel()(n - 1, 0, n, words.ctypes.data, order.ctypes.data)
+        swap_call(n)(np.ascontiguousarray(words), order)
         return order
     listed = order.tolist()
     for i, word in enumerate(words.tolist()):
@@ -221,9 +221,10 @@ def swapped(words: Array, n: int) -> Any:
     return np.array(listed, np.int64)
 
 
-@functools.cache
-def swap_kernel() -> Call:
-    return Call("mersenne swaps", Swaps)
+@functools.lru_cache(256)
+def swap_call(n: int) -> ArrayCall:
+    """The call for an order of n numbers."""
+    return ArrayCall(Call("mersenne swaps", Swaps), (n, 0, 0), (1, 2), n - 1, 0)
 
 
 class Swaps(Native):
@@ -251,9 +252,8 @@ def normal32(words: Array, mean: float, std: float) -> Any:
     """Normal numbers from words, as many of the one as of the other: multiples of 16."""
     made = np.empty(words.size, np.float32)
     if jit.pays(words.size):
-        words, scale = np.ascontiguousarray(words), np.array([mean, std], np.float32)
-        places = (a.ctypes.data for a in (words, scale, made))
-        normal_kernel()(words.size // 16, 0, *places)
+        call, scale = normal_call(words.size // 16, mean, std)
+        call(np.ascontiguousarray(words), scale, made)
         return made
     uniform = (words & 0xFFFFFF).astype(np.float32) * np.float32(2.0**-24)
     rows = uniform.reshape(-1, 2, 8)
@@ -263,9 +263,11 @@ def normal32(words: Array, mean: float, std: float) -> Any:
     return made
 
 
-@functools.cache
-def normal_kernel() -> Call:
-    return Call("mersenne normal", Normal)
+@functools.lru_cache(256)
+def normal_call(rows: int, mean: float, std: float) -> tuple[ArrayCall, Array]:
+    """The call for so many rows, and the two numbers as it takes them."""
+    kernel = Call("mersenne normal", Normal)
+    return ArrayCall(kernel, (0, 0, 0), (0, 1, 2), rows, 0), np.array([mean, std], np.float32)
 
 
 class Normal(Native):
@@ -456,15 +458,16 @@ def scaled(x: Array, factor: float, shift: float) -> Any:
 
 def fused(x: Array, factor: Any, shift: Any, kind: str) -> Any:
     """`scaled` by the processor's own instruction."""
-    x, scale = np.ascontiguousarray(x), np.array([factor, shift], x.dtype)
-    made = np.empty_like(x)
-    scale_kernel(kind)(x.size, 0, *(a.ctypes.data for a in (x, scale, made)))
+    x, made = np.ascontiguousarray(x), np.empty_like(x)
+    scale_call(kind, x.size)(x, np.array([factor, shift], x.dtype), made)
     return made
 
 
-@functools.cache
-def scale_kernel(kind: str) -> Call:
-    return Call(f"mersenne scale {kind}", lambda name: Scale(name, kind))
+@functools.lru_cache(256)
+def scale_call(kind: str, count: int) -> ArrayCall:
+    """The call for so many numbers."""
+    kernel = Call(f"mersenne scale {kind}", lambda name: Scale(name, kind))
+    return ArrayCall(kernel, (0, 0, 0), (0, 1, 2), count, 0)
 
 
 class Scale(Native):

@@ -6,8 +6,10 @@ import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from toytorch.core import write
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
 from toytorch.facts.hints import DType, Scalar
@@ -180,6 +182,12 @@ def where(
             "removed in a future version of PyTorch. Use a boolean condition instead."
         )
         condition = condition.to(types.bool)
+    for tensor, number in ((input, other), (other, input)):
+        if number.__class__ is float and tensor.__class__ is Tensor and tensor.dtype.plain:
+            beside = wrap(np.asarray(number, tensor.dtype.numpy))
+            if tensor._array.__class__ is np.ndarray is condition._array.__class__:
+                pair = (tensor, beside) if tensor is input else (beside, tensor)
+                return by_index.where.function(condition, *pair, out=out)
     common = result_type(input, other)
     operands = [
         v.to(common)

@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts import state
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import compare
@@ -33,6 +34,10 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
         raise TypeError(
             f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
         )
+    if input._array.__class__ is other._array.__class__ is np.ndarray and not state.local.modes:
+        a, b = input._array, other._array
+        if a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
+            return builtins.bool((a == b).all())
     return input.shape == other.shape and builtins.bool(input.eq(other).all())
 
 

@@ -19,8 +19,8 @@ from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.device import cpu, layout_name, sparse_coo, strided
 from toytorch.facts.device import device as device_class
-from toytorch.facts.device import layout_name, sparse_coo, strided
 from toytorch.facts.hints import ArrayModule, Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.size import Size, copy_order
 from toytorch.ops.creation.memory import of_each, settled
@@ -34,7 +34,7 @@ def set_default_device(device: Device) -> None:
 
 def get_default_device() -> Any:
     """The place of tensors for which none is named."""
-    return state.local.default_device or device_class("cpu")
+    return state.local.default_device or cpu
 
 
 def place(device: Device) -> tuple[Any, Any]:

@@ -5,6 +5,8 @@ A kernel is called by the name that PyTorch's message gives it.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from toytorch.core.write import c_name
@@ -37,6 +39,7 @@ TAKEN = {
 }
 
 
+@functools.lru_cache(256)
 def refuse(kernel: str, kind: np.dtype[np.generic]) -> None:
     """Raises PyTorch's error where the kernel does not know the type.
 

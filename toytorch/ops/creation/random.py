@@ -17,14 +17,14 @@ from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.device import cpu, strided
 from toytorch.facts.device import device as device_class
-from toytorch.facts.device import strided
 from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat
 from toytorch.ops.creation import create
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.creation.random_numbers import (
-    DIGITS,
     integer_numbers,
+    limits,
     narrowed,
     normal_numbers,
     uniform_numbers,
@@ -44,12 +44,19 @@ def draw_array(
     like: Array | None = None,
 ) -> Any:
     """An array from how(source, count, type) on a device, in the order of another one's memory."""
-    where = device_class(device or create.get_default_device())
+    where = device or create.get_default_device()
+    where = where if where is cpu else device_class(where)
     kind = dtype or types.get_default_dtype()
     rng = generator_of(where, generator)
     rows = like is None or bool(like.flags.c_contiguous)
+
+    def draw(n: int) -> Any:
+        return how(rng, n, kind.numpy, rows=rows)
+
+    if where is cpu:
+        return in_memory_order(draw, tuple(shape), like)
     with base.of_device(where).on(where):
-        return in_memory_order(lambda n: how(rng, n, kind.numpy, rows=rows), tuple(shape), like)
+        return in_memory_order(draw, tuple(shape), like)
 
 
 def need_float(name: str, dtype: DType | None) -> None:
@@ -270,7 +277,8 @@ def randperm(
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     _refuse_length(n, dtype if out is None else out.dtype)
-    where = device_class(device or create.get_default_device())
+    where = device or create.get_default_device()
+    where = where if where is cpu else device_class(where)
     with base.of_device(where).on(where):
         drawn_order = generator_of(where, generator).permutation(n)
         made = wrap(narrowed(drawn_order, dtype.numpy), dtype)
@@ -280,8 +288,8 @@ def randperm(
 def _refuse_length(n: int, dtype: DType) -> None:
     """Refuses orders of more numbers than a type can tell apart."""
     refuse("randperm", dtype.numpy)
-    digits = DIGITS.get(dtype.name)
-    if digits is None and n - 1 > np.iinfo(dtype.numpy).max:
+    digits, _, most = limits(dtype.numpy)
+    if digits is None and n - 1 > most:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
     if digits is not None and dtype.name != "bfloat16" and n > (1 << digits) + 1:
         raise RuntimeError(f"n cannot be greater than {(1 << digits) + 1} for {dtype.legacy} type.")

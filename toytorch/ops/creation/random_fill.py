@@ -155,8 +155,8 @@ def _bernoulli_fill(
 
 def probabilities(xp: ArrayModule, p: Any, shape: tuple[int, ...]) -> Any:
     """Probabilities for an array of a shape."""
-    chances = xp.broadcast_to(p, shape)
-    if xp.any(chances < 0) or xp.any(chances > 1):
+    chances = p if p.shape == shape else xp.broadcast_to(p, shape)
+    if chances.size and not (chances.min() >= 0 and chances.max() <= 1):  # NaN is neither
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "
             "be improved?  If so, please report an enhancement request to PyTorch.)"

@@ -6,6 +6,7 @@ Each function takes a source (`base.RandomSource`), how many numbers, and the ty
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,7 @@ def integer_numbers(rng: RandomSource, count: int, type: np.dtype[Any], low: int
             "check_random_bounds handles only integral, floating-point and boolean types"
         )
     refuse("random_from_to", type)
-    digits = DIGITS.get(type.name)
+    digits = limits(type)[0]
     if digits is not None:
         low, high = raised(low, type, digits), lowered(high, type, digits)
         if low >= high:
@@ -108,7 +109,7 @@ def integer_numbers(rng: RandomSource, count: int, type: np.dtype[Any], low: int
                 "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but "
                 f"got from={low} >= to={high}"
             )
-    check_bounds(type, digits, low, high - 1)
+    check_bounds(type, low, high - 1)
     made = rng.integers(count, low, high)
     if high - low == 1 << 64:  # PyTorch takes all 64 bits as they are, and adds no `low`
         made = made ^ np.int64(-(1 << 63))
@@ -137,18 +138,27 @@ def cast_to(number: int, type: np.dtype[Any]) -> int | None:
     return int(held) if -(2**63) <= held < 2**63 else None
 
 
-def check_bounds(type: np.dtype[Any], digits: int | None, low: int, last: int) -> None:
-    """Refuses limits outside of a type; warns of those that a floating type has no integers for."""
-    name = IN_C.get(type.name, type.name)
-    if digits is None:
-        least, most = (0, 1) if type.kind == "b" else (np.iinfo(type).min, np.iinfo(type).max)
-    else:
+@functools.lru_cache(64)
+def limits(type: np.dtype[Any]) -> tuple[int | None, int, int]:
+    """The digits of a floating type, and the least and the largest number of any type."""
+    digits = DIGITS.get(type.name)
+    if digits is not None:
         most = int(types.finfo(types.from_numpy_dtype(type)).max)
-        least = -most
+        return digits, -most, most
+    if type.kind == "b":
+        return None, 0, 1
+    return None, int(np.iinfo(type).min), int(np.iinfo(type).max)
+
+
+def check_bounds(type: np.dtype[Any], low: int, last: int) -> None:
+    """Refuses limits outside of a type; warns of those that a floating type has no integers for."""
+    digits, least, most = limits(type)
     for what, number in (("from", low), ("to - 1", last)):
         if not least <= number <= most:
+            name = IN_C.get(type.name, type.name)
             raise RuntimeError(f"{what} is out of bounds for {name}")
         if digits is not None and abs(number) > 1 << digits:
+            name = IN_C.get(type.name, type.name)
             warnings.warn(
                 f"{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
                 f"{name} can support discrete uniform distribution only within this range. This "

@@ -10,6 +10,7 @@ windows lay); that of W is g·colsᵀ. So three kernels are closed under differe
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,9 +47,13 @@ def _convolution(
 ) -> Any:
     n = w.ndim - 2
     stride, padding, dilation, extra = (
-        v * n if len(v) == 1 else v for v in (stride, padding, dilation, extra)
+        tuple(v) * n if len(v) == 1 else tuple(v) for v in (stride, padding, dilation, extra)
     )
-    _check(x, w, bias, stride, padding, dilation, transposed, extra, groups)
+    if x.dtype.kind == "b":
+        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+    same_types(x, w, bias, transposed)
+    shapes = x.shape, w.shape, None if bias is None else bias.shape
+    _check(*shapes, stride, padding, dilation, transposed, extra, groups)
     if not transposed and not x.size:
         if x.shape[0] and x.shape[1]:
             raise RuntimeError(
@@ -225,21 +230,19 @@ def same_types(x: Any, w: Any, bias: Any, transposed: bool) -> None:
         same_scalar_type(x, bias)
 
 
+@functools.lru_cache(1024)
 def _check(
-    x: Array,
-    w: Array,
-    bias: Array | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    bias: tuple[int, ...] | None,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
     transposed: bool,
-    extra: Sequence[int],
+    extra: tuple[int, ...],
     groups: int,
 ) -> None:
-    """Raises PyTorch's errors."""
-    if x.dtype.kind == "b":
-        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
-    same_types(x, w, bias, transposed)
+    """Raises PyTorch's errors for operands of these shapes."""
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
     if any(s <= 0 for s in stride):
@@ -248,35 +251,35 @@ def _check(
         raise RuntimeError("dilation should be greater than zero")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-    shape, sizes = sizes_text(w.shape), sizes_text(x.shape)
-    if x.ndim != w.ndim:
+    shape, sizes = sizes_text(w), sizes_text(x)
+    if len(x) != len(w):
         raise RuntimeError(
-            f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
-            f"{shape}, but got {x.ndim}-dimensional input of size {sizes} instead"
+            f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight "
+            f"{shape}, but got {len(x)}-dimensional input of size {sizes} instead"
         )
-    if w.shape[0] < groups:
+    if w[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at "
             f"dimension 0, but got weight of size {shape} instead"
         )
-    if w.shape[0] % groups:
+    if w[0] % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at "
             f"dimension 0, but got weight of size {shape} instead"
         )
-    made = w.shape[1] * groups if transposed else w.shape[0]
-    wanted = w.shape[0] if transposed else w.shape[1] * groups
-    if x.shape[1] != wanted:
+    made = w[1] * groups if transposed else w[0]
+    wanted = w[0] if transposed else w[1] * groups
+    if x[1] != wanted:
         how = "transposed=1" if transposed else f"groups={groups}"
         raise RuntimeError(
             f"Given {how}, weight of size {shape}, expected input{sizes} to have "
-            f"{wanted} channels, but got {x.shape[1]} channels instead"
+            f"{wanted} channels, but got {x[1]} channels instead"
         )
-    if bias is not None and bias.shape != (made,):
+    if bias is not None and bias != (made,):
         how = f"transposed={int(transposed)}, " if transposed else ""
         raise RuntimeError(
             f"Given {how}weight of size {shape}, expected bias to be 1-dimensional "
-            f"with {made} elements, but got bias of size {sizes_text(bias.shape)} "
+            f"with {made} elements, but got bias of size {sizes_text(bias)} "
             "instead"
         )
     if transposed:
@@ -287,8 +290,8 @@ def _check(
                 f"{sizes_text(stride)}, dilation: {sizes_text(dilation)}"
             )
         return
-    seen = [s + 2 * p for s, p in zip(x.shape[2:], padding)]
-    reach = [d * (k - 1) + 1 for d, k in zip(dilation, w.shape[2:])]
+    seen = [s + 2 * p for s, p in zip(x[2:], padding)]
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, w[2:])]
     if any(a < b for a, b in zip(seen, reach)):
         per = " x ".join(map(str, seen))
         raise RuntimeError(

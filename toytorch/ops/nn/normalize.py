@@ -507,6 +507,21 @@ def batch_norm(
         made = made if weight is None else made * weight.select(0, 0)
         return made if bias is None else made + bias.select(0, 0)
     channels = input.shape[1] if input.ndim > 1 else 0
+    given = weight, bias, running_mean, running_var
+    if (
+        input.dtype.plain
+        and (running_mean is None) == (running_var is None)
+        and (training or running_mean is not None)
+        and not state.local.modes
+    ):
+        for v in given:
+            if v is not None and (
+                v.dtype is not input.dtype or v.numel() != channels or v._tangents
+            ):
+                break
+        else:
+            if not any(v is not None and v._requires_grad for v in given[2:]):  # nothing to refuse
+                return native_batch_norm.function(input, *given, training, momentum, eps)[0]
     refuse_sizes(
         channels,
         training,

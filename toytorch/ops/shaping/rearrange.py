@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -330,11 +331,20 @@ repeat_interleave = general(
 )
 
 
+@functools.lru_cache(64)
+def inside(lower: bool, rows: int, columns: int, diagonal: int) -> Array:
+    """Where a triangle is, in a small matrix. It is only to be read."""
+    return np.tri(rows, columns, diagonal if lower else diagonal - 1, bool) == lower
+
+
 def _triangle(name: str, lower: bool) -> Any:
     def kernel(xp: ArrayModule, a: Array, diagonal: int) -> Any:
         if a.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
         made = base.attempt(xp, "triangle", a, lower, diagonal) if a.size >= MANY else None
+        if a.__class__ is np.ndarray and made is None:
+            rows, columns = a.shape[-2:]
+            return np.where(inside(lower, rows, columns, diagonal), a, a.dtype.type())
         return getattr(xp, name)(a, diagonal) if made is None else made
 
     return kernel

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from toytorch.backends.no_elements import cut, lying
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
@@ -148,6 +150,10 @@ def _diagonal(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> A
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     rows, cols = a.shape[d1], a.shape[d2]
+    if a.__class__ is np.ndarray and -rows < offset < cols and a.flags.writeable:
+        seen = a.diagonal(offset, d1, d2)  # which NumPy gives to read only
+        seen.flags.writeable = True
+        return seen
     skip = (slice(None),) * d1
     a1 = a[(*skip, slice(min(-offset, rows), None))] if offset < 0 else a
     start = (slice(None),) * d2

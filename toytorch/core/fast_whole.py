@@ -1,0 +1,82 @@
+"""The fast path of whole numbers and truth values.
+
+The generated functions of `fast_path` are for float32 and float64. Where an operand has another plain
+type they ask here before they take the general way: operands of one type, or a tensor of integers
+beside a Python int, need no promotion, so the kernel's result is the result. Nothing is recorded.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from collections.abc import Callable
+from typing import Any
+
+from numpy import asarray, ndarray
+
+from toytorch.core.memory_order import in_order
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.facts import state
+
+new = object.__new__
+
+
+def fits(op: Op) -> bool:
+    """Whether the result of an op's kernel on whole numbers is the op's result."""
+    return op.promotion == "default" and not op.spreads
+
+
+def unary(op: Op, kernel: Callable[..., Any], input: Any) -> Any:
+    """The result of an op of one tensor, or None where the general way is to be taken."""
+    mode = state.fast_path
+    a = input._array
+    if a.__class__ is not ndarray or not (mode is None or mode == get_ident()):
+        return None
+    if op.checks is not None:
+        op.checks(input.dtype, (input,))
+    try:
+        return wrapped(op, kernel(a), a)
+    except (TypeError, MemoryError):
+        return None
+
+
+def binary(op: Op, kernel: Callable[..., Any], input: Any, other: Any) -> Any:
+    """The same for an op of two."""
+    mode, kind = state.fast_path, input.dtype
+    a = input._array
+    if a.__class__ is not ndarray or not (mode is None or mode == get_ident()):
+        return None
+    if other.__class__ is int:
+        if kind is types.bool:
+            return None
+        try:
+            b = a.dtype.type(other)
+        except OverflowError:
+            return None
+    elif other.__class__ is not Tensor or other.dtype is not kind:
+        return None
+    else:
+        b = other._array
+        if b.__class__ is not ndarray:
+            return None
+    if op.checks is not None:
+        op.checks(kind, (input, other))
+    try:
+        return wrapped(op, kernel(a, b), a, b)
+    except (TypeError, ValueError, OverflowError, MemoryError):
+        return None
+
+
+def wrapped(op: Op, made: Any, *operands: Any) -> Any:
+    """The tensor of a kernel's result."""
+    if made.__class__ is not ndarray:
+        made = asarray(made)
+    elif made.ndim > 1:
+        made = in_order(op, made, list(operands))
+    result: Any = new(Tensor)
+    result._array = made
+    result.dtype = types.FROM_NUMPY[made.dtype]
+    result._storage = result._grad_edge = None
+    result._requires_grad = False
+    return result
