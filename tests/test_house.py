@@ -33,7 +33,7 @@ LIMITS = {
     "op.name": 0,
     "circles": 0,
     "inside": 0,
-    "xp is np": 1,
+    "xp is np": 0,
     "Any": 0.09,
     "ignores": 87,
     "silent": 0,

@@ -41,8 +41,10 @@ class Grid:
         """
         made: list[tuple[int, int, int, int]] = []
         for i in range(self.count):
-            inside = [m for m in range(self.taps) if 0 <= self.at(i, m) < size]
-            seen = (inside[0], inside[-1] + 1) if inside else (0, 0)
+            place = self.start + i * self.stride  # of tap 0
+            low = max(0, -(place // self.dilation))
+            high = min(self.taps, (size - 1 - place) // self.dilation + 1)
+            seen = (low, high) if low < high else (0, 0)
             if made and made[-1][2:] == seen:
                 made[-1] = (made[-1][0], i + 1, *seen)
             else:

@@ -68,7 +68,8 @@ def most_rows(kind: str, vectors: int = 2) -> int:
 def rows(length: int, kind: str, vectors: int = 2) -> int:
     """How many rows tiles should have: few are done twice, and tiles are large."""
     most = min(length, most_rows(kind, vectors))
-    return min(range(1, most + 1), key=lambda p: (-(-length // p) * (p + 0.5), -p))
+    costs = [-(-length // p) * (p + 0.5) for p in range(most, 0, -1)]  # the most rows of equal cost
+    return most - costs.index(min(costs))
 
 
 class Tile(Native):
@@ -163,6 +164,9 @@ class Tile(Native):
                 self.write(sums[r * self.vectors + v], line, v * self.lanes)
 
 
+COUNTED = [WORDS.index(w) for w in (*SIZES, "c1")]  # whose product is the work
+
+
 def tiles_of(
     kernel: Call, words: dict[str, int], rows: int, arrays: tuple[tuple[str, int], ...]
 ) -> Step:
@@ -174,7 +178,7 @@ def tiles_of(
     """
     by_images = words.get("n0", 1) > 1 and words.get("c0", 0) != 0
     told = table({**words, "shared": 0 if by_images else TILES - 1})
-    work = math.prod(told[WORDS.index(w)] for w in (*SIZES, "c1"))
+    work = math.prod(map(told.__getitem__, COUNTED))
     places = tuple((WORDS.index("A") + k, *array) for k, array in enumerate(arrays))
     if by_images:
         return Step(kernel, tuple(told), places, words["n0"], work)

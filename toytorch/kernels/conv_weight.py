@@ -165,7 +165,9 @@ def pixel_steps(
         words |= {"n0": each, "a0": image[0], "b0": image[1]}
     steps = []
     for group, m, q in itertools.product(range(groups), range(kh), range(runs)):
-        inside = [i for i in range(down.count) if 0 <= down.at(i, m) < height]
+        place = down.at(0, m)
+        inside = range(max(0, -(place // down.stride)), (height - 1 - place) // down.stride + 1)
+        inside = inside[: max(0, down.count - inside.start)]
         c = ((group * kh + m) * runs + q) * length * columns
         whole, rest = divmod(len(inside), per)
         for first, blocks, count in ((0, whole, per), (whole * per, 1, rest)):

@@ -167,7 +167,8 @@ def taken(xp: ArrayModule, theirs: Any) -> Any:
         array = theirs.view(np.ndarray)
     else:
         array = xp.from_dlpack(theirs)
-    return array if xp is not np or array.flags.writeable else np.asarray(Writable(array))
+    read_only = isinstance(array, np.ndarray) and not array.flags.writeable
+    return np.asarray(Writable(array)) if read_only else array
 
 
 class Writable:
