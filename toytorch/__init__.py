@@ -21,6 +21,7 @@ from toytorch.facts.device import (
     channels_last_3d,
     contiguous_format,
     device,
+    jagged,
     layout,
     memory_format,
     preserve_format,
@@ -271,8 +272,8 @@ LATER = {
 LATER_PACKAGES = (
     "__config__ _C _dynamo _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
     "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
-    "jit library linalg masked mps multiprocessing nn optim overrides profiler quasirandom serialization signal sparse "
-    "special storage testing trainer types utils vision viz xpu"
+    "jit library linalg masked mps multiprocessing nested nn optim overrides profiler quasirandom "
+    "serialization signal sparse special storage testing trainer types utils vision viz xpu"
 ).split()
 ABSENT = (
     "_inductor",
@@ -285,7 +286,6 @@ LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
     "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
-    "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",
     "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights",
 }
 

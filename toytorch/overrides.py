@@ -317,6 +317,7 @@ def _told(where: str, name: str, function: Any) -> Any:
     return function
 
 
+ASKED_BESIDE = ("grad", "backward")  # of torch.autograd; subclasses may wrap gradients
 _armed = False
 _plain: list[tuple[types.FunctionType, types.FunctionType]] = []  # each with its own code
 
@@ -369,6 +370,11 @@ def _ask(function: types.FunctionType, func: object) -> None:
     )
 
 
+def body_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that asks nobody itself, though those that it calls do."""
+    return next((plain for asking, plain in _plain if asking is function), function)
+
+
 def disarm() -> None:
     """Gives the functions their own code again, whoever wants to be asked: between tests."""
     global _armed
@@ -398,6 +404,9 @@ def arm() -> None:
             if id(function) not in seen:
                 seen.add(id(function))
                 _ask(function, _told(where, name, function))
+        for name in ASKED_BESIDE:
+            function = getattr(torch.autograd, name)
+            _ask(function, function)
         Asking.everybody = True
         for name in SHOWN:
             shown = vars(Tensor).get(name)
