@@ -168,6 +168,8 @@ def through(func: Any, *args: Any, **kwargs: Any) -> Any:
         return a._values if isinstance(a, NestedTensor) else a
 
     made = func(*map(inner, args), **{k: inner(v) for k, v in kwargs.items()})
+    if isinstance(made, tuple):
+        return type(made)(like(first, t) for t in made)
     return like(first, made) if isinstance(made, Tensor) else made
 
 
@@ -175,7 +177,7 @@ rule(
     *names(
         "detach alpha_dropout feature_dropout feature_alpha_dropout dropout1d dropout2d "
         "dropout3d bernoulli isreal bitwise_not native_norm conj resolve_conj resolve_neg "
-        "masked_fill_ one_hot"
+        "masked_fill_ one_hot frexp"
     )
 )(through)
 rule("dropout", only="native_dropout_default(self: jt, float: any, train: any?)")(through)
