@@ -289,7 +289,20 @@ def asks(*args: Any, **kwargs: Any) -> Any:
     return handler(*args, **kwargs)
 
 
-ASKS: types.CodeType = asks.__code__
+@functools.cache
+def asks_with(free: tuple[str, ...]) -> types.CodeType:
+    """The code of `asks` for a function with these free variables, which it has, too: a frame that
+    lacked the cells of its own free variables would crash whoever asks for its `f_locals`."""
+    if not free:
+        return asks.__code__
+    lines = inspect.getsource(asks).splitlines()
+    text = "\n    ".join([*lines, f"    ({', '.join(free)},)  # never reached, but named"])
+    space = {"Any": Any}
+    exec(f"def around({', '.join(free)}):\n    {text}\n    return asks", space)
+    made: types.FunctionType = space["around"](*free)
+    return made.__code__
+
+
 _lock = threading.Lock()
 KEPT = names("floordiv invert and or xor lshift rshift eq")  # operators told by their own names
 TOLD = {
@@ -361,12 +374,10 @@ def _ask(function: types.FunctionType, func: object) -> None:
     elif not hasattr(function, "__signature__"):
         vars(function)["__signature__"] = inspect.signature(function)  # the code no longer tells it
     handler = _handler(func, plain)
-    constants = tuple(handler if c == "handler" else c for c in ASKS.co_consts)
-    function.__code__ = ASKS.replace(
-        co_consts=constants,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_freevars=code.co_freevars,
+    own = asks_with(code.co_freevars)
+    constants = tuple(handler if c == "handler" else c for c in own.co_consts)
+    function.__code__ = own.replace(
+        co_consts=constants, co_name=code.co_name, co_qualname=code.co_qualname
     )
 
 

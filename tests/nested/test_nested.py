@@ -222,7 +222,12 @@ def test_strided_refuses(text: str) -> None:
     assert ours[:2] == theirs[:2], (ours, theirs)
 
 
-@pytest.mark.parametrize("text", [t for t in cases(JAGGED) if "x" in t and "detach" not in t])
+# what a change of x by 1e-6 changes smoothly
+ROUGH = ("detach", "sqrt", "float", "half", "Parameter", "q[", "long")
+SMOOTH = [t for t in cases(JAGGED) if "x" in t and not any(r in t for r in ROUGH)]
+
+
+@pytest.mark.parametrize("text", SMOOTH)
 def test_gradients_beside_differences(text: str) -> None:
     """PyTorch has no gradient of many ops, and that of softmax along parts is another."""
     space = inputs(tt)

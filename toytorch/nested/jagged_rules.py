@@ -123,11 +123,7 @@ def pointwise(func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
     if in_place or made is first._values:
         return first
     if isinstance(made, tuple):
-        return (
-            type(made)(*(like(first, m) for m in made))
-            if hasattr(made, "_fields")
-            else tuple(like(first, m) for m in made)
-        )
+        return each_nested(first, made)
     return like(first, made)
 
 
@@ -169,8 +165,14 @@ def through(func: Any, *args: Any, **kwargs: Any) -> Any:
 
     made = func(*map(inner, args), **{k: inner(v) for k, v in kwargs.items()})
     if isinstance(made, tuple):
-        return type(made)(like(first, t) for t in made)
+        return each_nested(first, made)
     return like(first, made) if isinstance(made, Tensor) else made
+
+
+def each_nested(first: NestedTensor, made: Any) -> Any:
+    """Several results, each nested."""
+    nested = [like(first, t) for t in made]
+    return type(made)(*nested) if hasattr(made, "_fields") else tuple(nested)
 
 
 rule(
