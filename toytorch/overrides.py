@@ -135,6 +135,11 @@ def _minus_one(function: Callable[..., Any]) -> Callable[..., Any]:
     return override
 
 
+def get_default_nowrap_functions() -> set[Any]:
+    """The getters whose results stay plain tensors with subclasses."""
+    return {getattr(vars(Tensor).get(n), "__get__", None) for n in ("_base", "grad", "_grad")}
+
+
 def resolve_name(f: Callable[..., Any]) -> str | None:
     """`torch.Tensor.add` for a function that asks; None for others."""
     for where, name, function in _functions():
