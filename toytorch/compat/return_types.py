@@ -3,7 +3,7 @@
 from typing import Any
 
 from toytorch.core.op import registry
-from toytorch.ops.named_results import result_class
+from toytorch.ops.named_results import VALUES_AND_INDICES, result_class
 
 FIELDS = {
     "svd": ("U", "S", "V"),
@@ -36,5 +36,5 @@ def __getattr__(name: str) -> Any:
         "cummax",
         "cummin",
     ):
-        return result_class(name)
+        return result_class(name, VALUES_AND_INDICES)
     raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")

@@ -100,7 +100,7 @@ def lstm_cell(
 
 def _network(mode: str, count: int, args: tuple[Any, ...]) -> Any:
     """Layers over steps of rows, or over packed rows (data, batch_sizes, hx, …)."""
-    packed = isinstance(args[2], (list, tuple)) if count > 1 else isinstance(args[2], Tensor)
+    packed = isinstance(args[1] if count > 1 else args[2], Tensor)
     if packed:
         data, sizes, hx, params, biases, layers, dropout, train, both = args
         ends = list(accumulate(sizes.tolist(), initial=0))

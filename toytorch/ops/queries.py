@@ -173,7 +173,7 @@ def _resized_as(self: Tensor, tensor: Tensor) -> Any:
 
 def _reinforce(self: Tensor, reward: object) -> None:
     """Removed from PyTorch."""
-    raise NotImplementedError("reinforce() was removed.\nUse torch.distributions instead.")
+    raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead.")
 
 
 def _not_here(name: str, why: str) -> Any:
