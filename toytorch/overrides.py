@@ -302,10 +302,11 @@ def asks_with(free: tuple[str, ...]) -> types.CodeType:
         return asks.__code__
     lines = inspect.getsource(asks).splitlines()
     text = "\n    ".join([*lines, f"    ({', '.join(free)},)  # never reached, but named"])
-    space = {"Any": Any}
+    space: dict[str, Any] = {"Any": Any}
     exec(f"def around({', '.join(free)}):\n    {text}\n    return asks", space)
-    made: types.FunctionType = space["around"](*free)
-    return made.__code__
+    made: Any = space["around"]
+    found: types.CodeType = made(*free).__code__
+    return found
 
 
 _lock = threading.Lock()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import toytorch
@@ -61,7 +61,12 @@ REMOVED = {
 globals().update({name: _removed(name, instead) for name, instead in REMOVED.items()})
 
 
-def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+def cond(
+    pred: bool | Tensor,
+    true_fn: Callable[..., Any],
+    false_fn: Callable[..., Any],
+    operands: Sequence[Any] = (),
+) -> Any:
     """true_fn(*operands) or false_fn(*operands).
 
     Raises RuntimeError for a condition that is neither a bool nor a tensor of one element.
@@ -79,7 +84,9 @@ def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
     return (true_fn if bool(pred) else false_fn)(*operands)
 
 
-def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
+def while_loop(
+    cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Sequence[Any]
+) -> Any:
     """Calls `carried = body_fn(*carried)` for as long as cond_fn(*carried)."""
     carried = tuple(carried_inputs)
     while bool(cond_fn(*carried)):
@@ -116,7 +123,7 @@ def init_num_threads() -> None:
 
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels of groups in turn, as `torch.channel_shuffle`."""
-    return toytorch.channel_shuffle(input, groups)  # type: ignore[no-any-return]  # a tensor
+    return toytorch.channel_shuffle(input, groups)
 
 
 def _into(function: Callable[..., Any]) -> Callable[..., Tensor]:

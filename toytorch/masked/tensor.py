@@ -35,7 +35,7 @@ ASKED = overrides.names(
 )
 
 
-def is_masked_tensor(obj: Any, /) -> bool:
+def is_masked_tensor(obj: object, /) -> bool:
     """Whether it is a tensor that carries a mask."""
     return isinstance(obj, MaskedTensor)
 
@@ -73,7 +73,7 @@ class MaskedTensor(Tensor):
         own = data.detach().clone()
         return _made(own.requires_grad_(True) if requires_grad else own, mask.clone())
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __init__(self, *args: object, **kwargs: object) -> None: ...
 
     def get_data(self) -> Tensor:
         """The data, with what is under the mask."""
@@ -84,9 +84,9 @@ class MaskedTensor(Tensor):
         """True where data count."""
         return self._masked_mask
 
-    def to_tensor(self, value: Any) -> Tensor:
+    def to_tensor(self, value: float) -> Tensor:
         """The data, with a number where they do not count."""
-        return self._masked_data.masked_fill(~self._masked_mask, value)  # type: ignore[attr-defined, no-any-return]
+        return self._masked_data.masked_fill(~self._masked_mask, value)
 
     # -- shape and history, which are the data's ---------------------------------------------------
 
@@ -123,16 +123,16 @@ class MaskedTensor(Tensor):
     def __len__(self) -> int:
         return len(self._masked_data)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return answer(torch.lt, (self, other), {})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return _made(self._masked_data.__deepcopy__(memo), self._masked_mask.clone())
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return _made, (self._masked_data, self._masked_mask)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: object = None) -> str:
         data, mask = self._masked_data.detach(), self._masked_mask
         if data.layout is not torch.strided:
             data, mask = data.to_dense(), mask.to_dense()
@@ -145,7 +145,11 @@ class MaskedTensor(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        cls,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         return answer(func, args, kwargs or {})
 
@@ -172,13 +176,13 @@ def _made(data: Tensor, mask: Tensor) -> MaskedTensor:
     return made
 
 
-def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
+def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
     """A leaf of copies of data and mask."""
     made: MaskedTensor = MaskedTensor(data, mask, requires_grad)
     return made
 
 
-def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
+def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A masked tensor that has the history of its data."""
     check(data, mask)
     return _made(data.clone(), mask.clone())
@@ -187,7 +191,7 @@ def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
 # -- printing ------------------------------------------------------------------------------------
 
 
-def _shown(value: Any, counts: bool, width: int) -> str:
+def _shown(value: object, counts: bool, width: int) -> str:
     if not counts:
         return "--".rjust(width)
     return f"{value:8.4f}" if isinstance(value, float) else str(value)
@@ -210,13 +214,13 @@ def _rows(data: Tensor, mask: Tensor) -> str:
 # -- functions -----------------------------------------------------------------------------------
 
 
-def answer(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a function makes of arguments among which are masked tensors."""
     name = str(getattr(func, "__name__", ""))
     if not args and "input" in kwargs:
         args = (kwargs.pop("input"),)
     if name == "__get__":
-        return both(lambda t: func(t), args[0])  # type: ignore[arg-type]
+        return both(lambda t: func(t), args[0])
     first = next(a for a in (*args, *kwargs.values()) if is_masked_tensor(a))
     if name == "backward":
         given = [a._masked_data if is_masked_tensor(a) else a for a in args]
@@ -258,7 +262,9 @@ def both(function: Callable[[Tensor], Any], masked: MaskedTensor) -> Any:
     return _made(data, mask)
 
 
-def pointwise(func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> MaskedTensor:
+def pointwise(
+    func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> MaskedTensor:
     """An op of single elements; where there are two masks they must be one."""
     masked = [a for a in args if is_masked_tensor(a)]
     mask = masked[0]._masked_mask
@@ -269,7 +275,7 @@ def pointwise(func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Masked
             )
     data = func(*(a._masked_data if is_masked_tensor(a) else a for a in args), **kwargs)
     if name.endswith("_"):
-        return masked[0]  # type: ignore[no-any-return]  # a masked tensor
+        return masked[0]
     return _made(data, mask.expand_as(data))
 
 
@@ -284,7 +290,7 @@ def reduced(
     data, mask = input._masked_data, input._masked_mask
     options: dict[str, Any] = {} if name.startswith("arg") or dtype is None else {"dtype": dtype}
     if name == "all":
-        full = data.masked_fill(~mask, True)  # type: ignore[attr-defined]
+        full = data.masked_fill(~mask, True)
         found = full.all() if dim is None else full.all(dim, keepdim)
     elif dim is None:
         found = getattr(torch.masked, name)(data, mask=mask, **_order(name), **options)
@@ -293,21 +299,23 @@ def reduced(
             data, **_order(name), dim=dim, keepdim=keepdim, mask=mask, **options
         )
     if dim is None:
-        return _made(found, mask.any())  # type: ignore[attr-defined]
-    return _made(found, mask.any(dim, keepdim) if isinstance(dim, int) else mask.amax(dim, keepdim))  # type: ignore[attr-defined]
+        return _made(found, mask.any())
+    return _made(found, mask.any(dim, keepdim) if isinstance(dim, int) else mask.amax(dim, keepdim))
 
 
 def _order(name: str) -> dict[str, Any]:
     return {"ord": 2.0} if name == "norm" else {"unbiased": True} if name in ("var", "std") else {}
 
 
-def softmax(name: str, input: MaskedTensor, dim: int, *more: Any, **kwargs: Any) -> MaskedTensor:
+def softmax(
+    name: str, input: MaskedTensor, dim: int, *more: object, **kwargs: object
+) -> MaskedTensor:
     """Along a dimension, over what counts."""
     made = getattr(torch.masked, name)(input._masked_data, dim, mask=input._masked_mask)
     return _made(made, input._masked_mask)
 
 
-def where(func: Any, condition: Tensor, input: Any, other: Any) -> MaskedTensor:
+def where(func: Callable[..., Any], condition: Tensor, input: Any, other: Any) -> MaskedTensor:
     """Elements of one or the other, with their masks."""
     pair = [
         t if is_masked_tensor(t) else _made(t, torch.ones_like(t, dtype=torch.bool))
@@ -320,9 +328,9 @@ def where(func: Any, condition: Tensor, input: Any, other: Any) -> MaskedTensor:
 def layouts(name: str, input: MaskedTensor) -> MaskedTensor:
     """In another layout: sparse ones hold what counts."""
     if name == "to_dense":
-        return both(lambda t: t.to_dense(), input)  # type: ignore[attr-defined, no-any-return]
+        return both(lambda t: t.to_dense(), input)
     if name == "to_sparse_csr":
-        mask = input._masked_mask.to_sparse_csr()  # type: ignore[attr-defined]
+        mask = input._masked_mask.to_sparse_csr()
     else:
-        mask = input._masked_mask.to_sparse().coalesce()  # type: ignore[attr-defined]
-    return _made(input._masked_data.sparse_mask(mask), mask)  # type: ignore[attr-defined]
+        mask = input._masked_mask.to_sparse().coalesce()
+    return _made(input._masked_data.sparse_mask(mask), mask)

@@ -13,10 +13,12 @@ Two layouts, as in PyTorch: `torch.jagged` (`nested.jagged`, one ragged dimensio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device, DType
 from toytorch.nested.jagged import (
     NestedTensor,
     jagged_from_list,
@@ -36,16 +38,16 @@ __all__ = [
 ]
 
 
-def _unsupported(layout: Any, what: str) -> RuntimeError:
+def _unsupported(layout: object, what: str) -> RuntimeError:
     return RuntimeError(f"Specified layout is unsupported for nested {what}: {layout}")
 
 
 def nested_tensor(
     tensor_list: Any,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: object = None,
+    device: Device = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
@@ -80,7 +82,9 @@ def nested_tensor(
     return made.requires_grad_(requires_grad) if requires_grad else made
 
 
-def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Any:
+def as_nested_tensor(
+    ts: Any, dtype: DType | None = None, device: Device = None, layout: object = None
+) -> Any:
     """A nested tensor that remembers where its parts come from; of a dense tensor, its rows.
 
     Raises TypeError for what is neither a tensor nor a list of tensors.
@@ -148,7 +152,9 @@ def nested_tensor_from_jagged(
     )
 
 
-def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None) -> Any:
+def narrow(
+    tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: object = None
+) -> Any:
     """Of each row of a dense tensor, `length` elements from `start` on.
 
     With `layout=torch.jagged` a view, for which `start` and `length` may be tensors of one number a
@@ -196,7 +202,9 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     return nested_view_from_values_offsets(tensor.masked_select(mask), offsets)
 
 
-def to_padded_tensor(input: Any, padding: float, output_size: Any = None) -> Tensor:
+def to_padded_tensor(
+    input: object, padding: float, output_size: Sequence[int] | None = None
+) -> Tensor:
     """A dense tensor of the parts, filled up with `padding` to the size of the largest.
 
     Raises RuntimeError if `output_size` (strided layout) is too small.

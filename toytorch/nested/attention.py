@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import toytorch as torch
 from toytorch.nested.jagged import NestedTensor, nested_view_from_values_offsets_lengths
 
 
-def refuse(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
+def refuse(query: Any, key: Any, value: Any, attn_mask: object) -> None:
     """What PyTorch says of operands that do not go together."""
     three = query, key, value
     if not all(isinstance(t, NestedTensor) for t in three):
@@ -37,11 +38,11 @@ def refuse(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
 
 
 def jagged_attention(
-    func: Any,
+    func: Callable[..., Any],
     query: Any,
     key: Any,
     value: Any,
-    attn_mask: Any = None,
+    attn_mask: object = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,

@@ -20,6 +20,7 @@ from typing import Any
 import toytorch as torch
 from toytorch import overrides
 from toytorch.core.tensor import Tensor, new
+from toytorch.facts.hints import Device, DType
 from toytorch.facts.size import Size, wrap_dim
 from toytorch.symbolic import RaggedSize
 
@@ -55,7 +56,7 @@ class NestedTensor(Tensor):
     """
 
     is_nested = True
-    _values: Tensor  # type: ignore[assignment]  # a method of Tensor, for sparse ones
+    _values: Tensor
     _offsets: Tensor
     _lengths: Tensor | None
     _ragged_idx: int
@@ -91,7 +92,7 @@ class NestedTensor(Tensor):
             values.requires_grad_()
         return made
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __init__(self, *args: object, **kwargs: object) -> None: ...
 
     # -- parts ----------------------------------------------------------------------------------
 
@@ -172,7 +173,7 @@ class NestedTensor(Tensor):
         return int(self._values.ndim + 1)
 
     ndimension = dim
-    ndim = property(dim)  # type: ignore[assignment]  # of the class it derives from
+    ndim = property(dim)
 
     def numel(self) -> int:
         """The number of elements of all parts."""
@@ -191,7 +192,7 @@ class NestedTensor(Tensor):
         """`torch.jagged`."""
         return torch.jagged
 
-    def is_contiguous(self, memory_format: Any = torch.contiguous_format) -> bool:
+    def is_contiguous(self, memory_format: object = torch.contiguous_format) -> bool:
         """Whether the parts lie side by side, each in rows."""
         if self._lengths is not None:
             return False
@@ -199,7 +200,7 @@ class NestedTensor(Tensor):
             self._values.is_contiguous(memory_format=memory_format)
         )
 
-    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
+    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
         """A dense tensor, filled up where parts are shorter."""
         if self._lengths is not None:
             raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
@@ -284,6 +285,10 @@ class NestedTensor(Tensor):
         """A nested tensor over the same memory that no graph knows of."""
         return like(self, self._values.data)
 
+    @data.setter
+    def data(self, value: object) -> None:
+        raise RuntimeError("the data of a nested tensor cannot be set: make another one")
+
     # -- copies and texts ------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -297,7 +302,7 @@ class NestedTensor(Tensor):
                 copy.grad = self.grad.__deepcopy__(memo)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         parts = {
             "values": self._values.detach(),
             "offsets": self._offsets,
@@ -308,7 +313,7 @@ class NestedTensor(Tensor):
         }
         return _rebuild_njt, (parts,)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: object = None) -> str:
         history = ", requires_grad=True" if self.requires_grad else ""
         if self.grad_fn:
             history = f", grad_fn={self.grad_fn}"
@@ -326,7 +331,11 @@ class NestedTensor(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        cls,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         from toytorch.nested.jagged_rules import answer  # which needs this class
 
@@ -381,7 +390,10 @@ def nested_view_from_values_offsets(
 
 
 def jagged_from_list(
-    tensors: Sequence[Tensor], offsets: Tensor | None, dtype: Any = None, device: Any = None
+    tensors: Sequence[Tensor],
+    offsets: Tensor | None,
+    dtype: DType | None = None,
+    device: Device = None,
 ) -> tuple[NestedTensor, Tensor]:
     """A nested tensor of copies of tensors, and its offsets.
 

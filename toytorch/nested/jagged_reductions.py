@@ -6,13 +6,14 @@ batch, the values are reduced as they are; over others, the result is nested.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.facts.size import wrap_dim
 from toytorch.nested.jagged import NestedTensor, like, to_padded
-from toytorch.nested.jagged_rules import name_of, rule
+from toytorch.nested.jagged_rules import name_of, pointwise, rule
 
 NEUTRAL: dict[str, Any] = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": 0.42}
 LARGEST = (
@@ -33,13 +34,15 @@ def _number(kind: str, dtype: Any) -> float:
 
 @rule("sum", "prod", "any", "all", "min", "max", "amin", "amax", "argmin", "argmax")
 def reduced(
-    func: Any, input: NestedTensor, dim: Any = None, keepdim: bool = False, **kwargs: Any
+    func: Callable[..., Any],
+    input: NestedTensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    **kwargs: object,
 ) -> Any:
     """Over all elements, or over some dimensions."""
     name = name_of(func)
     if isinstance(dim, Tensor):
-        from toytorch.nested.jagged_rules import pointwise
-
         return pointwise(func, name, (input, dim), kwargs)  # max of two
     if dim is None or dim in ((), []):
         found = func(input._values, **kwargs)
@@ -49,7 +52,13 @@ def reduced(
 
 
 def over(
-    func: Any, name: str, neutral: Any, input: NestedTensor, dim: Any, keepdim: bool, **kwargs: Any
+    func: Callable[..., Any],
+    name: str,
+    neutral: Any,
+    input: NestedTensor,
+    dim: Any,
+    keepdim: bool,
+    **kwargs: object,
 ) -> Any:
     """Over dimensions that are named."""
     several = isinstance(dim, (tuple, list))
@@ -84,7 +93,7 @@ def over(
     return mapped(found, lambda t: like(input, t, left))
 
 
-def mapped(found: Any, make: Any) -> Any:
+def mapped(found: Any, make: Callable[[Tensor], Any]) -> Any:
     """The result, or each of several, made into something."""
     if isinstance(found, Tensor):
         return make(found)
@@ -93,7 +102,11 @@ def mapped(found: Any, make: Any) -> Any:
 
 @rule("mean")
 def mean(
-    func: Any, input: NestedTensor, dim: Any = None, keepdim: bool = False, **kwargs: Any
+    func: Callable[..., Any],
+    input: NestedTensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    **kwargs: object,
 ) -> Any:
     """The mean; over the ragged dimension, each part's sum by its own length."""
     if dim is None or dim in ((), []):

@@ -16,7 +16,7 @@ from toytorch import overrides
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts.size import Size, wrap_dim
-from toytorch.nested.jagged import NestedTensor, from_padded, like, to_padded
+from toytorch.nested.jagged import NestedTensor, from_padded, jagged_from_list, like, to_padded
 from toytorch.ops.operators import SPECIAL
 from toytorch.overrides import names
 from toytorch.symbolic import RaggedSize
@@ -46,7 +46,7 @@ def checked(made: Rule, schema: str) -> Rule:
     """A rule that refuses nested tensors with room between parts, or ragged elsewhere."""
     first = schema.partition("(")[2]
 
-    def asked(func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    def asked(func: Callable[..., Any], input: Any, *args: object, **kwargs: object) -> Any:
         if (
             not isinstance(input, NestedTensor)
             or input._lengths is not None
@@ -60,7 +60,7 @@ def checked(made: Rule, schema: str) -> Rule:
     return asked
 
 
-def answer(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a function makes of arguments among which are nested tensors."""
     name = name_of(func)
     if name == "__get__":
@@ -96,7 +96,9 @@ def agree(a: NestedTensor, size: Sequence[Any]) -> bool:
     return len(size) >= len(mine) and all(s == m or s == -1 for m, s in zip(mine, size))
 
 
-def pointwise(func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+def pointwise(
+    func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """An op of single elements: on the values, to which dense operands are fitted."""
     given = [*args, *kwargs.values()]
     if any(isinstance(a, RaggedSize) for a in given):
@@ -127,7 +129,7 @@ def pointwise(func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
     return like(first, made)
 
 
-def name_of(func: Any) -> str:
+def name_of(func: object) -> str:
     """The name of a function."""
     return str(getattr(func, "__name__", ""))
 
@@ -139,7 +141,7 @@ def mismatch(name: str, a: Any, b: Any) -> RuntimeError:
     )
 
 
-def dense(nested: NestedTensor, t: Tensor, name: str, args: Any) -> Tensor:
+def dense(nested: NestedTensor, t: Tensor, name: str, args: tuple[Any, ...]) -> Tensor:
     """A dense operand as values that lie beside those of a nested tensor."""
     if t.dim() > nested.dim():
         raise NotImplementedError("NYI: broadcasting NT with T with larger dim")
@@ -156,7 +158,7 @@ def dense(nested: NestedTensor, t: Tensor, name: str, args: Any) -> Tensor:
     return from_padded(t.expand(sizes), nested)._values
 
 
-def through(func: Any, *args: Any, **kwargs: Any) -> Any:
+def through(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """A function of the values, and of what else it is given; results of it are nested."""
     first = next(a for a in (*args, *kwargs.values()) if isinstance(a, NestedTensor))
 
@@ -192,7 +194,7 @@ rule(
 
 
 @rule("embedding")
-def embedding(func: Any, *args: Any, **kwargs: Any) -> Any:
+def embedding(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """Rows of a table by nested indices."""
     return through(func, *args, **kwargs)
 
@@ -205,7 +207,7 @@ def embedding(func: Any, *args: Any, **kwargs: Any) -> Any:
     *names("float double half bfloat16 int long short char byte bool cfloat cdouble cpu cuda"),
 )
 @rule("pin_memory", "type_as")
-def converted(func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+def converted(func: Callable[..., Any], input: Tensor, *args: object, **kwargs: object) -> Any:
     """Values of another type or on another device, where the lengths go with them."""
     if not isinstance(input, NestedTensor):  # dense.to(nested)
         given = tuple(a._values if isinstance(a, NestedTensor) else a for a in args)
@@ -238,14 +240,18 @@ def on_device(input: NestedTensor, values: Tensor) -> NestedTensor:
 
 
 @rule(*(f"{n}_like" for n in names("empty ones zeros full rand randn randint")))
-def made_like(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> NestedTensor:
+def made_like(
+    func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object
+) -> NestedTensor:
     """A new nested tensor of the same lengths."""
     kwargs.pop("layout", None)
     return on_device(input, func(input._values, *args, **kwargs))
 
 
 @rule("new_empty", "new_zeros", "new_ones", "new_full")
-def new_(func: Any, input: NestedTensor, size: Any, *args: Any, **kwargs: Any) -> Any:
+def new_(
+    func: Callable[..., Any], input: NestedTensor, size: Any, *args: object, **kwargs: object
+) -> Any:
     """A number of the type of a nested tensor."""
     if size not in ((), []):
         raise RuntimeError("new_empty() not supported for NJT with shape != ()")
@@ -253,35 +259,37 @@ def new_(func: Any, input: NestedTensor, size: Any, *args: Any, **kwargs: Any) -
 
 
 @rule("clone", "contiguous")
-def clone(func: Any, input: NestedTensor, memory_format: Any = None) -> NestedTensor:
+def clone(
+    func: Callable[..., Any], input: NestedTensor, memory_format: object = None
+) -> NestedTensor:
     """A copy; one that is contiguous leaves no room between parts."""
     if name_of(func) == "contiguous" and input.is_contiguous():
         return input
     wanted = memory_format or (None if name_of(func) == "clone" else torch.contiguous_format)
     if input._lengths is not None and wanted is torch.contiguous_format:
         assert input._ragged_idx == 1, "NJT with ragged_idx != 1 not supported for contiguous clone"
-        from toytorch.nested.jagged import jagged_from_list
-
         return jagged_from_list(input.unbind(), None)[0]
     return like(input, input._values.clone(memory_format=wanted or torch.preserve_format))
 
 
 @rule("zero_", "fill_", "uniform_", "normal_", "random_", "exponential_", "bernoulli_", "apply_")
 @rule("share_memory_", "dropout_")
-def in_place(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> NestedTensor:
+def in_place(
+    func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object
+) -> NestedTensor:
     """New values in the place of the old ones."""
     func(input._values, *args, **kwargs)
     return input
 
 
 @rule("fill")
-def fill(func: Any, input: NestedTensor, value: Any) -> NestedTensor:
+def fill(func: Callable[..., Any], input: NestedTensor, value: object) -> NestedTensor:
     """A copy in which all elements are one number."""
     return like(input, func(input._values, value))
 
 
 @rule("copy_")
-def copy_(func: Any, input: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(func: Callable[..., Any], input: object, src: object, non_blocking: bool = False) -> Any:
     """The values of another nested tensor whose parts have the same sizes."""
     if not isinstance(input, NestedTensor) or not isinstance(src, NestedTensor):
         raise RuntimeError("copy_() between a nested and a dense tensor is not supported")
@@ -303,13 +311,13 @@ def copy_(func: Any, input: Any, src: Any, non_blocking: bool = False) -> Any:
 
 
 @rule("numel", "is_contiguous", "values", "size", "dim", "stride", "lengths", "offsets")
-def asked(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> Any:
+def asked(func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object) -> Any:
     """What the class itself answers."""
     return getattr(input, name_of(func))(*args, **kwargs)
 
 
 @rule("masked_fill")
-def masked_fill(func: Any, *args: Any, **kwargs: Any) -> Any:
+def masked_fill(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """One number where a nested mask is True."""
     return pointwise(func, "masked_fill", args, kwargs)
 
@@ -320,7 +328,9 @@ def masked_fill(func: Any, *args: Any, **kwargs: Any) -> Any:
         "is_inference item __bool__ storage_offset is_conj is_neg _is_view untyped_storage storage"
     )
 )
-def of_values(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> Any:
+def of_values(
+    func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object
+) -> Any:
     """What the values answer."""
     if name_of(func) == "type" and (args or kwargs):
         return like(input, func(input._values, *args, **kwargs))
@@ -328,20 +338,20 @@ def of_values(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> Any:
 
 
 @rule("tolist", "numpy")
-def no_list(func: Any, input: NestedTensor, *args: Any, **kwargs: Any) -> Any:
+def no_list(func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object) -> Any:
     """Refused: parts differ in size."""
     kind = ", got NestedTensor" if name_of(func) == "tolist" else "."
     raise RuntimeError(f".{name_of(func)}() is not supported for tensor subclasses{kind}")
 
 
 @rule("is_same_size")
-def is_same_size(func: Any, input: NestedTensor, other: NestedTensor) -> bool:
+def is_same_size(func: Callable[..., Any], input: NestedTensor, other: NestedTensor) -> bool:
     """Whether both have the same sizes and the same offsets."""
     return input._size == other._size
 
 
 @rule("equal")
-def equal(func: Any, input: Any, other: Any) -> bool:
+def equal(func: Callable[..., Any], input: object, other: object) -> bool:
     """Whether both have the same parts."""
     if not isinstance(input, NestedTensor) or not isinstance(other, NestedTensor):
         return False
@@ -351,7 +361,11 @@ def equal(func: Any, input: Any, other: Any) -> bool:
 
 @rule("backward")
 def backward(
-    func: Any, input: NestedTensor, gradient: Any = None, *args: Any, **kwargs: Any
+    func: Callable[..., Any],
+    input: NestedTensor,
+    gradient: Any = None,
+    *args: object,
+    **kwargs: object,
 ) -> None:
     """Gradients of the leaves, from a nested gradient of this tensor."""
     inner = gradient._values if isinstance(gradient, NestedTensor) else gradient
@@ -359,7 +373,9 @@ def backward(
 
 
 @rule("grad")
-def grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **kwargs: Any) -> Any:
+def grad(
+    func: Callable[..., Any], outputs: Any, inputs: Any, grad_outputs: Any = None, **kwargs: object
+) -> Any:
     """`torch.autograd.grad` where some of the tensors are nested."""
 
     def inner(ts: Any) -> Any:
@@ -379,7 +395,9 @@ def grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **kwarg
 
 
 @rule("masked_select")
-def masked_select(func: Any, input: NestedTensor, mask: NestedTensor) -> NestedTensor:
+def masked_select(
+    func: Callable[..., Any], input: NestedTensor, mask: NestedTensor
+) -> NestedTensor:
     """Of each part, the elements where a mask is True."""
     if input.ndim > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")
@@ -410,7 +428,7 @@ def by_padding(a: Any, b: Any) -> NestedTensor:
 
 
 @rule("matmul", "__matmul__", "__rmatmul__")
-def matmul(func: Any, input: Any, other: Any) -> Any:
+def matmul(func: Callable[..., Any], input: Any, other: Any) -> Any:
     """Products of the last two dimensions, none of which is ragged but where it is summed over."""
     a, b = (other, input) if name_of(func) == "__rmatmul__" else (input, other)
     if not isinstance(b, NestedTensor):
@@ -437,7 +455,7 @@ def matmul(func: Any, input: Any, other: Any) -> Any:
 
 
 @rule("bmm")
-def bmm(func: Any, input: Any, mat2: Any) -> Any:
+def bmm(func: Callable[..., Any], input: Any, mat2: Any) -> Any:
     """A product of stacks of matrices."""
     for name, t in (("input", input), ("mat2", mat2)):
         if t.dim() != 3:
@@ -446,9 +464,9 @@ def bmm(func: Any, input: Any, mat2: Any) -> Any:
 
 
 @rule("scaled_dot_product_attention")
-def attention(func: Any, *args: Any, **kwargs: Any) -> Any:
+def attention(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Attention within each part (see `nested.attention`)."""
-    from toytorch.nested.attention import jagged_attention
+    from toytorch.nested.attention import jagged_attention  # seldom needed
 
     return jagged_attention(func, *args, **kwargs)
 
@@ -457,7 +475,9 @@ def attention(func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @rule("softmax", "log_softmax", "_softmax", "_log_softmax", "special_softmax")
-def softmax(func: Any, input: NestedTensor, dim: Any, *args: Any, **kwargs: Any) -> NestedTensor:
+def softmax(
+    func: Callable[..., Any], input: NestedTensor, dim: Any, *args: object, **kwargs: object
+) -> NestedTensor:
     """Along a dimension, or along each part."""
     kwargs.pop("_stacklevel", None)
     name = name_of(func).strip("_")
@@ -492,13 +512,13 @@ def softmax(func: Any, input: NestedTensor, dim: Any, *args: Any, **kwargs: Any)
 
 @rule("layer_norm")
 def layer_norm(
-    func: Any,
+    func: Callable[..., Any],
     input: NestedTensor,
-    normalized_shape: Any,
-    weight: Any = None,
-    bias: Any = None,
+    normalized_shape: Sequence[Any],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
-    *more: Any,
+    *more: object,
 ) -> NestedTensor:
     """Each row, or each part, with mean 0 and variance 1."""
     if input.dim() <= 2:
@@ -526,7 +546,13 @@ def layer_norm(
 
 
 @rule("rms_norm")
-def rms_norm(func: Any, input: NestedTensor, normalized_shape: Any, *more: Any, **kw: Any) -> Any:
+def rms_norm(
+    func: Callable[..., Any],
+    input: NestedTensor,
+    normalized_shape: Sequence[Any],
+    *more: object,
+    **kw: object,
+) -> Any:
     """Each row divided by the root of its mean square."""
     if len(normalized_shape) > input.dim() - input._ragged_idx - 1:
         raise ValueError(
@@ -539,7 +565,7 @@ def rms_norm(func: Any, input: NestedTensor, normalized_shape: Any, *more: Any, 
 
 
 @rule("broadcast_tensors")
-def broadcast_tensors(func: Any, *given: Any) -> tuple[Any, ...]:
+def broadcast_tensors(func: Callable[..., Any], *given: Any) -> tuple[Any, ...]:
     """All with the shape of the nested ones."""
     tensors = given[0] if isinstance(given[0], (list, tuple)) else given
     first = next(t for t in tensors if isinstance(t, NestedTensor))
@@ -558,7 +584,9 @@ def broadcast_tensors(func: Any, *given: Any) -> tuple[Any, ...]:
 
 
 @rule("where")
-def where(func: Any, condition: Any, input: Any = None, other: Any = None, **kwargs: Any) -> Any:
+def where(
+    func: Callable[..., Any], condition: Any, input: Any = None, other: Any = None, **kwargs: object
+) -> Any:
     """Elements of one or the other."""
     parts = [condition, kwargs.get("self", input), other]
     tensors = [p if isinstance(p, Tensor) else torch.tensor(p) for p in parts]

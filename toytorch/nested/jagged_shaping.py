@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import toytorch as torch
@@ -28,7 +29,7 @@ def inner_dim(
 
 
 @rule("unbind")
-def unbind(func: Any, input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(func: Callable[..., Any], input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts."""
     if dim != 0:
         raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
@@ -45,13 +46,13 @@ def unbind(func: Any, input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @rule("__iter__")
-def iterate(func: Any, input: NestedTensor) -> Any:
+def iterate(func: Callable[..., Any], input: NestedTensor) -> Any:
     """Over the parts."""
     return iter(input.unbind())
 
 
 @rule("select")
-def select(func: Any, input: NestedTensor, dim: int, index: int) -> Any:
+def select(func: Callable[..., Any], input: NestedTensor, dim: int, index: int) -> Any:
     """A part, or one element of a dimension of all parts."""
     at = wrap_dim(dim, input.dim())
     if at == 0:
@@ -66,7 +67,7 @@ def select(func: Any, input: NestedTensor, dim: int, index: int) -> Any:
 
 
 @rule("__getitem__")
-def getitem(func: Any, input: NestedTensor, index: Any) -> Any:
+def getitem(func: Callable[..., Any], input: NestedTensor, index: Any) -> Any:
     """Numbers, slices, None and `...`, one dimension after the other."""
     asked = index if isinstance(index, tuple) else (index,)
     found, dim = input, 0
@@ -87,7 +88,7 @@ def getitem(func: Any, input: NestedTensor, index: Any) -> Any:
     return found
 
 
-def sliced(func: Any, input: Any, dim: int, part: slice) -> Any:
+def sliced(func: Callable[..., Any], input: Any, dim: int, part: slice) -> Any:
     """A slice of one dimension."""
     if not isinstance(input, NestedTensor):
         return input[(slice(None),) * dim + (part,)]
@@ -101,13 +102,17 @@ def sliced(func: Any, input: Any, dim: int, part: slice) -> Any:
 
 
 @rule("narrow", only="narrow(self: jt, dim: any, start: any, length: any)")
-def narrow(func: Any, input: NestedTensor, dim: int, start: int, length: int) -> NestedTensor:
+def narrow(
+    func: Callable[..., Any], input: NestedTensor, dim: int, start: int, length: int
+) -> NestedTensor:
     """Some elements of a dimension of all parts."""
     return like(input, input._values.narrow(inner_dim(input, dim, "narrow"), start, length))
 
 
 @rule("split", "split_with_sizes", only="split_tensor(self: jt, split_size: any, dim: any?)")
-def split(func: Any, input: NestedTensor, split_size: Any, dim: int = 0) -> Any:
+def split(
+    func: Callable[..., Any], input: NestedTensor, split_size: int | Sequence[int], dim: int = 0
+) -> Any:
     """Pieces of a dimension of all parts."""
     name = "split" if isinstance(split_size, int) else "split_with_sizes"
     at = inner_dim(input, dim, name)
@@ -115,7 +120,7 @@ def split(func: Any, input: NestedTensor, split_size: Any, dim: int = 0) -> Any:
 
 
 @rule("chunk", only="chunk_default(self: jt, chunks: any, dim: any?)")
-def chunk(func: Any, input: NestedTensor, chunks: int, dim: int = 0) -> Any:
+def chunk(func: Callable[..., Any], input: NestedTensor, chunks: int, dim: int = 0) -> Any:
     """So many pieces of a dimension; of the batch, nested tensors of fewer parts."""
     if wrap_dim(dim, input.dim()) != 0:
         at = inner_dim(input, dim, "chunk")
@@ -132,7 +137,7 @@ def chunk(func: Any, input: NestedTensor, chunks: int, dim: int = 0) -> Any:
 
 
 @rule("view", "reshape", "_unsafe_view", "_reshape_alias")
-def view(func: Any, input: NestedTensor, *shape: Any, **kwargs: Any) -> Any:
+def view(func: Callable[..., Any], input: NestedTensor, *shape: Any, **kwargs: Any) -> Any:
     """The same elements in other dimensions behind the ragged one."""
     if shape and isinstance(shape[0], torch.dtype):
         return like(input, input._values.view(shape[0]))
@@ -150,7 +155,9 @@ def view(func: Any, input: NestedTensor, *shape: Any, **kwargs: Any) -> Any:
 
 
 @rule("flatten")
-def flatten(func: Any, input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(
+    func: Callable[..., Any], input: NestedTensor, start_dim: int = 0, end_dim: int = -1
+) -> Any:
     """Neighbouring dimensions as one."""
     ends = [inner_dim(input, d, "flatten") + 1 for d in (start_dim, end_dim)]
     if ends[0] == ends[1]:
@@ -161,7 +168,7 @@ def flatten(func: Any, input: NestedTensor, start_dim: int = 0, end_dim: int = -
 
 
 @rule("unflatten")
-def unflatten(func: Any, input: NestedTensor, dim: int, sizes: Any) -> Any:
+def unflatten(func: Callable[..., Any], input: NestedTensor, dim: int, sizes: Sequence[int]) -> Any:
     """One dimension as several."""
     at = inner_dim(input, dim, "unflatten")
     ragged = input._ragged_idx + (len(sizes) - 1) * (at < input._ragged_idx - 1)
@@ -169,7 +176,9 @@ def unflatten(func: Any, input: NestedTensor, dim: int, sizes: Any) -> Any:
 
 
 @rule("squeeze")
-def squeeze(func: Any, input: NestedTensor, *dims: int, **kwargs: Any) -> NestedTensor:
+def squeeze(
+    func: Callable[..., Any], input: NestedTensor, *dims: int, **kwargs: int
+) -> NestedTensor:
     """Without a dimension of size 1."""
     if not dims and not kwargs:
         raise NotImplementedError("aten.squeeze.default")
@@ -178,7 +187,7 @@ def squeeze(func: Any, input: NestedTensor, *dims: int, **kwargs: Any) -> Nested
 
 
 @rule("unsqueeze")
-def unsqueeze(func: Any, input: NestedTensor, dim: int) -> NestedTensor:
+def unsqueeze(func: Callable[..., Any], input: NestedTensor, dim: int) -> NestedTensor:
     """With a dimension of size 1."""
     at = inner_dim(input, dim, "unsqueeze", extra=1, ragged=True)
     return like(
@@ -187,7 +196,7 @@ def unsqueeze(func: Any, input: NestedTensor, dim: int) -> NestedTensor:
 
 
 @rule("transpose", "swapaxes", "swapdims")
-def transpose(func: Any, input: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
+def transpose(func: Callable[..., Any], input: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
     """Two dimensions in each other's place, neither of them the batch."""
     a, b = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     r = input._ragged_idx
@@ -200,7 +209,9 @@ def transpose(func: Any, input: NestedTensor, dim0: int, dim1: int) -> NestedTen
 
 
 @rule("permute")
-def permute(func: Any, input: NestedTensor, *dims: Any, **kwargs: Any) -> NestedTensor:
+def permute(
+    func: Callable[..., Any], input: NestedTensor, *dims: Any, **kwargs: Any
+) -> NestedTensor:
     """Dimensions in another order, the batch first."""
     asked = kwargs["dims"] if kwargs else dims
     order = [int(d) for d in shape_of(asked if not kwargs else (asked,))]
@@ -222,7 +233,7 @@ def permute(func: Any, input: NestedTensor, *dims: Any, **kwargs: Any) -> Nested
 
 
 @rule("expand", "broadcast_to")
-def expand(func: Any, input: NestedTensor, *size: Any) -> NestedTensor:
+def expand(func: Callable[..., Any], input: NestedTensor, *size: Any) -> NestedTensor:
     """Dimensions of size 1 behind the ragged one made larger, without a copy."""
     wanted = shape_of(size)
     if not agree(input, wanted) or len(wanted) != input.dim():
@@ -232,19 +243,19 @@ def expand(func: Any, input: NestedTensor, *size: Any) -> NestedTensor:
 
 
 @rule("diff")
-def diff(func: Any, input: NestedTensor, n: int = 1, dim: int = -1) -> NestedTensor:
+def diff(func: Callable[..., Any], input: NestedTensor, n: int = 1, dim: int = -1) -> NestedTensor:
     """Differences of neighbours."""
     return like(input, torch.diff(input._values, n, inner_dim(input, dim, "diff")))
 
 
 @rule("view_as", "reshape_as")
-def view_as(func: Any, input: NestedTensor, other: NestedTensor) -> Any:
+def view_as(func: Callable[..., Any], input: NestedTensor, other: NestedTensor) -> Any:
     """In the shape of another nested tensor."""
     return input.reshape(other.shape)
 
 
 @rule("expand_as")
-def expand_as(func: Any, input: Tensor, other: NestedTensor) -> NestedTensor:
+def expand_as(func: Callable[..., Any], input: Tensor, other: NestedTensor) -> NestedTensor:
     """A dense tensor in the shape of a nested one."""
     if isinstance(input, NestedTensor):
         raise ValueError(
@@ -257,18 +268,18 @@ def expand_as(func: Any, input: Tensor, other: NestedTensor) -> NestedTensor:
 
 
 @rule("cat", "concat", "concatenate")
-def cat(func: Any, tensors: Any, dim: int = 0) -> NestedTensor:
+def cat(func: Callable[..., Any], tensors: Sequence[Tensor], dim: int = 0) -> NestedTensor:
     """Side by side in a dimension that is not ragged."""
     first = next(t for t in tensors if isinstance(t, NestedTensor))
-    nested = [t if isinstance(t, NestedTensor) else t.expand_as(first) for t in tensors]
+    nested: list[Any] = [t if isinstance(t, NestedTensor) else t.expand_as(first) for t in tensors]
     at = inner_dim(first, dim, "cat")
     return like(nested[0], torch.cat([t._values for t in nested], at))
 
 
 @rule("stack")
-def stack(func: Any, tensors: Any, dim: int = 0) -> NestedTensor:
+def stack(func: Callable[..., Any], tensors: Sequence[Tensor], dim: int = 0) -> NestedTensor:
     """Nested tensors of the same lengths in a new dimension behind the ragged one."""
-    first = tensors[0]
+    first: Any = tensors[0]
     for t in tensors:
         if not isinstance(t, NestedTensor):
             raise RuntimeError("stack(): expected all nested tensors inputs")

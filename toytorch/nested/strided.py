@@ -14,6 +14,7 @@ from typing import Any
 import toytorch as torch
 from toytorch import overrides
 from toytorch.core.tensor import Tensor, new
+from toytorch.facts.hints import Device, DType
 from toytorch.facts.size import wrap_dim
 
 _warned: list[bool] = []
@@ -49,7 +50,7 @@ class StridedNested(Tensor):
         made._requires_grad, made._grad_edge = False, None
         return made
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __init__(self, *args: object, **kwargs: object) -> None: ...
 
     # -- shape ----------------------------------------------------------------------------------
 
@@ -79,7 +80,7 @@ class StridedNested(Tensor):
         return 1 + (self.parts[0].dim() if self.parts else 0)
 
     ndimension = dim
-    ndim = property(dim)  # type: ignore[assignment]  # of the class it derives from
+    ndim = property(dim)
 
     def numel(self) -> int:
         """The number of elements of all parts."""
@@ -90,7 +91,7 @@ class StridedNested(Tensor):
     def __len__(self) -> int:
         raise RuntimeError(NO_SIZES.format("sizes"))
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: object = None) -> bool:
         """Whether each part lies in rows."""
         return all(p.is_contiguous() for p in self.parts)
 
@@ -115,7 +116,7 @@ class StridedNested(Tensor):
         found: Tensor = torch.cat([p.reshape(-1) for p in self.parts])
         return found
 
-    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
+    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
         """A dense tensor of the parts, filled up to the size of the largest."""
         sizes = [max(n) for n in zip(*(p.shape for p in self.parts))]
         wanted = [len(self.parts), *sizes] if output_size is None else list(output_size)
@@ -180,15 +181,19 @@ class StridedNested(Tensor):
         """A nested tensor over the same memory that no graph knows of."""
         return StridedNested([p.data for p in self.parts], self)
 
+    @data.setter
+    def data(self, value: object) -> None:
+        raise RuntimeError("the data of a nested tensor cannot be set: make another one")
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = StridedNested([p.__deepcopy__(memo) for p in self.parts], self)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return _rebuild, ([p.detach() for p in self.parts], self.requires_grad)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: object = None) -> str:
         shown = []
         for p in self.parts:
             plain = p.detach().requires_grad_(p.requires_grad)  # without the name of its history
@@ -203,7 +208,11 @@ class StridedNested(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        cls,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         from toytorch.nested.strided_rules import answer  # which needs this class
 
@@ -222,7 +231,7 @@ def from_buffer(flat: Tensor, sizes: Tensor, strides: Tensor, starts: Tensor) ->
 
 
 def strided_from_list(
-    tensors: Sequence[Tensor], dtype: Any = None, device: Any = None
+    tensors: Sequence[Tensor], dtype: DType | None = None, device: Device = None
 ) -> StridedNested:
     """A nested tensor of copies of tensors, which has their history.
 

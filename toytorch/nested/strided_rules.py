@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import toytorch as torch
@@ -29,7 +29,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def answer(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a function makes of arguments among which are nested tensors."""
     name = str(getattr(func, "__name__", ""))
     if name == "__get__":
@@ -55,7 +55,9 @@ def nested_of(args: Any) -> StridedNested:
     return next(a for a in args if isinstance(a, StridedNested))
 
 
-def by_parts(func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+def by_parts(
+    func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """A function of each part, and of the parts of other nested operands."""
     given = [*args, *kwargs.values()]
     first = nested_of(given)
@@ -83,7 +85,7 @@ def by_parts(func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
     return StridedNested(made, first)
 
 
-def each(func: Any, *args: Any, **kwargs: Any) -> StridedNested:
+def each(func: Callable[..., Any], *args: object, **kwargs: object) -> StridedNested:
     """A function of each part, with dense operands as they are."""
     first = nested_of((*args, *kwargs.values()))
 
@@ -109,7 +111,9 @@ rule(
 
 
 @rule("clone", "contiguous")
-def clone(func: Any, input: StridedNested, memory_format: Any = None) -> StridedNested:
+def clone(
+    func: Callable[..., Any], input: StridedNested, memory_format: object = None
+) -> StridedNested:
     """A copy in which parts lie in rows."""
     if func.__name__ == "contiguous" and input.is_contiguous():
         return input
@@ -120,7 +124,7 @@ def clone(func: Any, input: StridedNested, memory_format: Any = None) -> Strided
 
 
 @rule("unbind")
-def unbind(func: Any, input: StridedNested, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(func: Callable[..., Any], input: StridedNested, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts."""
     if dim != 0:
         raise RuntimeError(
@@ -130,25 +134,25 @@ def unbind(func: Any, input: StridedNested, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @rule("__iter__", "__len__", "flatten", "cat", "concat")
-def no_sizes(func: Any, *args: Any, **kwargs: Any) -> Any:
+def no_sizes(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """Refused, as in PyTorch, which asks for sizes here."""
     raise RuntimeError(NO_SIZES.format("sizes"))
 
 
 @rule("tolist", "numpy")
-def no_array(func: Any, *args: Any, **kwargs: Any) -> Any:
+def no_array(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """Refused: parts differ in size."""
     raise RuntimeError(NO_SIZES.format("strides" if func.__name__ == "tolist" else "sizes"))
 
 
 @rule("item", "__bool__")
-def one_element(func: Any, input: StridedNested) -> Any:
+def one_element(func: Callable[..., Any], input: StridedNested) -> Any:
     """The one element."""
     return func(input.values())
 
 
 @rule(*names("numel is_contiguous size dim stride values to_padded_tensor"))
-def asked(func: Any, input: StridedNested, *args: Any, **kwargs: Any) -> Any:
+def asked(func: Callable[..., Any], input: StridedNested, *args: object, **kwargs: object) -> Any:
     """What the class itself answers."""
     return getattr(input, func.__name__)(*args, **kwargs)
 
@@ -159,19 +163,23 @@ def asked(func: Any, input: StridedNested, *args: Any, **kwargs: Any) -> Any:
         "is_shared"
     )
 )
-def of_first(func: Any, input: StridedNested, *args: Any, **kwargs: Any) -> Any:
+def of_first(
+    func: Callable[..., Any], input: StridedNested, *args: object, **kwargs: object
+) -> Any:
     """What all parts answer alike."""
     return func(input.parts[0], *args, **kwargs)
 
 
 @rule("copy_")
-def copy_(func: Any, input: StridedNested, src: StridedNested, non_blocking: bool = False) -> Any:
+def copy_(
+    func: Callable[..., Any], input: StridedNested, src: StridedNested, non_blocking: bool = False
+) -> Any:
     """The values of another nested tensor."""
     return by_parts(func, "copy_", (input, src), {})
 
 
 @rule("equal")
-def equal(func: Any, input: Any, other: Any) -> bool:
+def equal(func: Callable[..., Any], input: object, other: object) -> bool:
     """Whether both have the same parts."""
     if not isinstance(input, StridedNested) or not isinstance(other, StridedNested):
         return False
@@ -179,13 +187,21 @@ def equal(func: Any, input: Any, other: Any) -> bool:
 
 
 @rule("backward")
-def backward(func: Any, input: StridedNested, gradient: Any = None, *args: Any, **kw: Any) -> None:
+def backward(
+    func: Callable[..., Any],
+    input: StridedNested,
+    gradient: Any = None,
+    *args: Any,
+    **kw: Any,
+) -> None:
     """Gradients of the leaves, from a nested gradient of this tensor."""
     torch.autograd.backward(input.parts, None if gradient is None else gradient.parts, *args, **kw)
 
 
 @rule("grad")
-def grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **kwargs: Any) -> Any:
+def grad(
+    func: Callable[..., Any], outputs: Any, inputs: Any, grad_outputs: Any = None, **kwargs: object
+) -> Any:
     """`torch.autograd.grad` where some of the tensors are nested."""
 
     def listed(ts: Any) -> list[Any]:
@@ -208,7 +224,9 @@ def grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **kwarg
 
 
 @rule("linear")
-def linear(func: Any, input: StridedNested, weight: Tensor, bias: Any = None) -> StridedNested:
+def linear(
+    func: Callable[..., Any], input: StridedNested, weight: Tensor, bias: Tensor | None = None
+) -> StridedNested:
     """A layer on each part."""
     widths = [p.shape[-1] for p in input.parts]
     if len(set(widths)) > 1:
@@ -220,7 +238,7 @@ def linear(func: Any, input: StridedNested, weight: Tensor, bias: Any = None) ->
 
 
 @rule("matmul", "__matmul__")
-def matmul(func: Any, input: Any, other: Any) -> StridedNested:
+def matmul(func: Callable[..., Any], input: Tensor, other: Tensor) -> StridedNested:
     """One product a part."""
     if not isinstance(input, StridedNested) or not isinstance(other, StridedNested):
         said = "self and non-nested other"
@@ -231,14 +249,16 @@ def matmul(func: Any, input: Any, other: Any) -> StridedNested:
 
 
 @rule("bmm")
-def bmm(func: Any, input: Any, mat2: Any) -> StridedNested:
+def bmm(func: Callable[..., Any], input: Tensor, mat2: Tensor) -> StridedNested:
     """One product a part; one operand may be dense."""
     pair = (t.parts if isinstance(t, StridedNested) else t.unbind() for t in (input, mat2))
     return StridedNested([a @ b for a, b in zip(*pair)])
 
 
 @rule("softmax", "_softmax", "special_softmax")
-def softmax(func: Any, input: StridedNested, dim: int, *args: Any, **kwargs: Any) -> StridedNested:
+def softmax(
+    func: Callable[..., Any], input: StridedNested, dim: int, *args: object, **kwargs: object
+) -> StridedNested:
     """Along a dimension of each part."""
     kwargs.pop("_stacklevel", None)
     at = wrap_dim(dim, input.dim())
@@ -249,7 +269,12 @@ def softmax(func: Any, input: StridedNested, dim: int, *args: Any, **kwargs: Any
 
 @rule("layer_norm")
 def layer_norm(
-    func: Any, input: StridedNested, shape: Any, weight: Any = None, bias: Any = None, *more: Any
+    func: Callable[..., Any],
+    input: StridedNested,
+    shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    *more: object,
 ) -> StridedNested:
     """Each row with mean 0 and variance 1."""
     if weight is None or bias is None:
@@ -259,7 +284,11 @@ def layer_norm(
 
 @rule("sum")
 def total(
-    func: Any, input: StridedNested, dim: Any = None, keepdim: bool = False, **kwargs: Any
+    func: Callable[..., Any],
+    input: StridedNested,
+    dim: Any = None,
+    keepdim: bool = False,
+    **kwargs: object,
 ) -> StridedNested:
     """Over the last dimension."""
     if dim is None:
@@ -279,7 +308,9 @@ def total(
 
 
 @rule("scaled_dot_product_attention")
-def attention(func: Any, query: Any, key: Any, value: Any, *args: Any, **kw: Any) -> StridedNested:
+def attention(
+    func: Callable[..., Any], query: Any, key: Any, value: Any, *args: object, **kw: object
+) -> StridedNested:
     """Attention within each part."""
     return StridedNested(
         [
@@ -293,7 +324,9 @@ def attention(func: Any, query: Any, key: Any, value: Any, *args: Any, **kw: Any
 
 
 @rule("transpose", "swapaxes", "swapdims")
-def transpose(func: Any, input: StridedNested, dim0: int, dim1: int) -> StridedNested:
+def transpose(
+    func: Callable[..., Any], input: StridedNested, dim0: int, dim1: int
+) -> StridedNested:
     """Two dimensions of each part in each other's place."""
     a, b = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     if 0 in (a, b):
@@ -302,7 +335,7 @@ def transpose(func: Any, input: StridedNested, dim0: int, dim1: int) -> StridedN
 
 
 @rule("view", "reshape")
-def view(func: Any, input: StridedNested, *size: Any) -> StridedNested:
+def view(func: Callable[..., Any], input: StridedNested, *size: Any) -> StridedNested:
     """Parts in other dimensions; -1 in a place where they differ keeps their own size."""
     wanted = list(size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
     made = []
@@ -313,7 +346,7 @@ def view(func: Any, input: StridedNested, *size: Any) -> StridedNested:
 
 
 @rule("unsqueeze")
-def unsqueeze(func: Any, input: StridedNested, dim: int) -> StridedNested:
+def unsqueeze(func: Callable[..., Any], input: StridedNested, dim: int) -> StridedNested:
     """With a dimension of size 1."""
     at = wrap_dim(dim, input.dim() + 1)
     if at == 0:
@@ -326,14 +359,16 @@ def unsqueeze(func: Any, input: StridedNested, dim: int) -> StridedNested:
 
 
 @rule("squeeze")
-def squeeze(func: Any, input: StridedNested, dim: int) -> StridedNested:
+def squeeze(func: Callable[..., Any], input: StridedNested, dim: int) -> StridedNested:
     """Without a dimension of size 1."""
     at = wrap_dim(dim, input.dim())
     return each(lambda p: p.squeeze(at - 1), input)
 
 
 @rule("narrow")
-def narrow(func: Any, input: StridedNested, dim: int, start: int, length: int) -> StridedNested:
+def narrow(
+    func: Callable[..., Any], input: StridedNested, dim: int, start: int, length: int
+) -> StridedNested:
     """Some of the parts."""
     if dim != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
@@ -341,7 +376,7 @@ def narrow(func: Any, input: StridedNested, dim: int, start: int, length: int) -
 
 
 @rule("select")
-def select(func: Any, input: StridedNested, dim: int, index: int) -> Any:
+def select(func: Callable[..., Any], input: StridedNested, dim: int, index: int) -> Any:
     """A part, or one element of a dimension of all parts."""
     at = wrap_dim(dim, input.dim())
     if at:
@@ -353,7 +388,7 @@ def select(func: Any, input: StridedNested, dim: int, index: int) -> Any:
 
 
 @rule("__getitem__")
-def getitem(func: Any, input: StridedNested, index: Any) -> Any:
+def getitem(func: Callable[..., Any], input: StridedNested, index: Any) -> Any:
     """A part, or what is in it."""
     first, *rest = index if isinstance(index, tuple) else (index,)
     if not isinstance(first, int):
@@ -365,7 +400,7 @@ def getitem(func: Any, input: StridedNested, index: Any) -> Any:
 
 
 @rule("chunk")
-def chunk(func: Any, input: StridedNested, chunks: int, dim: int = 0) -> Any:
+def chunk(func: Callable[..., Any], input: StridedNested, chunks: int, dim: int = 0) -> Any:
     """Pieces of the last dimension."""
     if wrap_dim(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError(
@@ -377,7 +412,9 @@ def chunk(func: Any, input: StridedNested, chunks: int, dim: int = 0) -> Any:
 
 
 @rule("split", "split_with_sizes")
-def split(func: Any, input: StridedNested, split_size: Any, dim: int = 0) -> Any:
+def split(
+    func: Callable[..., Any], input: StridedNested, split_size: int | Sequence[int], dim: int = 0
+) -> Any:
     """Pieces of given sizes of the last dimension."""
     if isinstance(split_size, int):
         raise RuntimeError(NO_SIZES.format("sizes"))

@@ -20,7 +20,8 @@ Spans = list[tuple[int, int]]
 
 def _direction(mode: str, x: Tensor, states: list[Tensor], weights: Weights, spans: Spans) -> Any:
     """One layer in one direction: outputs, and the states after the last step."""
-    w_ih, w_hh, b_ih, b_hh, w_hr = (*weights, None, None, None)[:5]
+    every: tuple[Any, ...] = (*weights, None, None, None)
+    w_ih, w_hh, b_ih, b_hh, w_hr = every[:5]
     if b_ih is None and b_hh is not None and b_hh.ndim == 2:  # no biases, but a projection
         b_hh, w_hr = None, b_hh
     if mode == "gru":
@@ -54,7 +55,7 @@ def rnn_tanh_cell(
     tensor([[0.9640]])
     """
     (made,) = _cell("rnn_tanh", input, [hx], (w_ih, w_hh, b_ih, b_hh))
-    return made  # type: ignore[no-any-return]  # a tensor
+    return made
 
 
 def rnn_relu_cell(
@@ -67,7 +68,7 @@ def rnn_relu_cell(
 ) -> Tensor:
     """max(0, W_ih·x + b_ih + W_hh·h + b_hh)."""
     (made,) = _cell("rnn_relu", input, [hx], (w_ih, w_hh, b_ih, b_hh))
-    return made  # type: ignore[no-any-return]  # a tensor
+    return made
 
 
 def gru_cell(
@@ -80,7 +81,7 @@ def gru_cell(
 ) -> Tensor:
     """One step of a GRU."""
     (made,) = _cell("gru", input, [hx], (w_ih, w_hh, b_ih, b_hh))
-    return made  # type: ignore[no-any-return]  # a tensor
+    return made
 
 
 def lstm_cell(
@@ -136,22 +137,22 @@ def _network(mode: str, count: int, args: tuple[Any, ...]) -> Any:
     return data, *after
 
 
-def lstm(*args: Any) -> Any:
+def lstm(*args: object) -> Any:
     """(output, h, c) of (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first), or of packed rows (data, batch_sizes, (h, c), params, …, bidirectional)."""
     return _network("lstm", 2, args)
 
 
-def gru(*args: Any) -> Any:
+def gru(*args: object) -> Any:
     """(output, h), as `lstm`."""
     return _network("gru", 1, args)
 
 
-def rnn_tanh(*args: Any) -> Any:
+def rnn_tanh(*args: object) -> Any:
     """(output, h), as `lstm`."""
     return _network("rnn_tanh", 1, args)
 
 
-def rnn_relu(*args: Any) -> Any:
+def rnn_relu(*args: object) -> Any:
     """(output, h), as `lstm`."""
     return _network("rnn_relu", 1, args)

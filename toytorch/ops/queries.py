@@ -156,19 +156,19 @@ def get_device(input: Tensor) -> int:
 
 def _module_load(self: Tensor, other: Tensor, assign: builtins.bool = False) -> Any:
     """What `load_state_dict` puts in the place of this tensor: a copy for it, or the other itself."""
-    return other.detach() if assign else self.detach().copy_(other)  # type: ignore[attr-defined]
+    return other.detach() if assign else self.detach().copy_(other)
 
 
 def _resized(self: Tensor, *sizes: Any) -> Any:
     """The older form of `view`, of as many elements."""
     warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
-    return self.contiguous().view(*sizes)  # type: ignore[attr-defined]
+    return self.contiguous().view(*sizes)
 
 
 def _resized_as(self: Tensor, tensor: Tensor) -> Any:
     """The older form of `view_as`."""
     warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
-    return self.contiguous().view(tensor.shape)  # type: ignore[attr-defined]
+    return self.contiguous().view(tensor.shape)
 
 
 def _reinforce(self: Tensor, reward: object) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 
 
-class WeakIdRef(weakref.ref):  # type: ignore[type-arg]  # of anything
+class WeakIdRef(weakref.ref[Any]):
     """A weak reference that equals another one where both are to the same object."""
 
-    def __init__(self, key: Any, callback: Any = None) -> None:
-        super().__init__(key, callback)
-        self._id = id(key)
+    _id: int
+
+    def __new__(cls, key: object, callback: Callable[[Any], Any] | None = None) -> WeakIdRef:
+        made = super().__new__(cls, key, callback)
+        made._id = id(key)
+        return made
 
     def __hash__(self) -> int:
         return self._id
@@ -42,16 +45,16 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         if dict is not None:
             self.update(dict)
 
-    def _gone(self, ref: Any) -> None:
+    def _gone(self, ref: object) -> None:
         self.data.pop(ref, None)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return self.data[self.ref_type(key)]
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         self.data[self.ref_type(key, self._gone)] = value
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         del self.data[self.ref_type(key)]
 
     def __len__(self) -> int:
@@ -70,7 +73,7 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 class TensorWeakRef:
     """A weak reference to a tensor."""
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: object) -> None:
         self.ref = WeakIdRef(tensor)
 
     def __call__(self) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import warnings
+from collections.abc import Callable
 from typing import Any
 
+from toytorch.core import subclasses
 from toytorch.core.tensor import Tensor, like_class
 from toytorch.facts.dtype import bool as bool_type
 from toytorch.facts.hints import Device
@@ -30,9 +32,7 @@ class CausalBias(Tensor):
     seq_len_kv: int
 
     def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> Any:
-        from toytorch.core import subclasses  # functions ask from when there is the first one
-
-        subclasses.appeared()
+        subclasses.appeared()  # functions ask from when there is the first one
         return like_class(cls, empty(0))
 
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
@@ -57,11 +57,15 @@ class CausalBias(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        cls,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         if func.__name__ == "scaled_dot_product_attention":
             return attend(*args, **(kwargs or {}))
-        return super().__torch_function__(func, types, args, kwargs)  # type: ignore[misc]  # attached
+        return subclasses.torch_function(cls, func, types, args, kwargs)
 
     def __repr__(self) -> str:
         return repr(self._materialize())
@@ -83,9 +87,8 @@ def attend(
     square = attn_mask.seq_len_q == attn_mask.seq_len_kv
     plain = square or attn_mask.variant is CausalVariant.UPPER_LEFT
     mask = None if plain else attn_mask._materialize(query.device)
-    options = {"scale": scale, "enable_gqa": enable_gqa}
     found: Tensor = F.scaled_dot_product_attention(
-        query, key, value, mask, dropout_p, plain, **options
+        query, key, value, mask, dropout_p, plain, scale=scale, enable_gqa=enable_gqa
     )
     return found
 

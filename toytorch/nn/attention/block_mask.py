@@ -161,7 +161,7 @@ class BlockMask:
             "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
         )
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
-        columns: list[Tensor | None] = []
+        columns: list[Any] = []
         for count, numbers in (
             (kv_num_blocks, kv_indices),
             (full_kv_num_blocks, full_kv_indices),
@@ -174,7 +174,8 @@ class BlockMask:
         if seq_lengths is None:
             seq_lengths = kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1]
         rows = kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices
-        return cls(seq_lengths, *rows, *columns, size, mask_mod or noop_mask)
+        c: list[Any] = columns
+        return cls(seq_lengths, *rows, c[0], c[1], c[2], c[3], size, mask_mod or noop_mask)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -214,7 +215,9 @@ class BlockMask:
     def to(self, device: Device) -> BlockMask:
         """The same mask on another device."""
         moved: list[Any] = [None if t is None else t.to(device) for t in self._tensors()]
-        return BlockMask(self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod)
+        made = BlockMask(self.seq_lengths, *moved)
+        made.BLOCK_SIZE, made.mask_mod = self.BLOCK_SIZE, self.mask_mod
+        return made
 
     def __getitem__(self, index: Any) -> BlockMask:
         asked = index if isinstance(index, tuple) else (index,)
@@ -228,7 +231,10 @@ class BlockMask:
         )
         rows: list[Any] = [None if t is None else t[where] for t in self._tensors()[:4]]
         return BlockMask.from_kv_blocks(
-            *rows,
+            rows[0],
+            rows[1],
+            rows[2],
+            rows[3],
             BLOCK_SIZE=self.BLOCK_SIZE,
             mask_mod=sliced_mask_mod,
             seq_lengths=self.seq_lengths,
@@ -247,7 +253,10 @@ class BlockMask:
             count = count[:, :, :height].clamp(max=width)
             rows += [(numbers < count[..., None]).sum(-1).to(types.int32), numbers]
         return BlockMask.from_kv_blocks(
-            *rows,
+            rows[0],
+            rows[1],
+            rows[2],
+            rows[3],
             BLOCK_SIZE=self.BLOCK_SIZE,
             mask_mod=self.mask_mod,
             seq_lengths=(new_q_len, new_kv_len),
@@ -292,9 +301,12 @@ def create_block_mask(
     seen = tiles.permute(0, 1, 2, 4, 3, 5).sum((-2, -1))
     whole = seen == rows * columns
     partly = ordered((seen > 0) & ~whole if separate_full_blocks else seen > 0)
+    fully = ordered(whole) if separate_full_blocks else (None, None)
     return BlockMask.from_kv_blocks(
-        *partly,
-        *(ordered(whole) if separate_full_blocks else (None, None)),
+        partly[0],
+        partly[1],
+        fully[0],
+        fully[1],
         BLOCK_SIZE=(rows, columns),
         mask_mod=mask_mod,
         seq_lengths=(Q_LEN, KV_LEN),

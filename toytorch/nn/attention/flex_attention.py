@@ -137,7 +137,8 @@ def flex_attention(
     kind = types.float64 if query.dtype is types.float64 else types.float32
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = (query @ key.transpose(-2, -1)).to(kind) * factor
-    where = places(*scores.shape, device=query.device)
+    batch, heads, queries, keys = scores.shape
+    where = places(batch, heads, queries, keys, query.device)
     if score_mod is not None:
         scores = score_mod(scores, *where).expand(scores.shape)
     if block_mask is not None:
