@@ -18,7 +18,7 @@ x > 0 | x < 0 | x <= y | x == x | x.sum() | x.sum(0) | x.sum(1, keepdim=True) | 
 x.amax() | x.amax(1) | x.amin(0) | x.argmax(1) | x.argmin(0) | x.var(1) | x.std(0) | (x > 0).all()
 m.sum(x, 1) | m.mean(x) | x.softmax(1) | m.softmax(x, 0) | m.where(x.get_data() > 0, x, y) | x.clone() | x.detach()
 x.transpose(0, 1) | x[0] | x[:, 1:] | x.view(12) | x.reshape(4, 3) | x.unsqueeze(0) | x.float() | x.to(m.float32)
-x.get_data() | x.get_mask() | x.to_tensor(9.0) | x.contiguous() | x.t() | x.to_sparse().to_dense()
+x.get_data() | x.get_mask() | x.to_tensor(9.0) | x.t() | x.to_sparse().to_dense()
 x.shape, x.dim(), x.dtype, x.layout, x.requires_grad, x.is_leaf, len(x) | M.is_masked_tensor(x) | x.expand(2, 3, 4)
 M.as_masked_tensor(d * 2, mask) | m.ones_like(x) | x.add_(1) if not x.requires_grad else 0 | m.maximum(x, x)
 repr(x) | repr(x.sum()) | repr(x > 0) | repr(x[0]) | repr(x.argmax(1)) | x.select(0, 1) | x.split(2)
