@@ -91,6 +91,13 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "nn/functional/": ("names that the package exports; words of `reduction=` and `mode=`", ""),
     "nn/init.py": ("words of `nonlinearity=` and `mode=`", ""),
     "nn/modules/": ("words of `nonlinearity=` and `activation=`", "relu tanh gelu"),
+    "nested/": (
+        "functions that a subclass answers to, by the names it is told, and its methods",
+        "",
+    ),
+    "masked/tensor.py": ("functions that a subclass answers to, by the names it is told", ""),
+    "compat/return_types.py": ("classes that are found by the public names", ""),
+    "compat/_names.py": ("methods of sparse tensors", "values"),
     "functional.py": ("names that the package exports", ""),
     "sparse/__init__.py": ("names that the package exports", ""),
     "signal/windows/__init__.py": ("names that the package exports", "exponential"),

@@ -21,6 +21,7 @@ from toytorch.facts.device import (
     channels_last_3d,
     contiguous_format,
     device,
+    jagged,
     layout,
     memory_format,
     preserve_format,
@@ -249,6 +250,19 @@ LATER = {
     **dict.fromkeys(("_check_tensor_all", "_check_tensor_all_with"), "compat._checks"),
     "Future": "futures",
     **dict.fromkeys(
+        "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell".split(),
+        "nn.rnn_forms",
+    ),
+    **dict.fromkeys(
+        "alpha_dropout_ autocast_decrement_nesting autocast_increment_nesting ccol_indices_copy "
+        "col_indices_copy cond crow_indices_copy dequantize eig feature_alpha_dropout_ "
+        "feature_dropout_ has_lapack has_mkl has_openmp has_spectral indices_copy "
+        "init_num_threads legacy_contiguous_format lstsq matrix_rank native_channel_shuffle "
+        "row_indices_copy set_anomaly_enabled solve symeig values_copy while_loop".split(),
+        "compat._names",
+    ),
+    **dict.fromkeys(("fork", "wait"), "jit"),
+    **dict.fromkeys(
         "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor "
         "sparse_csr_tensor".split(),
         "ops.sparse.compressed_create",
@@ -269,10 +283,11 @@ LATER = {
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ _C _dynamo _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
+    "__config__ _C _VF _dynamo _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
     "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
-    "jit library linalg masked mps multiprocessing nn optim overrides profiler quasirandom serialization signal sparse "
-    "special storage testing trainer types utils vision viz xpu"
+    "jit library linalg masked mps multiprocessing nested nn optim overrides profiler quasirandom "
+    "return_types "
+    "serialization signal sparse special storage testing trainer types utils vision viz xpu"
 ).split()
 ABSENT = (
     "_inductor",
@@ -285,8 +300,11 @@ LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
     "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
-    "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",
+    "monitor": "counters of events; torch.profiler tells where time goes",
+    "mtia": "devices but CPUs and CUDA's",
     "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights",
+    "package": "archives of code and models; torch.jit.save keeps a compiled module with its weights",
+    "quantization": "quantization",
 }
 
 
@@ -315,7 +333,9 @@ def __getattr__(name: str) -> Any:
             f"module 'torch' has no attribute '{name}': toytorch {version.own} "
             f"has no {LACKING[name]}"
         )
-    raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {version.own})")
+    lacks = importlib.import_module("toytorch.compat._names").lacks(name) if name[0] != "_" else ""
+    said = f": toytorch {version.own} has no {lacks}" if lacks else f" (toytorch {version.own})"
+    raise AttributeError(f"module 'torch' has no attribute '{name}'{said}")
 
 
 def __dir__() -> list[str]:

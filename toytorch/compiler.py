@@ -6,9 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.facts import state
+from numpy import ndarray
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts import pytree, state
 from toytorch.jit.compile import compile
 from toytorch.jit.tracer import running
+from toytorch.ops.creation.from_data import from_numpy
 
 __all__ = [
     "allow_in_graph",
@@ -16,11 +20,17 @@ __all__ = [
     "compile",
     "cudagraph_mark_step_begin",
     "disable",
+    "get_default_backend",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "nested_compile_region",
     "reset",
+    "set_default_backend",
+    "set_stance",
+    "substitute_in_graph",
+    "wrap_numpy",
 ]
 
 
@@ -51,6 +61,63 @@ def list_backends(exclude_tags: tuple[str, ...] = ("debug", "experimental")) -> 
     ['inductor']
     """
     return ["inductor"]
+
+
+def get_default_backend() -> str:
+    """The compiler that `compile` uses."""
+    return "inductor"
+
+
+def set_default_backend(backend: Any) -> None:
+    """Takes the name of the one compiler that there is.
+
+    Raises ValueError for another one.
+    """
+    if backend not in ("inductor", None):
+        raise ValueError(f"toytorch has one compiler, which 'inductor' names, not {backend!r}")
+
+
+def nested_compile_region(fn: Any = None, **options: object) -> Any:
+    """The function as it is: what is called several times is compiled into its caller."""
+    return fn if fn is not None else lambda f: f
+
+
+def substitute_in_graph(original_fn: Any, **options: object) -> Any:
+    """A decorator: the function as it is; graphs are recorded from what runs."""
+    return lambda traceable_fn: traceable_fn
+
+
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's arrays as one of tensors."""
+
+    @functools.wraps(fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def arrays(value: Any) -> Any:
+            return value.numpy() if isinstance(value, Tensor) else value
+
+        found = fn(*pytree.tree_map(arrays, args), **pytree.tree_map(arrays, kwargs))
+        return pytree.tree_map(lambda v: from_numpy(v) if isinstance(v, ndarray) else v, found)
+
+    return wrapped
+
+
+class set_stance:
+    """How compiled functions are to run; a call, a context and a decorator. It changes nothing here:
+    what cannot be compiled runs as plain Python anyway, and what is compiled gives the same.
+
+    Raises RuntimeError for a stance that PyTorch has not.
+    """
+
+    def __init__(self, stance: str = "default", **options: object) -> None:
+        if stance not in ("default", "force_eager", "eager_on_recompile", "fail_on_recompile"):
+            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        return fn
 
 
 def allow_in_graph(fn: Callable[..., Any]) -> Any:

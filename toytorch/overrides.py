@@ -135,6 +135,11 @@ def _minus_one(function: Callable[..., Any]) -> Callable[..., Any]:
     return override
 
 
+def get_default_nowrap_functions() -> set[Any]:
+    """The getters whose results stay plain tensors with subclasses."""
+    return {getattr(vars(Tensor).get(n), "__get__", None) for n in ("_base", "grad", "_grad")}
+
+
 def resolve_name(f: Callable[..., Any]) -> str | None:
     """`torch.Tensor.add` for a function that asks; None for others."""
     for where, name, function in _functions():
@@ -289,7 +294,21 @@ def asks(*args: Any, **kwargs: Any) -> Any:
     return handler(*args, **kwargs)
 
 
-ASKS: types.CodeType = asks.__code__
+@functools.cache
+def asks_with(free: tuple[str, ...]) -> types.CodeType:
+    """The code of `asks` for a function with these free variables, which it has, too: a frame that
+    lacked the cells of its own free variables would crash whoever asks for its `f_locals`."""
+    if not free:
+        return asks.__code__
+    lines = inspect.getsource(asks).splitlines()
+    text = "\n    ".join([*lines, f"    ({', '.join(free)},)  # never reached, but named"])
+    space: dict[str, Any] = {"Any": Any}
+    exec(f"def around({', '.join(free)}):\n    {text}\n    return asks", space)
+    made: Any = space["around"]
+    found: types.CodeType = made(*free).__code__
+    return found
+
+
 _lock = threading.Lock()
 KEPT = names("floordiv invert and or xor lshift rshift eq")  # operators told by their own names
 TOLD = {
@@ -317,6 +336,7 @@ def _told(where: str, name: str, function: Any) -> Any:
     return function
 
 
+ASKED_BESIDE = ("grad", "backward")  # of torch.autograd; subclasses may wrap gradients
 _armed = False
 _plain: list[tuple[types.FunctionType, types.FunctionType]] = []  # each with its own code
 
@@ -360,13 +380,16 @@ def _ask(function: types.FunctionType, func: object) -> None:
     elif not hasattr(function, "__signature__"):
         vars(function)["__signature__"] = inspect.signature(function)  # the code no longer tells it
     handler = _handler(func, plain)
-    constants = tuple(handler if c == "handler" else c for c in ASKS.co_consts)
-    function.__code__ = ASKS.replace(
-        co_consts=constants,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_freevars=code.co_freevars,
+    own = asks_with(code.co_freevars)
+    constants = tuple(handler if c == "handler" else c for c in own.co_consts)
+    function.__code__ = own.replace(
+        co_consts=constants, co_name=code.co_name, co_qualname=code.co_qualname
     )
+
+
+def body_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that asks nobody itself, though those that it calls do."""
+    return next((plain for asking, plain in _plain if asking is function), function)
 
 
 def disarm() -> None:
@@ -398,6 +421,9 @@ def arm() -> None:
             if id(function) not in seen:
                 seen.add(id(function))
                 _ask(function, _told(where, name, function))
+        for name in ASKED_BESIDE:
+            function = getattr(torch.autograd, name)
+            _ask(function, function)
         Asking.everybody = True
         for name in SHOWN:
             shown = vars(Tensor).get(name)

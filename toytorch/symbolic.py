@@ -8,14 +8,70 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Real = int | float
 T = TypeVar("T")
 
 
 class SymInt:
-    """A size that is not known yet. toytorch has none: the class is there to be asked about."""
+    """A size that is not one number: toytorch has the sizes of nested tensors (`RaggedSize`)."""
+
+
+class RaggedSize(SymInt):
+    """The size of a dimension in which the parts of a nested tensor differ, printed as `j1`.
+
+    Two are equal where they belong to the same offsets; a number times one is its multiple.
+
+    >>> j = RaggedSize(7)
+    >>> j, 2 * j, j == RaggedSize(7), j == RaggedSize(8), j >= 2
+    (j7, 2*j7, True, False, True)
+    >>> j > 5
+    Traceback (most recent call last):
+    ValueError: ge: relation is indeterminate
+    """
+
+    def __init__(self, number: int, factor: int = 1) -> None:
+        self.number, self.factor = number, factor
+
+    def __repr__(self) -> str:
+        return f"j{self.number}" if self.factor == 1 else f"{self.factor}*j{self.number}"
+
+    def __mul__(self, other: Any) -> RaggedSize:
+        if not isinstance(other, int):
+            raise ValueError(f"unsupported: {type(other)}")
+        return RaggedSize(self.number, self.factor * other)
+
+    __rmul__ = __mul__
+
+    def __index__(self) -> Any:
+        return self  # what a shape keeps of it (see `facts.size.whole`)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RaggedSize) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.number, self.factor))
+
+    def __ge__(self, other: Any) -> bool:
+        if isinstance(other, RaggedSize) and other.number == self.number:
+            return self.factor >= other.factor
+        if isinstance(other, int) and other <= 2:
+            return True
+        raise ValueError("ge: relation is indeterminate")
+
+    def __gt__(self, other: Any) -> bool:
+        if isinstance(other, RaggedSize):
+            return not other >= self
+        if other < 2:
+            return True
+        raise ValueError("ge: relation is indeterminate")
+
+    def __lt__(self, other: Any) -> bool:
+        return not self >= other
+
+    def __le__(self, other: Any) -> bool:
+        return not self > other
 
 
 class SymFloat:

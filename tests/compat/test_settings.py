@@ -210,7 +210,20 @@ def test_where_downloads_would_be_kept(tmp_path: Any) -> None:
     hub.set_dir(before)
 
 
-@pytest.mark.parametrize("name", ["onnx", "export", "fx", "nested", "ao"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "onnx",
+        "export",
+        "fx",
+        "ao",
+        "package",
+        "quantize_per_tensor",
+        "cudnn_convolution",
+        "lobpcg",
+        "int4",
+    ],
+)
 def test_what_is_lacking_is_named(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}': toytorch .* has no "):
         getattr(SUBJECT.root, name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -70,10 +69,6 @@ ABSENT: dict[str, tuple[str, str]] = {
     ),
     "torch.distributed.nn": (PROCESSES, ""),
     "torch.distributed.nn.functional": (PROCESSES, "all_gather all_reduce reduce_scatter"),
-    "torch.nn.attention.flex_attention": (
-        "attention with a function of one's own for scores; scaled_dot_product_attention takes a mask",
-        "BlockMask flex_attention create_block_mask create_mask AuxRequest",
-    ),
     "torch.onnx": (
         ONNX,
         "export ONNXProgram OnnxExporterError OperatorExportTypes TensorProtoDataType TrainingMode",
@@ -139,11 +134,6 @@ MADE: dict[str, ModuleType] = {}
 ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
     "torch.fx": {"wrap": wrap},
     "torch.distributed.rpc": {"is_available": lambda: False},
-    "torch.nn.attention.flex_attention": {
-        "_DEFAULT_SPARSE_BLOCK_SIZE": 128,
-        "_mask_mod_signature": Callable[..., Any],  # of b, h, q and kv, four tensors
-        "_score_mod_signature": Callable[..., Any],  # of the score and these
-    },
     "torch.onnx": {
         "is_in_onnx_export": lambda: False,
         "register_custom_op_symbolic": register_custom_op_symbolic,

@@ -81,6 +81,11 @@ nn.utils.prune_methods           torch.nn.utils.prune         Identity L1Unstruc
 nn.utils.prune_methods           torch.nn.utils.prune         PruningContainer RandomStructured
 nn.utils.prune_methods           torch.nn.utils.prune         RandomUnstructured
 
+nested.jagged  torch.nested._internal.nested_tensor  NestedTensor _rebuild_njt jagged_from_list
+nested.jagged  torch.nested._internal.nested_tensor  jagged_from_tensor_and_lengths
+nested.jagged  torch.nested._internal.nested_tensor  nested_view_from_values_offsets
+nested.jagged  torch.nested._internal.nested_tensor  nested_view_from_values_offsets_lengths
+
 optim.adafactor          torch.optim               Adafactor
 optim.adam               torch.optim.adamw         AdamW
 optim.adam_variants      torch.optim.adamax        Adamax

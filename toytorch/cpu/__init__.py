@@ -5,7 +5,19 @@ from __future__ import annotations
 from toytorch.cpu import amp
 from toytorch.facts.hints import Device
 
-__all__ = ["amp", "current_device", "device_count", "is_available", "synchronize"]
+__all__ = [
+    "Stream",
+    "StreamContext",
+    "amp",
+    "current_device",
+    "current_stream",
+    "device_count",
+    "is_available",
+    "is_initialized",
+    "set_device",
+    "stream",
+    "synchronize",
+]
 
 
 def is_available() -> bool:
@@ -29,3 +41,44 @@ def current_device() -> str:
 
 def synchronize(device: Device = None) -> None:
     """Does nothing: work on the CPU is done when a call returns."""
+
+
+def is_initialized() -> bool:
+    """Whether it is ready: always."""
+    return True
+
+
+def set_device(device: Device) -> None:
+    """Does nothing: there is one."""
+
+
+class Stream:
+    """The one order in which work on the CPU is done."""
+
+    def __init__(self, priority: int = -1) -> None: ...
+
+    def wait_stream(self, stream: object) -> None:
+        """Does nothing: all is done when a call returns."""
+
+    def synchronize(self) -> None:
+        """Does nothing: all is done when a call returns."""
+
+
+class StreamContext:
+    """A context that changes nothing."""
+
+    def __init__(self, stream: Stream | None) -> None: ...
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """A context that changes nothing."""
+    return StreamContext(stream)
+
+
+def current_stream(device: Device = None) -> Stream:
+    """The order in which work is done."""
+    return Stream()

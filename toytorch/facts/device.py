@@ -134,6 +134,7 @@ strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
+jagged = layout("jagged")
 
 
 def layout_name(of: layout) -> str:

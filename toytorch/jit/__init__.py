@@ -63,7 +63,26 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("toytorch.jit.annotations")
     if name in ("_overload", "_overload_method"):  # what libraries ask for
         return getattr(importlib.import_module("toytorch._jit_internal"), name)
+    if name == "script_if_tracing":
+        return importlib.import_module("toytorch.compat._further").script_if_tracing
     raise AttributeError(f"module 'torch.jit' has no attribute '{name}'")
+
+
+class strict_fusion:
+    """A context that changes nothing: what cannot be fused runs as it is."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Does nothing: kernels here are toytorch's own."""
+
+
+def onednn_fusion_enabled() -> bool:
+    """Whether oneDNN's kernels are used: never."""
+    return False
 
 
 __all__ = [
@@ -85,6 +104,7 @@ __all__ = [
     "_unwrap_optional",
     "annotate",
     "compile",
+    "enable_onednn_fusion",
     "explain",
     "export",
     "fork",
@@ -97,6 +117,7 @@ __all__ = [
     "is_tracing",
     "isinstance",
     "load",
+    "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",
     "run_frozen_optimizations",
@@ -104,6 +125,7 @@ __all__ = [
     "script",
     "script_method",
     "set_fusion_strategy",
+    "strict_fusion",
     "trace",
     "trace_module",
     "unused",

@@ -31,6 +31,8 @@ class Parameter(Tensor):
             raise TypeError(
                 f"cannot make a Parameter from a {type(data).__name__}; a Tensor is needed"
             )
+        if data.is_nested:  # which stays what it is, with values of its own that are learned
+            return data.detach().requires_grad_(requires_grad)
         made = like_class(cls, data)
         made.requires_grad_(requires_grad)
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from typing import Any
 
 import numpy as np
@@ -153,3 +154,74 @@ def is_inference(input: Tensor) -> builtins.bool:
 def get_device(input: Tensor) -> int:
     """The number of the tensor's GPU; -1 for the CPU."""
     return input.get_device()
+
+
+# -- methods that few programs call -----------------------------------------------------------------
+
+
+def _module_load(self: Tensor, other: Tensor, assign: builtins.bool = False) -> Any:
+    """What `load_state_dict` puts in the place of this tensor: a copy for it, or the other itself."""
+    return other.detach() if assign else self.detach().copy_(other)
+
+
+def _resized(self: Tensor, *sizes: Any) -> Any:
+    """The older form of `view`, of as many elements."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    return self.contiguous().view(*sizes)
+
+
+def _resized_as(self: Tensor, tensor: Tensor) -> Any:
+    """The older form of `view_as`."""
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    return self.contiguous().view(tensor.shape)
+
+
+def _reinforce(self: Tensor, reward: object) -> None:
+    """Removed from PyTorch."""
+    raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead.")
+
+
+def _not_here(name: str, why: str) -> Any:
+    def refuse(self: Tensor, *args: object, **kwargs: object) -> Any:
+        raise NotImplementedError(f"Tensor.{name}: {why}")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Says that there are {why}."
+    return refuse
+
+
+def _gone(name: str, instead: str) -> Any:
+    def refuse(self: Tensor, *args: object, **kwargs: object) -> Any:
+        raise RuntimeError(
+            "This function was deprecated since version 1.9 and is now removed. "
+            f"`torch.Tensor.{name}` is deprecated in favor of `{instead}`."
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Removed from PyTorch: `{instead}` does it."
+    return refuse
+
+
+QUANTIZED = "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point"
+METHODS: dict[str, Any] = {
+    "module_load": _module_load,
+    "resize": _resized,
+    "resize_as": _resized_as,
+    "reinforce": _reinforce,
+    "const_data_ptr": Tensor.data_ptr,
+    "dequantize": lambda self: self.float(),
+    "to_padded_tensor": _not_here("to_padded_tensor", "no parts in a tensor that is not nested"),
+    "to_mkldnn": _not_here("to_mkldnn", "no tensors of oneDNN in toytorch"),
+    "chalf": _not_here("chalf", "no numbers of complex32 in toytorch"),
+    **{
+        n: _not_here(n, "no devices but CPUs and CUDA's in toytorch")
+        for n in ("xpu", "ipu", "mtia")
+    },
+    **{n: _not_here(n, "no quantized tensors in toytorch") for n in QUANTIZED.split()},
+    "eig": _gone("eig", "torch.linalg.eig"),
+    "lstsq": _gone("lstsq", "torch.linalg.lstsq"),
+    "solve": _gone("solve", "torch.linalg.solve"),
+    "symeig": _gone("symeig", "torch.linalg.eigh"),
+}
+for _name, _method in METHODS.items():
+    setattr(Tensor, _name, _method)

@@ -17,6 +17,8 @@ from pickle import PicklingError, whichmodule  # type: ignore[attr-defined]  # n
 from types import FunctionType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from toytorch.backends import base
 from toytorch.core.public_modules import pytorch_module
 from toytorch.core.storage import Storage
@@ -232,6 +234,9 @@ class Pickler:
                 tensor.dtype,
             )
             return
+        if tensor.is_nested:
+            self._nested(tensor)
+            return
         learned = isinstance(tensor, Parameter)  # its outer call says whether gradients are wanted
         wanted = tensor.requires_grad and not learned
         call = self._strided(tensor, wanted) if tensor.layout is strided else self._sparse(tensor)
@@ -252,6 +257,20 @@ class Pickler:
                 (Global(call.function), Global("torch Tensor"), call.arguments, state),
             )
         self._called(tensor, call.function, *call.arguments)
+
+    def _nested(self, tensor: Any) -> None:
+        """A nested tensor by its parts, as PyTorch writes them."""
+        if tensor.layout is strided:
+            flat = tensor.detach().values()
+            self._called(
+                tensor, "torch._utils _rebuild_nested_tensor", flat, *tensor.layout_of_parts()
+            )
+            return
+        parts = tensor.__reduce_ex__(2)[1][0]
+        known = parts["_metadata_cache"]  # each number is the length of a tensor
+        parts["_metadata_cache"] = {k: wrap(np.empty((n, 0), np.float32)) for k, n in known.items()}
+        self._alive.append(parts)
+        self._called(tensor, "torch.nested._internal.nested_tensor _rebuild_njt", parts)
 
     def _strided(self, tensor: Tensor, requires_grad: bool) -> Call:
         memory = tensor._memory()

@@ -246,12 +246,21 @@ def parameter_with_state(
     return _with_attributes(parameter(spend, data, requires_grad), state, spend)
 
 
+COMPILERS = ("_has_dynamo_dim_marking", "_specialize_on")  # remarks for PyTorch's own compiler
+
+
+class DimRange:
+    """Another such remark, which nothing here reads."""
+
+
 def _with_attributes(tensor: Tensor, state: Any, spend: Callable[..., Any]) -> Tensor:
     if type(state) is tuple and len(state) == 2 and not state[1]:
         state = state[0]  # (attributes, slots)
     require(type(state) is dict, "the attributes of a tensor must be a dict")
     spend(len(state))
     for name, value in state.items():
+        if type(name) is str and (name.startswith("_dynamo_") or name in COMPILERS):
+            continue
         require(
             type(name) is str
             and name.isidentifier()
@@ -273,10 +282,13 @@ def from_type(
         "a tensor is made by a function that makes none",
     )
     require(
-        type(kind) is Builder and kind.name in ("torch.Tensor", "torch.nn.parameter.Parameter"),
+        type(kind) is Builder
+        and kind.name in ("torch.Tensor", "torch.nn.parameter.Parameter", NESTED + "NestedTensor"),
         "a tensor is of a class that is not known here",
     )
     made = build.build(spend, *args)
+    if kind.name == NESTED + "NestedTensor":
+        return made  # the state says nothing else
     if kind.name == "torch.nn.parameter.Parameter":
         made = parameter(spend, made, made.requires_grad)
     return _with_attributes(made, state, spend)
@@ -303,6 +315,62 @@ def sparse_tensor(spend: object, kind: Any, data: Any) -> Tensor:
     return sparse_coo_tensor(
         indices, values, _sizes(size, "size"), check_invariants=True, is_coalesced=coalesced or None
     )
+
+
+NESTED = "torch.nested._internal.nested_tensor."
+
+
+def jagged_tensor(spend: object, parts: Any) -> Tensor:
+    """A nested tensor from its values and its offsets, which are checked."""
+    from toytorch.nested.jagged import NestedTensor  # few files have one
+
+    require(type(parts) is dict, "a nested tensor needs its parts")
+    values, offsets, lengths = (parts.get(n) for n in ("values", "offsets", "lengths"))
+    ragged = parts.get("_ragged_idx", 1)
+    for t in (values, offsets) if lengths is None else (values, offsets, lengths):
+        require(isinstance(t, Tensor) and _is_dense(t), "a nested tensor needs tensors")
+    require(
+        type(ragged) is int
+        and 1 <= ragged <= values.ndim
+        and offsets.ndim == 1
+        and offsets.numel() > 0,
+        "a nested tensor has a ragged dimension",
+    )
+    places = offsets.tolist()
+    counts = [b - a for a, b in zip(places, places[1:])] if lengths is None else lengths.tolist()
+    require(
+        len(counts) == len(places) - 1
+        and all(
+            a >= 0 and n >= 0 and a + n <= values.shape[ragged - 1] for a, n in zip(places, counts)
+        ),
+        "the parts of a nested tensor lie in its values",
+    )
+    known = parts.get("_metadata_cache") or {}
+    found = {k: int(t.shape[0]) for k, t in known.items() if isinstance(t, Tensor) and t.ndim}
+    wanted = parts.get("requires_grad") is True and values.is_leaf
+    made: Tensor = NestedTensor(
+        values, offsets, lengths=lengths, _ragged_idx=ragged, _metadata_cache=found,
+        requires_grad=wanted,
+    )  # fmt: skip
+    return made
+
+
+def nested_tensor(spend: object, flat: Any, sizes: Any, strides: Any, starts: Any) -> Tensor:
+    """A nested tensor of the strided layout from a buffer, which holds all parts."""
+    from toytorch.nested.strided import from_buffer  # few files have one
+
+    for t in (flat, sizes, strides, starts):
+        require(isinstance(t, Tensor) and _is_dense(t), "a nested tensor needs tensors")
+    require(
+        sizes.ndim == 2 and sizes.shape == strides.shape and starts.shape == sizes.shape[:1],
+        "a nested tensor has as many strides as sizes",
+    )
+    for size, steps, start in zip(sizes.tolist(), strides.tolist(), starts.tolist()):
+        require(min([start, *size, *steps]) >= 0, "sizes and strides are not negative")
+        last = start + sum((n - 1) * s for n, s in zip(size, steps))
+        require(0 in size or last < flat.numel(), "the parts of a nested tensor lie in its buffer")
+    made: Tensor = from_buffer(flat, sizes, strides, starts)
+    return made
 
 
 def compressed_tensor(kind: Any, data: Any) -> Tensor:
@@ -349,11 +417,15 @@ REBUILDERS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_parameter": parameter,
     "torch._utils._rebuild_parameter_with_state": parameter_with_state,
     "torch._utils._rebuild_sparse_tensor": sparse_tensor,
+    "torch._utils._rebuild_nested_tensor": nested_tensor,
+    NESTED + "_rebuild_njt": jagged_tensor,
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **REBUILDERS,
     "torch._tensor._rebuild_from_type_v2": from_type,
+    "torch._dynamo.decorators._DimRange": lambda spend: DimRange(),
     "torch.Tensor": only_named,
+    NESTED + "NestedTensor": only_named,
     "torch.nn.parameter.Parameter": only_named,
     "torch.Size": size_of,
     "torch.device": device_of,

@@ -16,6 +16,7 @@ from toytorch.serialization.known import Made, Value
 from toytorch.serialization.rebuild import (
     GLOBALS,
     Builder,
+    DimRange,
     StorageType,
     check_key,
     require,
@@ -219,6 +220,8 @@ class Unpickler:
             vars(target).update(state)
             return
         cls = type(target)
+        if cls is DimRange:
+            return
         if cls is ArrayShell or cls is TypeShell:
             target.build(self.spend, state)
             return

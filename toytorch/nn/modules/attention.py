@@ -105,6 +105,8 @@ class MultiheadAttention(Module):
         key_padding_mask (B, S) hides keys, attn_mask (L, S) or (B·heads, L, S) hides pairs: where
         it is True, or by what it adds to the scores.
         """
+        if query.is_nested or key.is_nested or value.is_nested:
+            return self._of_nested(query, key, value, need_weights), None
         turned = self.batch_first and query.ndim == 3
         if turned:  # one tensor given three times stays one
             seen: dict[int, Tensor] = {}
@@ -137,3 +139,20 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         return (made.transpose(0, 1) if turned else made), weights
+
+    def _of_nested(self, query: Any, key: Any, value: Any, need_weights: bool) -> Any:
+        """Each part of a nested tensor attends to itself."""
+        why = ""
+        if query is not key or key is not value:
+            why = "non-self attention was used (query, key, and value are not the same Tensor)"
+        elif not self.batch_first:
+            why = "batch_first was not True"
+        elif need_weights and self.training:
+            why = "training is enabled"
+        if why:
+            raise AssertionError(
+                "MultiheadAttention does not support NestedTensor outside of its fast path. The "
+                f"fast path was not hit because {why}"
+            )
+        made = [self(p, p, p, need_weights=False)[0] for p in query.unbind()]
+        return query.with_parts(made)

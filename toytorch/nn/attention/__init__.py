@@ -1,6 +1,7 @@
 """The choice between ways of computing attention.
 
 Of PyTorch's there are two here: `FLASH_ATTENTION` in blocks, and `MATH`, which all operands can take.
+`attention.bias` has causal masks by name, `attention.flex_attention` attention with a function of one's own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 from toytorch.backends.cuda import switched
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
-__path__: list[str] = []  # modules of `toytorch/compat/_absent.py` are found below it
 
 
 class SDPBackend(enum.IntEnum):

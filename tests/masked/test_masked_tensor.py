@@ -1,0 +1,111 @@
+"""Tensors that carry a mask, beside PyTorch's."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import torch, tt
+
+SIDES = (tt, torch)
+CASES = """
+x + 1 | 2 * x | x * x | x - y | y / x | x / y | -x | abs(x) | x.exp() | m.sin(x) | x.clamp(0, 1) | x ** 2 | x.sqrt()
+x > 0 | x < 0 | x <= y | x == x | x.sum() | x.sum(0) | x.sum(1, keepdim=True) | x.mean() | x.mean(1) | x.prod(1)
+x.amax() | x.amax(1) | x.amin(0) | x.argmax(1) | x.argmin(0) | x.var(1) | x.std(0) | (x > 0).all()
+m.sum(x, 1) | m.mean(x) | x.softmax(1) | m.softmax(x, 0) | m.where(x.get_data() > 0, x, y) | x.clone() | x.detach()
+x.transpose(0, 1) | x[0] | x[:, 1:] | x.view(12) | x.reshape(4, 3) | x.unsqueeze(0) | x.float() | x.to(m.float32)
+x.get_data() | x.get_mask() | x.to_tensor(9.0) | x.t() | x.to_sparse().to_dense()
+x.shape, x.dim(), x.dtype, x.layout, x.requires_grad, x.is_leaf, len(x) | M.is_masked_tensor(x) | x.expand(2, 3, 4)
+M.as_masked_tensor(d * 2, mask) | m.ones_like(x) | x.add_(1) if not x.requires_grad else 0 | m.maximum(x, x)
+repr(x) | repr(x.sum()) | repr(x > 0) | repr(x[0]) | repr(x.argmax(1)) | x.select(0, 1) | x.split(2)
+"""
+REFUSED = """
+M.masked_tensor(3, mask) | M.masked_tensor(d, 3) | M.masked_tensor(d, mask.float()) | M.masked_tensor(d, mask[0])
+M.masked_tensor(d, mask[:, :2]) | M.masked_tensor(d + 0j, mask) | x + other | M.masked_tensor(x, mask)
+"""
+
+
+def inputs(m: Any, grad: bool) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    d, e = (m.tensor(rng.standard_normal((3, 4))) for _ in range(2))
+    mask = m.tensor(rng.random((3, 4)) > 0.4)
+    mask[2] = False
+    make = m.masked.masked_tensor
+    return {
+        "m": m, "M": m.masked, "d": d, "mask": mask, "x": make(d, mask, requires_grad=grad),
+        "y": make(e, mask), "other": make(e, ~mask),
+    }  # fmt: skip
+
+
+def seen(value: Any) -> Any:
+    if type(value).__name__ == "MaskedTensor":
+        mask = value.get_mask()
+        return (
+            str(value.dtype),
+            mask.tolist(),
+            value.detach().get_data().masked_fill(~mask, 0).tolist(),
+        )
+    if isinstance(value, (tt.Tensor, torch.Tensor)):
+        return str(value.dtype), value.detach().tolist()
+    if isinstance(value, (tuple, list)) and not isinstance(value, (tt.Size, torch.Size)):
+        return [seen(v) for v in value]
+    return str(value)
+
+
+def close(a: Any, b: Any) -> bool:
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(close, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or abs(a - b) <= 1e-9 * (1 + abs(b)) or (a != a and b != b)
+    return bool(a == b)
+
+
+def outcome(m: Any, text: str, grad: bool) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        space = inputs(m, grad)
+        try:
+            found = eval(text, space)
+        except Exception as e:
+            return "raises", type(e).__name__
+        results = [seen(found)]
+        if grad and getattr(found, "requires_grad", False) and found.grad_fn is not None:
+            try:
+                total = found.sum() if hasattr(found, "get_mask") else (found * found).sum()
+                total.backward()
+            except Exception as e:
+                return [*results, f"no gradient: {e}"]
+            results.append(seen(space["x"].grad)[2])  # of views, PyTorch masks out what they leave
+        return results
+
+
+def cases(text: str) -> list[str]:
+    return [c.strip() for line in text.strip().splitlines() for c in line.split(" | ")]
+
+
+@pytest.mark.parametrize("grad", [False, True], ids=["plain", "gradient"])
+@pytest.mark.parametrize("text", cases(CASES))
+def test_as_pytorch(text: str, grad: bool) -> None:
+    ours, theirs = (outcome(m, text, grad) for m in SIDES)
+    assert theirs[0] != "raises", theirs
+    if len(theirs) > 1 and str(theirs[1]).startswith("no gradient"):
+        ours, theirs = ours[:1], theirs[:1]
+    assert close(ours, theirs), f"{ours}\n{theirs}"
+
+
+@pytest.mark.parametrize("text", cases(REFUSED))
+def test_refused(text: str) -> None:
+    ours, theirs = (outcome(m, text, False) for m in SIDES)
+    assert ours == theirs
+    assert ours[0] == "raises"
+
+
+def test_copies() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = inputs(tt, False)["x"]
+    assert seen(copy.deepcopy(x)) == seen(copy.copy(x)) == seen(x)
