@@ -14,7 +14,7 @@ import numpy as np
 from toytorch.backends.held import HeldArray
 from toytorch.backends.simulator.allocator import Block, Shortage
 from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream, users_line
-from toytorch.backends.simulator.races import Access, History, Race
+from toytorch.backends.simulator.races import Access, Clock, History, Race, Who
 from toytorch.facts.hints import Array
 from toytorch.facts.trace import OutOfMemoryError
 
@@ -22,18 +22,20 @@ ndarray = np.ndarray
 GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
 
 
-class Buffer:
-    """Memory of a device: a block of its allocator, and the NumPy memory that stands for it."""
+class Buffer(History):
+    """Memory of a device: a block of its allocator, the NumPy memory that stands for it, and who
+    used it."""
 
-    __slots__ = ("__weakref__", "block", "device", "history", "root", "stream")
+    __slots__ = ("__weakref__", "block", "device", "root", "stream")
 
     def __init__(
         self, device: SimulatedDevice, stream: Stream, root: Array, source: tuple[str, int] | None
     ) -> None:
-        self.block: Block | None = None
         self.device, self.stream, self.root = device, stream, root
-        size = root.nbytes
-        self.history = History(size)
+        self.size = size = root.nbytes
+        self.owner = stream.actor
+        self.read = self.write = self._accesses = None
+        self.block: Block | None = None
         if size:
             with device.lock:
                 device.at_work += 1
@@ -71,7 +73,7 @@ class Buffer:
                     access.where,
                     access.source,
                 )
-                self.history.keep(moved)
+                self.keep(moved)
                 if own and low <= access.low and access.high <= high:
                     continue  # it comes back with this memory
             left.append(access)
@@ -83,8 +85,14 @@ class Buffer:
         return 0 if self.block is None else self.block.address
 
     def __del__(self) -> None:
-        if self.block is not None:
-            self.device.free(self.block, self.stream, self.history)
+        if self.block is None:
+            return
+        device, stream = self.device, self.stream
+        history = None
+        if len(device.streams) > 1 or not self.is_of(stream.actor):
+            history = History(self.size)
+            history.keep_all(self)
+        device.free(self.block, stream, history)
 
 
 def obtain(
@@ -223,26 +231,48 @@ def note_launch(
 ) -> None:
     """Takes what a piece of work reads and writes into the histories of the memory, and reports
     races."""
-    actor, clock, where = stream.actor, stream.clock, stream.name
-    tick = clock[actor]
-    for arrays, writes in ((reads, False), (written, True)):
-        for array in arrays:
-            buffer, held = array.buffer, array.held
-            history, size = buffer.history, held.nbytes
-            if not size:
-                continue
-            if size == history.size:
-                low, high = 0, size
-            else:
-                start = buffer.start
-                low, high = bounds(held)
-                low, high = low - start, high - start
-            entry = (actor, tick, writes, low, high, what, where, source, held)
-            raced = history.add(entry, clock)
-            if raced is not None:
-                access = Access(*entry)
-                words = words_for(buffer, raced)
-                machine.races.report(Race(words, raced, access, advice(raced, access)))
+    actor, clock = stream.actor, stream.clock
+    who = (actor, clock[actor], what, stream.name, source)
+    for array in reads:
+        buffer, held = array.buffer, array.held
+        if buffer.owner == actor and (held is buffer.root or is_all(held, buffer.size)):
+            buffer.read = who, held
+        else:
+            meet(machine, buffer, held, who, False, clock)
+    for array in written:
+        buffer, held = array.buffer, array.held
+        if buffer.owner == actor and (held is buffer.root or is_all(held, buffer.size)):
+            buffer.write, buffer.read = (who, held), None
+        else:
+            meet(machine, buffer, held, who, True, clock)
+
+
+def is_all(held: Array, size: int) -> bool:
+    """Whether an array covers a memory of that size, each byte once."""
+    found: bool = held.nbytes == size and held.flags.forc
+    return found
+
+
+def meet(
+    machine: Machine, buffer: Buffer, held: Array, who: Who, writes: bool, clock: Clock
+) -> None:
+    """Takes one access of memory that others use too, or that is used in parts, into its history."""
+    size = held.nbytes
+    if not size:
+        return
+    if size == buffer.size:
+        low, high = 0, size
+    else:
+        start = buffer.start
+        low, high = bounds(held)
+        low, high = low - start, high - start
+    actor, tick, what, where, source = who
+    entry = (actor, tick, writes, low, high, what, where, source, held)
+    raced = buffer.add(entry, clock)
+    if raced is not None:
+        access = Access(*entry)
+        words = words_for(buffer, raced)
+        machine.races.report(Race(words, raced, access, advice(raced, access)))
 
 
 def bounds(held: Array) -> tuple[int, int]:

@@ -45,11 +45,12 @@ class SimulatorBackend:
         self.launcher = Launcher(machine)
         # launch(name, function, args) runs `function(*args)` as one kernel, on arrays of the host.
         self.launch = self.launcher.run
+        self.plain = self.launcher.plain  # the same for what `at_once` knows already
         self.xp = Functions(lambda: self.launcher)
         self.kernels: dict[str, Any] = {}
         self.runtime = SimulatorRuntime(machine)
         self.pinned = PinnedBackend(lambda: self.machine)
-        machine.local.in_backward = lambda: state.local.backward > 0
+        machine.in_backward = lambda: state.local.backward > 0
 
     def enter(self) -> None:
         """`cuda` means these devices."""

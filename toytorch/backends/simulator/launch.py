@@ -71,7 +71,6 @@ class Launcher:
         waits    whether the host needs to know something of the result, such as its shape
         kernels  what it consists of, if that is several: name, bytes, operations, product
         """
-        machine = self.machine
         reads: list[DeviceArray] = []
         host_args: list[Any] = []
         for value in args:
@@ -80,12 +79,35 @@ class Launcher:
                 host_args.append(value.held)
             else:
                 host_args.append(on_host(value, reads))
+        if target is None and kernels is None and not waits and not kwargs and name not in EMPTY:
+            return self.plain(name, function, host_args, reads, flops, product, writes)
         host_kwargs = {k: on_host(v, reads) for k, v in kwargs.items()} if kwargs else {}
+        return self.any(
+            name, function, host_args, host_kwargs, reads, target, writes, flops, product, waits,
+            kernels,
+        )  # fmt: skip
+
+    def any(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        host_args: Sequence[Any],
+        host_kwargs: dict[str, Any],
+        reads: list[DeviceArray],
+        target: DeviceArray | None,
+        writes: Sequence[Any],
+        flops: float | None,
+        product: bool,
+        waits: bool,
+        kernels: Sequence[tuple[str, int, int, bool]] | None,
+    ) -> Any:
+        """`run` with arrays of the host for those of the device, which are `reads`."""
+        machine = self.machine
         device = one_device(reads) if reads else machine.device
         stream = self.stream_for(device, reads)
         if device.error is not None:
             machine.check(device)
-        source = users_line(3)  # this function is called by the backend's
+        source = users_line(4)  # this function is called by `run` or `plain`
         if machine.capture is not None:
             machine.capture.enter(stream)
         try:
@@ -101,33 +123,23 @@ class Launcher:
             results = _Results(self, device, stream, reads, target, source)
             wrapped = results.wrap(made)
             written, views = results.written, results.views
-        for array in writes:
-            if array.__class__ is DeviceArray:
-                written.append(array)
+        written += [array for array in writes if array.__class__ is DeviceArray]
         if (not written and views) or name in EMPTY:
             return wrapped  # a view, or memory that nothing is written to: nothing runs
-        touched = [*written, *reads]
-        size = traffic = 0
-        for array in touched:
-            held = array.held
-            traffic += held.nbytes
-            if held.size > size:
-                size = held.size
-        kind = touched[0].held.dtype if touched else FLOAT
+        traffic, size, kind = figures_of([*written, *reads])
         cost = None if kernels is None else machine.host.call
         if kernels is None:
             kernels = ((name, traffic, size if flops is None else int(flops), product),)
         if machine.capture is not None:  # nothing runs now
             spans = [
-                (what, *device.cost(moved, work, kind, matrix), moved, work)
+                (what, *device.cost(moved, work, kind, matrix, size)[:2], moved, work)
                 for what, moved, work, matrix in kernels
             ]
             call = _Call(function, host_args, host_kwargs, device)
             machine.capture.add(spans, call, wrapped, reads, written)
             return wrapped
-        share = device.share(size)
         for what, moved, work, matrix in kernels:
-            length, limit = device.cost(moved, work, kind, matrix)
+            length, limit, share = device.cost(moved, work, kind, matrix, size)
             machine.queue(
                 stream, what, length, source=source, bytes=moved, flops=work, limit=limit,
                 share=share, cost=cost,
@@ -138,6 +150,75 @@ class Launcher:
             machine.synchronise(stream, f"{name} needs a shape", source)
         return wrapped
 
+    def plain(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        host_args: Sequence[Any],
+        reads: list[DeviceArray],
+        flops: float | None = None,
+        product: bool = False,
+        writes: Sequence[Any] = (),
+    ) -> Any:
+        """`run` for what most calls are: one kernel that makes its results. `host_args` are the
+        arguments with arrays of the host, `reads` the device's arrays that these stand for."""
+        machine = self.machine
+        if machine.capture is not None:
+            return self.any(
+                name, function, host_args, {}, reads, None, writes, flops, product, False, None
+            )
+        device = machine.device if not reads else reads[0].buffer.device
+        several = len(device.streams) > 1
+        traffic = size = 0
+        for array in reads:
+            held = array.held
+            traffic += held.nbytes
+            if held.size > size:
+                size = held.size
+            if array.buffer.device is not device:
+                one_device(reads)
+        stream = self.stream_for(device, reads) if several else device.default
+        if device.error is not None:
+            machine.check(device)
+        source = users_line(3)  # its callers are of this package
+        local = state.local
+        before, modes = local.place, local.modes
+        local.place = device.name
+        if modes:
+            local.modes = ()
+        try:
+            made = function(*host_args)
+        except (IndexError, RuntimeError) as error:
+            call = _Call(function, host_args, {}, device)
+            made = self.late(device, stream, name, call, error)
+        finally:
+            local.place = before
+            if modes:
+                local.modes = modes
+        wrapped: Any
+        if is_new(made, reads):  # as most results are
+            wrapped = DeviceArray(made, Buffer(device, stream, made, source))
+            written = [wrapped]
+        elif made is None:
+            wrapped, written = None, []
+        else:
+            results = _Results(self, device, stream, reads, None, source)
+            wrapped, written = results.wrap(made), results.written
+            if not written and results.views and not writes:
+                return wrapped  # a view: nothing runs
+        written += [array for array in writes if array.__class__ is DeviceArray]
+        for array in written:
+            held = array.held
+            traffic += held.nbytes
+            if held.size > size:
+                size = held.size
+        kind = written[0].held.dtype if written else reads[0].held.dtype if reads else FLOAT
+        work = size if flops is None else int(flops)
+        length, limit, share = device.cost(traffic, work, kind, product, size)
+        machine.kernel(stream, name, length, limit, share, source, traffic, work)
+        note_launch(machine, stream, reads, written, name, source)
+        return wrapped
+
     def stream_for(self, device: SimulatedDevice, arrays: list[DeviceArray]) -> Stream:
         """The stream a kernel goes to: the current one, or in a backward pass that of its operands,
         which waits for what made them (as PyTorch's engine has it)."""
@@ -146,7 +227,7 @@ class Launcher:
             return machine.stream_of(device)
         stream = arrays[0].buffer.stream if arrays else machine.stream_of(device)
         for array in arrays:
-            history = array.buffer.history
+            history = array.buffer
             if history.is_of(stream.actor):
                 continue  # nobody else has touched it
             for access in history.open_for(stream.clock):
@@ -231,6 +312,17 @@ def one_device(arrays: list[DeviceArray]) -> SimulatedDevice:
                 f"cuda:{found.index} and cuda:{device.index}!"
             )
     return found
+
+
+def figures_of(arrays: list[DeviceArray]) -> tuple[int, int, np.dtype]:
+    """What a kernel that touches some arrays moves, in bytes, its elements, and its type."""
+    traffic = size = 0
+    for array in arrays:
+        held = array.held
+        traffic += held.nbytes
+        if held.size > size:
+            size = held.size
+    return traffic, size, arrays[0].held.dtype if arrays else FLOAT
 
 
 def run_on(

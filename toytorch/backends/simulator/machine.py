@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ import numpy as np
 
 from toytorch.backends.simulator.allocator import FIRST_ADDRESS, Block, CachingAllocator
 from toytorch.backends.simulator.races import HOST, Access, Clock, History, Races
-from toytorch.backends.simulator.records import LiveTimeline
+from toytorch.backends.simulator.records import ARROW, LAUNCH, MEMORY, SPAN, LiveTimeline
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
 from toytorch.facts.device import device as device_class
@@ -43,9 +43,11 @@ class Stream:
     def __init__(self, device: SimulatedDevice, handle: int, priority: int, actor: int) -> None:
         self.device, self.handle, self.priority, self.actor = device, handle, priority, actor
         self.name = f"cuda:{device.index} stream {handle}"  # as timelines and reports call it
+        self.place = self.name, device.index, handle  # as records of kernels name it
         self.tail = 0.0
         self.clock: Clock = {}
-        self.queue: deque[float] = deque()  # when each of its latest pieces ends
+        self.learned = -1  # how much the host had learned when it last told the stream
+        self.queue: list[float] = []  # when each of its latest pieces ends
         self.last: int | None = None  # the number of its last span
         self.waits: list[int] = []  # spans that its next piece waits for
 
@@ -95,16 +97,20 @@ class SimulatedDevice:
         self.working = Working(self)
         self.threads = card.multiprocessors * card.threads
         self.least = 1 / card.multiprocessors  # what the smallest kernel takes of the card
-        self.costs: dict[Any, tuple[float, str]] = {}  # what `cost` has answered
+        self.costs: dict[Any, tuple[float, str, float]] = {}  # what `cost` has answered
 
-    def cost(self, moved: int, work: int, kind: np.dtype, product: bool) -> tuple[float, str]:
-        """`kernel_time` of this card, for what programs ask at every step again."""
-        key = moved, work, kind.char, product
+    def cost(
+        self, moved: int, work: int, kind: np.dtype, product: bool, elements: int
+    ) -> tuple[float, str, float]:
+        """`kernel_time` of this card and the `share` that elements fill, for what programs ask at
+        every step again."""
+        key = moved, work, kind.char, product, elements
         found = self.costs.get(key)
         if found is None:
             if len(self.costs) >= COSTS:
                 self.costs.clear()
-            found = self.costs[key] = kernel_time(self.card, moved, work, kind, product)
+            length, limit = kernel_time(self.card, moved, work, kind, product)
+            found = self.costs[key] = length, limit, self.share(elements)
         return found
 
     def share(self, elements: int) -> float:
@@ -113,8 +119,9 @@ class SimulatedDevice:
         filled = threads / self.threads
         return 1.0 if filled > 1 else filled if filled > self.least else self.least
 
-    def free(self, block: Block, stream: Stream, history: History) -> None:
-        """Takes a block back from a tensor that is gone, which may happen at any time."""
+    def free(self, block: Block, stream: Stream, history: History | None) -> None:
+        """Takes a block back from a tensor that is gone, which may happen at any time; `history` is
+        None where its stream alone has used it."""
         self.freed.append((block, stream, history))
         if self.lock.acquire(False):  # else another thread is at work, and does it
             try:
@@ -124,14 +131,16 @@ class SimulatedDevice:
 
     def give_back(self) -> None:
         """Hands freed blocks to the allocator, unless it is at work."""
+        memory, machine = self.memory, self.machine
         while self.freed and not self.at_work:
             block, stream, history = self.freed.pop()
             self.at_work += 1
             try:
-                if len(self.streams) > 1 or not history.is_of(stream.actor):
+                if history is not None:
                     self._keep_ghosts(block, stream, history)
-                self.memory.release(block, self.machine.marked)
-                self.machine.memory_point(self)
+                memory.release(block, machine.marked)
+                used = memory.statistics.in_use
+                machine.timeline.push((MEMORY, machine.now, self.index, used, memory.reserved))
             finally:
                 self.at_work -= 1
 
@@ -223,6 +232,7 @@ class Machine:
         self.actors = itertools.count(HOST + 1)
         self.now = 0.0  # the host's clock, in µs
         self.clock: Clock = {HOST: 1}  # what the host knows to be done
+        self.learned = 0  # goes up with every change of that
         self.races = races
         self.host = host or Host.of(cards[0])
         self.began = time.perf_counter() if realtime else None
@@ -236,6 +246,7 @@ class Machine:
         self.capture: Any = None  # the graph that calls are recorded into
         self.blocking: bool | None = None  # as the environment has it at the first launch
         self.backward: set[Stream] = set()  # streams that a backward pass used, to be waited for
+        self.in_backward: Callable[[], bool] = lambda: False  # whether this thread is in one
         self.sync_debug = "default"
         self.watcher: Callable[..., None] | None = None  # the profiler, told of each piece of work
 
@@ -256,13 +267,13 @@ class Machine:
         """Writes a span down; its number. `more` are further fields of a Span, in their order."""
         number = self.started
         self.started = number + 1
-        self.timeline.kept_spans.add(number, kind, name, row, start, end, *more)
+        self.timeline.push((SPAN, number, kind, name, row, start, end, *more))
         return number
 
     def arrow(self, before: int | None, after: int | None, kind: str) -> None:
         """Writes down that one span waited for another."""
         if before is not None and after is not None:
-            self.timeline.kept_arrows.add(before, after, kind)
+            self.timeline.push((ARROW, before, after, kind))
 
     def spend(self, microseconds: float, name: str, source: Any = None) -> int:
         """The host works for a while."""
@@ -300,20 +311,20 @@ class Machine:
     ) -> None:
         """The host asks for work on a stream and goes on."""
         device, began, asked = stream.device, self.now, None
-        ends, add = stream.queue, self.timeline.kept_spans.add
+        ends, push = stream.queue, self.timeline.push
         if device.error is not None:
             self.check(device)
-        if self.backward and not self.local.in_backward():
+        if self.backward and not self.in_backward():
             self.leave_backward()
         if self.capture is None:
             self.now += self.host.op if cost is None else cost
             now, asked = self.now, self.started
             self.started = asked + 1
-            add(asked, "host", name, "host", began, now, None, None, source)
-            while ends and ends[0] <= now:
-                ends.popleft()
+            push((SPAN, asked, "host", name, "host", began, now, None, None, source))
             if len(ends) >= QUEUE:
-                self.wait_until(ends[len(ends) - QUEUE], "queue is full", source)
+                del ends[: bisect_right(ends, now)]  # what is over
+                if len(ends) >= QUEUE:
+                    self.wait_until(ends[len(ends) - QUEUE], "queue is full", source)
         ready = stream.tail + GAP if stream.tail > self.now else self.now
         if engine is None:
             start = device.place(ready, length, share)
@@ -326,28 +337,75 @@ class Machine:
         ends.append(end)
         number = self.started
         self.started = number + 1
-        add(
-            number, kind, name, row, start, end, device.index, stream.handle, source,
+        push((
+            SPAN, number, kind, name, row, start, end, device.index, stream.handle, source,
             bytes, flops, limit,
-        )  # fmt: skip
+        ))  # fmt: skip
         if self.watcher is not None:
             self.watcher(kind, name, start, end, device.index, stream.handle, bytes)
         if asked is not None:
-            self.timeline.kept_arrows.add(asked, number, "launch")
+            push((ARROW, asked, number, "launch"))
         if stream.waits:
             for before in stream.waits:
                 self.arrow(before, number, "event")
             stream.waits.clear()
         stream.last = number
         clock = stream.clock
-        for actor, tick in self.clock.items():
-            if tick > clock.get(actor, 0):
-                clock[actor] = tick
+        if stream.learned != self.learned:
+            self.tell(stream)
         clock[stream.actor] = clock.get(stream.actor, 0) + 1
         if self.blocking is None:
             self.blocking = blocking()
         if blocks and self.blocking and self.capture is None:
             self.synchronise(stream, source=source)
+
+    def kernel(
+        self, stream: Stream, name: str, length: float, limit: str, share: float, source: Any,
+        moved: int, work: int,
+    ) -> None:  # fmt: skip
+        """`queue` for what most work is: one kernel that nothing stands in the way of."""
+        device, ends = stream.device, stream.queue
+        if (
+            self.blocking is not False
+            or device.error is not None
+            or self.watcher is not None
+            or len(ends) >= QUEUE
+            or stream.waits
+            or (self.backward and not self.in_backward())
+        ):
+            return self.queue(
+                stream, name, length, share=share, source=source, bytes=moved, flops=work,
+                limit=limit,
+            )  # fmt: skip
+        began = self.now
+        self.now = now = began + self.host.op
+        ready = stream.tail + GAP if stream.tail > now else now
+        busy = device.busy
+        if len(busy) == 1 and busy[0].end <= ready:  # as `place` has it
+            last, start = busy[0], ready
+            last.start, last.end, last.share = ready, ready + length, share
+        else:
+            start = device.place(ready, length, share)
+        stream.tail = end = start + length
+        ends.append(end)
+        number = self.started
+        self.started = number + 2
+        self.timeline.push((
+            LAUNCH, number, name, began, now, start, end, stream.place, source, moved, work, limit,
+        ))  # fmt: skip
+        stream.last = number + 1
+        if stream.learned != self.learned:
+            self.tell(stream)
+        stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
+        return None
+
+    def tell(self, stream: Stream) -> None:
+        """A stream that gets work knows what the host knows."""
+        clock = stream.clock
+        for actor, tick in self.clock.items():
+            if tick > clock.get(actor, 0):
+                clock[actor] = tick
+        stream.learned = self.learned
 
     def catch_up(self, began: float) -> None:
         """Sleeps until as much real time has passed as simulated time."""
@@ -369,6 +427,7 @@ class Machine:
         for actor, tick in clock.items():
             if tick > self.clock.get(actor, 0):
                 self.clock[actor] = tick
+                self.learned += 1
 
     def synchronise(self, stream: Stream, why: str = "synchronize", source: Any = None) -> None:
         """The host waits for all that a stream was given."""
@@ -445,7 +504,7 @@ class Machine:
 
     def leave_backward(self) -> None:
         """After a backward pass, streams in use wait for those it used, as PyTorch's engine does."""
-        if not self.backward or self.local.in_backward():
+        if not self.backward or self.in_backward():
             return
         used, self.backward = self.backward, set()
         for device in {s.device for s in used}:
@@ -457,8 +516,8 @@ class Machine:
     def memory_point(self, device: SimulatedDevice) -> None:
         """Writes down how much memory is in use."""
         memory = device.memory
-        self.timeline.kept_memory.add(
-            self.now, device.index, memory.statistics.in_use, memory.reserved
+        self.timeline.push(
+            (MEMORY, self.now, device.index, memory.statistics.in_use, memory.reserved)
         )
 
 
@@ -469,7 +528,6 @@ class _Chosen(threading.local):
 
     def __init__(self) -> None:
         self.streams: dict[int, Stream] = {}
-        self.in_backward: Callable[[], bool] = lambda: False
 
 
 ENGINES = {"to device": "copies to it", "to host": "copies to the host", "peer": "copies to a peer"}

@@ -69,6 +69,7 @@ def note(
     history, start = history_of(array)
     if stream is None:
         machine.clock[HOST] += 1
+        machine.learned += 1
         actor, clock, where = HOST, machine.clock, "the host"
     else:
         actor, clock, where = stream.actor, stream.clock, stream.name
