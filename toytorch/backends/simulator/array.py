@@ -26,7 +26,8 @@ class Buffer(History):
     """Memory of a device: a block of its allocator, the NumPy memory that stands for it, and who
     used it."""
 
-    __slots__ = ("__weakref__", "block", "device", "root", "stream")
+    __slots__ = ("__weakref__", "device", "request", "root", "stream")
+    request: list[Any] | None  # as the machine's log has it: block, size, source, stream, history
 
     def __init__(
         self, device: SimulatedDevice, stream: Stream, root: Array, source: tuple[str, int] | None
@@ -34,19 +35,38 @@ class Buffer(History):
         self.device, self.stream, self.root = device, stream, root
         self.size = size = root.nbytes
         self.owner = stream.actor
-        self.read = self.write = self._accesses = None
-        self.block: Block | None = None
+        self.read = self.write = self._accesses = self.request = None
         if size:
-            with device.lock:
-                device.at_work += 1
-                try:
-                    self.block = obtain(device, stream, size, source)
-                    if device.ghosts:
-                        self._inherit(self.block)
-                finally:
-                    device.at_work -= 1
-                    if device.freed:
-                        device.give_back()
+            request = [None, size, source, stream, None]
+            machine = device.machine
+            if len(device.streams) == 1 and machine.capture is None and device.claim(size):
+                machine.log.append(request)
+            else:
+                self._obtain(request)
+            self.request = request
+
+    def _obtain(self, request: list[Any]) -> None:
+        """Gets its block now; OutOfMemoryError, with PyTorch's words, where none is left."""
+        device, machine = self.device, self.device.machine
+        _, size, source, stream, _ = request
+        with machine.lock:
+            machine.settle()
+            pool = 0 if machine.capture is None else machine.capture.pool
+            try:
+                request[0] = block = device.take(size, stream, source, pool)
+            except Shortage as short:
+                raise OutOfMemoryError(out_of_memory(device, short.size)) from None
+            if device.ghosts:
+                self._inherit(block)
+
+    @property
+    def block(self) -> Block | None:
+        """Its place in the allocator's memory; None where it has no bytes."""
+        if self.request is None:
+            return None
+        self.device.machine.settle()
+        found: Block = self.request[0]
+        return found
 
     @property
     def start(self) -> int:
@@ -82,34 +102,18 @@ class Buffer(History):
     @property
     def address(self) -> int:
         """Where it begins on the device; 0 where it has no bytes."""
-        return 0 if self.block is None else self.block.address
+        block = self.block
+        return 0 if block is None else block.address
 
     def __del__(self) -> None:
-        if self.block is None:
+        request = self.request
+        if request is None:
             return
         device, stream = self.device, self.stream
-        history = None
         if len(device.streams) > 1 or not self.is_of(stream.actor):
-            history = History(self.size)
+            history = request[4] = History(self.size)
             history.keep_all(self)
-        device.free(self.block, stream, history)
-
-
-def obtain(
-    device: SimulatedDevice, stream: Stream, size: int, source: tuple[str, int] | None
-) -> Block:
-    """A block of the device's memory; OutOfMemoryError, with PyTorch's words, where none is left."""
-    memory, machine = device.memory, device.machine
-    calls = memory.statistics.driver_calls
-    pool = 0 if machine.capture is None else machine.capture.pool
-    try:
-        block = memory.allocate(size, stream.handle, source, pool)
-    except Shortage as short:
-        raise OutOfMemoryError(out_of_memory(device, short.size)) from None
-    if memory.statistics.driver_calls > calls and machine.capture is None:
-        machine.spend(machine.host.allocate, "cudaMalloc", source)
-    machine.memory_point(device)
-    return block
+        device.machine.log.append(request)  # which gives it back
 
 
 def out_of_memory(device: SimulatedDevice, size: int) -> str:

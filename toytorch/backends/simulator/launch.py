@@ -214,8 +214,7 @@ class Launcher:
                 size = held.size
         kind = written[0].held.dtype if written else reads[0].held.dtype if reads else FLOAT
         work = size if flops is None else int(flops)
-        length, limit, share = device.cost(traffic, work, kind, product, size)
-        machine.kernel(stream, name, length, limit, share, source, traffic, work)
+        machine.launched(stream, name, traffic, work, kind, product, size, source)
         note_launch(machine, stream, reads, written, name, source)
         return wrapped
 

@@ -14,208 +14,21 @@ import sys
 import threading
 import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from toytorch.backends.simulator.allocator import FIRST_ADDRESS, Block, CachingAllocator
-from toytorch.backends.simulator.races import HOST, Access, Clock, History, Races
-from toytorch.backends.simulator.records import ARROW, LAUNCH, MEMORY, SPAN, LiveTimeline
+from toytorch.backends.simulator.devices import Event, SimulatedDevice, Stream
+from toytorch.backends.simulator.races import HOST, Clock, Races
+from toytorch.backends.simulator.records import ARROW, LAUNCH, SPAN, LiveTimeline
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
-from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
 from toytorch.facts.trace import AcceleratorError
 
-ELEMENTS_OF_THREAD = 4
-COSTS = 4096  # kernels whose length is kept
-SHARE = 0.999  # of a card: rounding must not keep two halves apart
-
-
-class Stream:
-    """A queue of work: each piece starts when the one before it is done.
-
-    `tail` is when the last one ends; `clock` what is done for sure once it has.
-    """
-
-    def __init__(self, device: SimulatedDevice, handle: int, priority: int, actor: int) -> None:
-        self.device, self.handle, self.priority, self.actor = device, handle, priority, actor
-        self.name = f"cuda:{device.index} stream {handle}"  # as timelines and reports call it
-        self.place = self.name, device.index, handle  # as records of kernels name it
-        self.tail = 0.0
-        self.clock: Clock = {}
-        self.learned = -1  # how much the host had learned when it last told the stream
-        self.queue: list[float] = []  # when each of its latest pieces ends
-        self.last: int | None = None  # the number of its last span
-        self.waits: list[int] = []  # spans that its next piece waits for
-
-
-class Event:
-    """A mark in a stream: who waits for it waits for all that was queued before it."""
-
-    def __init__(self, timing: bool = False) -> None:
-        self.timing = timing
-        self.time: float | None = None  # not recorded yet
-        self.clock: Clock = {}
-        self.span: int | None = None
-        self.device: SimulatedDevice | None = None
-
-
-@dataclass(slots=True)
-class Busy:
-    """An interval in which part of a card works."""
-
-    start: float
-    end: float
-    share: float
-
-
-class SimulatedDevice:
-    """One card: its streams, its engines and its memory."""
-
-    def __init__(self, machine: Machine, index: int, card: Card, memory: int) -> None:
-        self.machine, self.index, self.card = machine, index, card
-        self.name = device_class("cuda", index)
-        self.memory = CachingAllocator(
-            memory,
-            lambda: machine.now,
-            machine.reached,
-            FIRST_ADDRESS + (index << 40),
-        )
-        self.streams = [Stream(self, 0, 0, next(machine.actors))]
-        self.engines = {"to device": 0.0, "to host": 0.0, "peer": 0.0}  # when each is free
-        self.busy: list[Busy] = []
-        self.error: str | None = None  # once the host has seen it, every call reports it
-        self.failed = 0.0  # when the kernel that met it ends
-        self.peers: set[int] = set()
-        self.ghosts: list[Access] = []  # of memory that was freed and may still be in use
-        self.freed: list[tuple[Block, Stream, History]] = []  # what waits to be given back
-        self.lock = threading.RLock()
-        self.at_work = 0
-        self.working = Working(self)
-        self.threads = card.multiprocessors * card.threads
-        self.least = 1 / card.multiprocessors  # what the smallest kernel takes of the card
-        self.costs: dict[Any, tuple[float, str, float]] = {}  # what `cost` has answered
-
-    def cost(
-        self, moved: int, work: int, kind: np.dtype, product: bool, elements: int
-    ) -> tuple[float, str, float]:
-        """`kernel_time` of this card and the `share` that elements fill, for what programs ask at
-        every step again."""
-        key = moved, work, kind.char, product, elements
-        found = self.costs.get(key)
-        if found is None:
-            if len(self.costs) >= COSTS:
-                self.costs.clear()
-            length, limit = kernel_time(self.card, moved, work, kind, product)
-            found = self.costs[key] = length, limit, self.share(elements)
-        return found
-
-    def share(self, elements: int) -> float:
-        """The share of the multiprocessors that a kernel over so many elements fills."""
-        threads = -(-elements // ELEMENTS_OF_THREAD)
-        filled = threads / self.threads
-        return 1.0 if filled > 1 else filled if filled > self.least else self.least
-
-    def free(self, block: Block, stream: Stream, history: History | None) -> None:
-        """Takes a block back from a tensor that is gone, which may happen at any time; `history` is
-        None where its stream alone has used it."""
-        self.freed.append((block, stream, history))
-        if self.lock.acquire(False):  # else another thread is at work, and does it
-            try:
-                self.give_back()
-            finally:
-                self.lock.release()
-
-    def give_back(self) -> None:
-        """Hands freed blocks to the allocator, unless it is at work."""
-        memory, machine = self.memory, self.machine
-        while self.freed and not self.at_work:
-            block, stream, history = self.freed.pop()
-            self.at_work += 1
-            try:
-                if history is not None:
-                    self._keep_ghosts(block, stream, history)
-                memory.release(block, machine.marked)
-                used = memory.statistics.in_use
-                machine.timeline.push((MEMORY, machine.now, self.index, used, memory.reserved))
-            finally:
-                self.at_work -= 1
-
-    def _keep_ghosts(self, block: Block, stream: Stream, history: History) -> None:
-        """Remembers what may still be done to a block, for its next owner."""
-        # The stream's next owner of the place is in order with this one; other streams are not.
-        left = [] if block.users else history.open_for(stream.clock)
-        if len(self.streams) > 1:  # nor is what they do to the next owner's memory
-            known = self.machine.clock
-            left += [a for a in history.of(stream.actor) if not a.before(known)]
-        for access in left:
-            access.low += block.address
-            access.high += block.address
-            access.view = None
-            self.ghosts.append(access)
-
-    @property
-    def default(self) -> Stream:
-        """The stream of whoever chose none."""
-        return self.streams[0]
-
-    def new_stream(self, priority: int) -> Stream:
-        """A further queue; it waits for none of the others."""
-        stream = Stream(self, len(self.streams) * 2 + 1, priority, next(self.machine.actors))
-        stream.clock.update(self.machine.clock)
-        self.streams.append(stream)
-        return stream
-
-    def place(self, ready: float, length: float, share: float) -> float:
-        """When work that needs a share of the multiprocessors can start."""
-        start = ready
-        busy = self.busy
-        if len(busy) == 1 and busy[0].end <= ready:  # one after the other, as in most programs
-            last = busy[0]
-            last.start, last.end, last.share = start, start + length, share
-            return start
-        self.busy = busy = [b for b in busy if b.end > ready]
-        if not busy:
-            busy.append(Busy(start, start + length, share))
-            return start
-        for end in [ready, *sorted(b.end for b in self.busy)]:
-            taken = sum(b.share for b in self.busy if b.start <= end < b.end)
-            if taken + share <= SHARE or not taken:
-                start = end
-                break
-        self.busy.append(Busy(start, start + length, share))
-        return start
-
-    @property
-    def tail(self) -> float:
-        """When all that was queued is done."""
-        return max(stream.tail for stream in self.streams)
-
-
-class Working:
-    """While the allocator of a device is at work, what a garbage collection frees has to wait."""
-
-    __slots__ = ("device",)
-
-    def __init__(self, device: SimulatedDevice) -> None:
-        self.device = device
-
-    def __enter__(self) -> None:
-        device = self.device
-        device.lock.acquire()
-        device.at_work += 1
-
-    def __exit__(self, *error: object) -> None:
-        device = self.device
-        try:
-            device.at_work -= 1
-            if device.freed:
-                device.give_back()
-        finally:
-            device.lock.release()
+LONGEST = 1024  # entries in the log
 
 
 class Machine:
@@ -230,13 +43,16 @@ class Machine:
         realtime: bool = False,
     ) -> None:
         self.actors = itertools.count(HOST + 1)
-        self.now = 0.0  # the host's clock, in µs
+        self.host_time = 0.0  # `now`, once the log is settled
+        # What was asked for and not dealt with yet, in order: see `settle`.
+        self.log: deque[Any] = deque()
+        self.settling = False
         self.clock: Clock = {HOST: 1}  # what the host knows to be done
         self.learned = 0  # goes up with every change of that
         self.races = races
         self.host = host or Host.of(cards[0])
         self.began = time.perf_counter() if realtime else None
-        self.timeline = LiveTimeline(f"{len(cards)} x {cards[0].name}, simulated")
+        self.timeline = LiveTimeline(f"{len(cards)} x {cards[0].name}, simulated", self.settle)
         self.started = 0  # the number of spans so far
         self.devices = [
             SimulatedDevice(self, i, card, memory or card.memory) for i, card in enumerate(cards)
@@ -261,10 +77,120 @@ class Machine:
         """The stream that work on a device goes to."""
         return self.local.streams.get(device.index) or device.default
 
+    # -- the log ------------------------------------------------------------------------------
+
+    def launched(
+        self, stream: Stream, name: str, moved: int, work: int, kind: np.dtype, product: bool,
+        elements: int, source: Any,
+    ) -> None:  # fmt: skip
+        """The host asks for a kernel: enters it into the log, or queues it where something looks at
+        each piece of work, or more than one stream is there to be waited for."""
+        device = stream.device
+        if self.blocking is None:
+            self.blocking = blocking()
+        if (
+            self.blocking
+            or len(device.streams) > 1
+            or stream.waits
+            or self.watcher is not None
+            or device.error is not None
+            or (self.backward and not self.in_backward())
+        ):
+            self.settle()
+            length, limit, share = device.cost(moved, work, kind, product, elements)
+            self.queue(
+                stream, name, length, share=share, source=source, bytes=moved, flops=work,
+                limit=limit,
+            )  # fmt: skip
+            return
+        if stream.learned != self.learned:
+            self.tell(stream)
+        stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
+        self.log.append((stream, name, (moved, work, kind.char, product, elements), kind, source))
+        if len(self.log) > LONGEST:
+            self.settle()
+
+    def settle(self) -> None:
+        """Deals with the entries of the log.
+
+        A program asks for kernels and memory all the time, and seldom for the time that it is or
+        for an address. So each request is an entry (a list for memory, the same when it is given
+        back; a tuple for a kernel), and many of them are dealt with at once, in order, before anyone
+        looks: with the same outcome, in a fraction of the time. What decides about races, vector
+        clocks and accesses, is not put off.
+        """
+        if not self.log:
+            return
+        with self.lock:
+            if self.settling:
+                return  # what is being dealt with asks for the time
+            self.settling = True
+            try:
+                self._deal_with(self.log)
+            finally:
+                self.settling = False
+
+    def _deal_with(self, log: deque[Any]) -> None:
+        op, take = self.host.op, log.popleft
+        for device in self.devices:
+            device.claimed = 0
+        while log:
+            row = take()
+            if row.__class__ is list:
+                block, size, source, stream, history = row
+                if block is None:
+                    row[0] = stream.device.take(size, stream, source)
+                else:
+                    stream.device.give_back(block, stream, history)
+                continue
+            stream, name, key, kind, source = row
+            device, ends = stream.device, stream.queue
+            moved, work, _, product, elements = key
+            known = device.costs.get(key)
+            length, limit, share = known or device.cost(moved, work, kind, product, elements)
+            began = self.host_time
+            now = began + op
+            if len(ends) >= QUEUE:
+                del ends[: bisect_right(ends, now)]  # what is over
+                if len(ends) >= QUEUE:
+                    self.schedule(
+                        stream, name, length, "kernel", None, share, began, op, source,
+                        (moved, work, limit),
+                    )  # fmt: skip
+                    continue
+            self.host_time = now
+            ready = stream.ends + GAP if stream.ends > now else now
+            busy = device.busy
+            if len(busy) == 1 and busy[0].end <= ready:  # as `place` has it
+                last, start = busy[0], ready
+                last.start, last.end, last.share = ready, ready + length, share
+            else:
+                start = device.place(ready, length, share)
+            stream.ends = end = start + length
+            ends.append(end)
+            number = self.started
+            self.started = number + 2
+            self.timeline.push((
+                LAUNCH, number, name, began, now, start, end, stream.place, source, moved, work,
+                limit,
+            ))  # fmt: skip
+            stream.newest = number + 1
+
     # -- time ---------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """The host's clock, in µs."""
+        self.settle()
+        return self.host_time
+
+    @now.setter
+    def now(self, time: float) -> None:
+        self.host_time = time
 
     def span(self, kind: str, name: str, row: str, start: float, end: float, *more: Any) -> int:
         """Writes a span down; its number. `more` are further fields of a Span, in their order."""
+        self.settle()
         number = self.started
         self.started = number + 1
         self.timeline.push((SPAN, number, kind, name, row, start, end, *more))
@@ -310,22 +236,40 @@ class Machine:
         limit: str = "",
     ) -> None:
         """The host asks for work on a stream and goes on."""
-        device, began, asked = stream.device, self.now, None
-        ends, push = stream.queue, self.timeline.push
+        began, device = self.now, stream.device
         if device.error is not None:
             self.check(device)
         if self.backward and not self.in_backward():
             self.leave_backward()
+        cost = self.host.op if cost is None else cost
+        self.schedule(
+            stream, name, length, kind, engine, share, began, cost, source, (bytes, flops, limit)
+        )
+        if stream.learned != self.learned:
+            self.tell(stream)
+        stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
+        if self.blocking is None:
+            self.blocking = blocking()
+        if blocks and self.blocking and self.capture is None:
+            self.synchronise(stream, source=source)
+
+    def schedule(
+        self, stream: Stream, name: str, length: float, kind: str, engine: str | None, share: float,
+        began: float, cost: float, source: Any, figures: tuple[int, int, str],
+    ) -> None:  # fmt: skip
+        """Finds the place of a piece of work in time, and writes it down."""
+        device, ends, push = stream.device, stream.queue, self.timeline.push
+        asked = None
         if self.capture is None:
-            self.now += self.host.op if cost is None else cost
-            now, asked = self.now, self.started
+            self.host_time += cost
+            now, asked = self.host_time, self.started
             self.started = asked + 1
             push((SPAN, asked, "host", name, "host", began, now, None, None, source))
             if len(ends) >= QUEUE:
                 del ends[: bisect_right(ends, now)]  # what is over
                 if len(ends) >= QUEUE:
                     self.wait_until(ends[len(ends) - QUEUE], "queue is full", source)
-        ready = stream.tail + GAP if stream.tail > self.now else self.now
+        ready = stream.ends + GAP if stream.ends > self.host_time else self.host_time
         if engine is None:
             start = device.place(ready, length, share)
             row = stream.name
@@ -333,71 +277,22 @@ class Machine:
             start = max(ready, device.engines[engine])
             device.engines[engine] = start + length
             row = f"cuda:{device.index} {ENGINES[engine]}"
-        stream.tail = end = start + length
+        stream.ends = end = start + length
         ends.append(end)
         number = self.started
         self.started = number + 1
         push((
-            SPAN, number, kind, name, row, start, end, device.index, stream.handle, source,
-            bytes, flops, limit,
+            SPAN, number, kind, name, row, start, end, device.index, stream.handle, source, *figures,
         ))  # fmt: skip
         if self.watcher is not None:
-            self.watcher(kind, name, start, end, device.index, stream.handle, bytes)
+            self.watcher(kind, name, start, end, device.index, stream.handle, figures[0])
         if asked is not None:
             push((ARROW, asked, number, "launch"))
         if stream.waits:
             for before in stream.waits:
                 self.arrow(before, number, "event")
             stream.waits.clear()
-        stream.last = number
-        clock = stream.clock
-        if stream.learned != self.learned:
-            self.tell(stream)
-        clock[stream.actor] = clock.get(stream.actor, 0) + 1
-        if self.blocking is None:
-            self.blocking = blocking()
-        if blocks and self.blocking and self.capture is None:
-            self.synchronise(stream, source=source)
-
-    def kernel(
-        self, stream: Stream, name: str, length: float, limit: str, share: float, source: Any,
-        moved: int, work: int,
-    ) -> None:  # fmt: skip
-        """`queue` for what most work is: one kernel that nothing stands in the way of."""
-        device, ends = stream.device, stream.queue
-        if (
-            self.blocking is not False
-            or device.error is not None
-            or self.watcher is not None
-            or len(ends) >= QUEUE
-            or stream.waits
-            or (self.backward and not self.in_backward())
-        ):
-            return self.queue(
-                stream, name, length, share=share, source=source, bytes=moved, flops=work,
-                limit=limit,
-            )  # fmt: skip
-        began = self.now
-        self.now = now = began + self.host.op
-        ready = stream.tail + GAP if stream.tail > now else now
-        busy = device.busy
-        if len(busy) == 1 and busy[0].end <= ready:  # as `place` has it
-            last, start = busy[0], ready
-            last.start, last.end, last.share = ready, ready + length, share
-        else:
-            start = device.place(ready, length, share)
-        stream.tail = end = start + length
-        ends.append(end)
-        number = self.started
-        self.started = number + 2
-        self.timeline.push((
-            LAUNCH, number, name, began, now, start, end, stream.place, source, moved, work, limit,
-        ))  # fmt: skip
-        stream.last = number + 1
-        if stream.learned != self.learned:
-            self.tell(stream)
-        stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
-        return None
+        stream.newest = number
 
     def tell(self, stream: Stream) -> None:
         """A stream that gets work knows what the host knows."""
@@ -512,13 +407,6 @@ class Machine:
             for stream in used:
                 if stream is not current:
                     self.wait(current, self.marked(stream))
-
-    def memory_point(self, device: SimulatedDevice) -> None:
-        """Writes down how much memory is in use."""
-        memory = device.memory
-        self.timeline.push(
-            (MEMORY, self.now, device.index, memory.statistics.in_use, memory.reserved)
-        )
 
 
 class _Chosen(threading.local):

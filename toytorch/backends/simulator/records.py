@@ -24,21 +24,23 @@ LAUNCH = 3  # a kernel and the host's part of it: see `LiveTimeline._launch`
 class LiveTimeline(Timeline):
     """The timeline of a machine that is running: its lists are made once somebody looks at one.
 
-    >>> timeline = LiveTimeline("a machine")
+    >>> timeline = LiveTimeline("a machine", lambda: None)
     >>> timeline.push((ARROW, 1, 2, "launch"))
     >>> timeline.arrows
     [Arrow(before=1, after=2, kind='launch')]
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, settle: Callable[[], None]) -> None:
         self.title = title
+        self._settle = settle  # writes down what the machine has put off
         self._rows: deque[tuple[Any, ...]] = deque(maxlen=2 * KEPT)
         self._lists: dict[str, list[Any]] = {"spans": [], "arrows": [], "memory": []}
         # Takes a record in: into the list of tuples, and later into the lists of objects.
         self.push: Callable[[tuple[Any, ...]], None] = self._rows.append
 
     def look(self, name: str) -> list[Any]:
-        """One of the lists, which grows with the program."""
+        """One of the lists, which grows with the program, whenever it is looked at."""
+        self._settle()
         if self.push != self._take:
             self.push = self._take
             for row in self._rows:

@@ -162,11 +162,11 @@ class SimulatorRuntime:
             for stream in device.streams:  # the driver waits for all work before it takes memory
                 machine.learn(stream.clock)
             machine.wait_until(device.tail, "cudaFree")
-            with device.working:
+            with machine.lock:
                 given = device.memory.give_back()
             if given:
                 machine.spend(machine.host.allocate, "cudaFree", users_line())
-            machine.memory_point(device)
+            device.note_memory()
 
     def limit_memory(self, device: int, share: float) -> None:
         memory = self._device(device).memory
@@ -180,7 +180,7 @@ class SimulatorRuntime:
         segments: list[dict[str, Any]] = []
         traces = []
         for device in self.machine.devices:
-            with device.working:
+            with self.machine.lock:
                 found = device.memory.snapshot()
             segments += [{"device": device.index, **segment} for segment in found]
             traces.append(device.memory.trace)
@@ -195,6 +195,7 @@ class SimulatorRuntime:
     def begin_capture(self, stream: Stream, pool: Any) -> Capture:
         machine = self.machine
         machine.leave_backward()
+        machine.settle()
         capture = Capture(stream, next(self.pools) if pool is None else pool)
         machine.capture = capture
         return capture
