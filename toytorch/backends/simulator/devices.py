@@ -137,7 +137,7 @@ class SimulatedDevice:
         a request asks the driver for no more than one segment."""
         allocator = self.allocator
         claimed = self.claimed + size + LARGE_SEGMENT
-        if allocator.reserved + claimed > allocator.limit:
+        if allocator.reserved + claimed > allocator.limit or not self.machine.longest:
             return False
         self.claimed = claimed
         return True

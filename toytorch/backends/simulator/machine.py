@@ -47,12 +47,13 @@ class Machine:
         # What was asked for and not dealt with yet, in order: see `settle`.
         self.log: deque[Any] = deque()
         self.settling = False
+        self.longest = LONGEST  # entries that may wait in it
         self.clock: Clock = {HOST: 1}  # what the host knows to be done
         self.learned = 0  # goes up with every change of that
         self.races = races
         self.host = host or Host.of(cards[0])
         self.began = time.perf_counter() if realtime else None
-        self.timeline = LiveTimeline(f"{len(cards)} x {cards[0].name}, simulated", self.settle)
+        self.timeline = LiveTimeline(f"{len(cards)} x {cards[0].name}, simulated", self.looked)
         self.started = 0  # the number of spans so far
         self.devices = [
             SimulatedDevice(self, i, card, memory or card.memory) for i, card in enumerate(cards)
@@ -107,7 +108,7 @@ class Machine:
             self.tell(stream)
         stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
         self.log.append((stream, name, (moved, work, kind.char, product, elements), kind, source))
-        if len(self.log) > LONGEST:
+        if len(self.log) > self.longest:
             self.settle()
 
     def settle(self) -> None:
@@ -129,6 +130,11 @@ class Machine:
                 self._deal_with(self.log)
             finally:
                 self.settling = False
+
+    def looked(self) -> None:
+        """Somebody looks at the timeline, and may keep its lists: nothing is put off any more."""
+        self.longest = 0
+        self.settle()
 
     def _deal_with(self, log: deque[Any]) -> None:
         op, take = self.host.op, log.popleft

@@ -92,6 +92,7 @@ class PinnedBackend(NumpyBackend):
     """The CPU, with a look at copies under way before pinned memory is read or written."""
 
     array_type: type = PinnedArray
+    plain = None
 
     def __init__(self, machine: Callable[[], Machine]) -> None:
         self.machine = machine

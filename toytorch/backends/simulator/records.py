@@ -32,7 +32,7 @@ class LiveTimeline(Timeline):
 
     def __init__(self, title: str, settle: Callable[[], None]) -> None:
         self.title = title
-        self._settle = settle  # writes down what the machine has put off
+        self._settle = settle  # lets the machine write down what it has put off
         self._rows: deque[tuple[Any, ...]] = deque(maxlen=2 * KEPT)
         self._lists: dict[str, list[Any]] = {"spans": [], "arrows": [], "memory": []}
         # Takes a record in: into the list of tuples, and later into the lists of objects.
