@@ -127,9 +127,12 @@ class Launcher:
         if (not written and views) or name in EMPTY:
             return wrapped  # a view, or memory that nothing is written to: nothing runs
         traffic, size, kind = figures_of([*written, *reads])
-        cost = None if kernels is None else machine.host.call
-        if kernels is None:
-            kernels = ((name, traffic, size if flops is None else int(flops), product),)
+        work = size if flops is None else int(flops)
+        if machine.capture is None and kernels is None:
+            machine.launched(stream, name, traffic, work, kind, product, size, source)
+            kernels = ()
+        elif kernels is None:
+            kernels = ((name, traffic, work, product),)
         if machine.capture is not None:  # nothing runs now
             spans = [
                 (what, *device.cost(moved, work, kind, matrix, size)[:2], moved, work)
@@ -138,6 +141,7 @@ class Launcher:
             call = _Call(function, host_args, host_kwargs, device)
             machine.capture.add(spans, call, wrapped, reads, written)
             return wrapped
+        cost = machine.host.call
         for what, moved, work, matrix in kernels:
             length, limit, share = device.cost(moved, work, kind, matrix, size)
             machine.queue(
@@ -168,7 +172,6 @@ class Launcher:
                 name, function, host_args, {}, reads, None, writes, flops, product, False, None
             )
         device = machine.device if not reads else reads[0].buffer.device
-        several = len(device.streams) > 1
         traffic = size = 0
         for array in reads:
             held = array.held
@@ -177,7 +180,7 @@ class Launcher:
                 size = held.size
             if array.buffer.device is not device:
                 one_device(reads)
-        stream = self.stream_for(device, reads) if several else device.default
+        stream = self.stream_for(device, reads)
         if device.error is not None:
             machine.check(device)
         source = users_line(3)  # its callers are of this package
@@ -221,6 +224,8 @@ class Launcher:
     def stream_for(self, device: SimulatedDevice, arrays: list[DeviceArray]) -> Stream:
         """The stream a kernel goes to: the current one, or in a backward pass that of its operands,
         which waits for what made them (as PyTorch's engine has it)."""
+        if len(device.streams) == 1:
+            return device.streams[0]
         machine = self.machine
         if not state.local.backward or machine.capture is not None:
             return machine.stream_of(device)
@@ -256,7 +261,7 @@ class Launcher:
         kind = kwargs.get("dtype") or next((a for a in args[1:] if isinstance(a, np.dtype)), None)
         size = math.prod(sizes) * np.dtype(kind or np.float64).itemsize
         device = self.machine.device
-        if size > device.memory.limit:
+        if size > device.allocator.limit:
             device.memory.statistics.shortages += 1
             raise OutOfMemoryError(out_of_memory(device, size))
 
