@@ -143,7 +143,7 @@ class SimulatedDevice:
         return True
 
     def take(self, size: int, stream: Stream, source: Any, pool: int = 0) -> Block:
-        """A block of its memory, now; Shortage where none is left."""
+        """A block of its memory, which does not wait in the log; Shortage where none is left."""
         allocator, machine = self.allocator, self.machine
         calls = allocator.statistics.driver_calls
         block = allocator.allocate(size, stream.handle, source, pool)
@@ -152,14 +152,6 @@ class SimulatedDevice:
         self.note_memory()
         return block
 
-    def give_back(self, block: Block, stream: Stream, history: History | None) -> None:
-        """Takes a block back from a tensor that is gone; `history` is None where its stream alone has
-        used it."""
-        if history is not None:
-            self._keep_ghosts(block, stream, history)
-        self.allocator.release(block, self.machine.marked)
-        self.note_memory()
-
     def note_memory(self) -> None:
         """Writes down how much memory is in use."""
         allocator, machine = self.allocator, self.machine
@@ -167,7 +159,7 @@ class SimulatedDevice:
             (MEMORY, machine.host_time, self.index, allocator.statistics.in_use, allocator.reserved)
         )
 
-    def _keep_ghosts(self, block: Block, stream: Stream, history: History) -> None:
+    def keep_ghosts(self, block: Block, stream: Stream, history: History) -> None:
         """Remembers what may still be done to a block, for its next owner."""
         # The stream's next owner of the place is in order with this one; other streams are not.
         left = [] if block.users else history.open_for(stream.clock)

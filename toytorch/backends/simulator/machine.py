@@ -22,7 +22,7 @@ import numpy as np
 
 from toytorch.backends.simulator.devices import Event, SimulatedDevice, Stream
 from toytorch.backends.simulator.races import HOST, Clock, Races
-from toytorch.backends.simulator.records import ARROW, LAUNCH, SPAN, LiveTimeline
+from toytorch.backends.simulator.records import ARROW, LAUNCH, MEMORY, SPAN, LiveTimeline
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
 from toytorch.facts.package import is_ours
@@ -137,23 +137,33 @@ class Machine:
         self.settle()
 
     def _deal_with(self, log: deque[Any]) -> None:
-        op, take = self.host.op, log.popleft
+        op, take, push = self.host.op, log.popleft, self.timeline.push
         for device in self.devices:
             device.claimed = 0
         while log:
             row = take()
             if row.__class__ is list:
                 block, size, source, stream, history = row
+                device = stream.device
+                allocator, statistics = device.allocator, device.allocator.statistics
                 if block is None:
-                    row[0] = stream.device.take(size, stream, source)
+                    calls = statistics.driver_calls
+                    row[0] = allocator.allocate(size, stream.handle, source)
+                    if statistics.driver_calls > calls:
+                        self.spend(self.host.allocate, "cudaMalloc", source)
                 else:
-                    stream.device.give_back(block, stream, history)
+                    if history is not None:
+                        device.keep_ghosts(block, stream, history)
+                    allocator.release(block, self.marked)
+                push((MEMORY, self.host_time, device.index, statistics.in_use, allocator.reserved))
                 continue
             stream, name, key, kind, source = row
             device, ends = stream.device, stream.queue
             moved, work, _, product, elements = key
             known = device.costs.get(key)
-            length, limit, share = known or device.cost(moved, work, kind, product, elements)
+            if known is None:
+                known = device.cost(moved, work, kind, product, elements)
+            length, limit, share = known
             began = self.host_time
             now = began + op
             if len(ends) >= QUEUE:
@@ -176,7 +186,7 @@ class Machine:
             ends.append(end)
             number = self.started
             self.started = number + 2
-            self.timeline.push((
+            push((
                 LAUNCH, number, name, began, now, start, end, stream.place, source, moved, work,
                 limit,
             ))  # fmt: skip
