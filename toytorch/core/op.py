@@ -32,7 +32,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of, one_kernel
 from toytorch.core.memory_order import ORDERS
-from toytorch.core.node_class import make_node_class
+from toytorch.core.node_class import held_apply, make_node_class
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule
 from toytorch.facts.node import Node, underived_class
@@ -322,6 +322,11 @@ class Op:
         return make_node_class(self)
 
     @functools.cached_property
+    def held_apply(self) -> Callable[..., Any] | None:
+        """The derivatives on arrays of devices to which whole calls are handed over."""
+        return held_apply(self)
+
+    @functools.cached_property
     def on_cpu(self) -> Callable[..., Any]:
         """The kernel over NumPy."""
         made: Callable[..., Any] = self.kernel if self.kind == "create" else self.kernel_on(np)
@@ -473,3 +478,19 @@ class Late:
     def on_arrays(self, *args: object) -> Any:
         """The record's kernel for the CPU."""
         return registry[self.name].on_cpu(*args)
+
+    def on_held(self, *args: object) -> Any:
+        """The same for arrays of one device to which whole calls are handed over."""
+        op = registry[self.name]
+        operands, host, launch = [], [], None
+        for a in args:
+            backend = base.queued.get(a.__class__)
+            if backend is not None:
+                launch = backend.plain
+                operands.append(a)
+                a = a.held
+            host.append(a)
+        if launch is None:
+            return op.on_cpu(*host)
+        flops = None if op.flops is None else op.flops(*host)
+        return launch(op.name, op.on_cpu, host, operands, flops, op.flops is not None)
