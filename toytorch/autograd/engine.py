@@ -73,7 +73,7 @@ def _one_result_each(roots: list[tuple[Any, Tensor]]) -> bool:
 class Pass:
     """A backward pass that runs: its number, and what is called when it is done."""
 
-    __slots__ = ("callbacks", "chosen", "inputs", "keep_graph", "notes", "number", "roots")
+    __slots__ = ("callbacks", "chosen", "inputs", "keep_graph", "line", "notes", "number", "roots")
     counter = itertools.count()
 
     def __init__(
@@ -84,6 +84,7 @@ class Pass:
         self.chosen = inputs is not None  # whether only some inputs get gradients
         self.callbacks: list[Callable[[], None]] = []
         self.notes: dict[Any, Any] = {}  # what hooks keep as long as the pass runs
+        self.line: Any = None  # the user's line that asked for it, once a simulated device knows it
 
     def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
         """Whether a gradient will come to each of the tensors."""

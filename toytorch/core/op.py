@@ -493,4 +493,5 @@ class Late:
         if launch is None:
             return op.on_cpu(*host)
         flops = None if op.flops is None else op.flops(*host)
-        return launch(op.name, op.on_cpu, host, operands, flops, op.flops is not None)
+        asker = state.local.backward_pass
+        return launch(op.name, op.on_cpu, host, operands, flops, op.flops is not None, (), asker)

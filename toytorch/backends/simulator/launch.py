@@ -163,9 +163,12 @@ class Launcher:
         flops: float | None = None,
         product: bool = False,
         writes: Sequence[Any] = (),
+        asker: Any = None,
     ) -> Any:
         """`run` for what most calls are: one kernel that makes its results. `host_args` are the
-        arguments with arrays of the host, `reads` the device's arrays that these stand for."""
+        arguments with arrays of the host, `reads` the device's arrays that these stand for, and
+        `asker.line`, where it is not None yet, the user's line that asks for all of a backward pass.
+        """
         machine = self.machine
         if machine.capture is not None:
             return self.any(
@@ -183,7 +186,11 @@ class Launcher:
         stream = self.stream_for(device, reads)
         if device.error is not None:
             machine.check(device)
-        source = users_line(3)  # its callers are of this package
+        source = None if asker is None else asker.line
+        if source is None:
+            source = users_line(3)  # its callers are of this package
+            if asker is not None:
+                asker.line = source
         local = state.local
         before, modes = local.place, local.modes
         local.place = device.name
