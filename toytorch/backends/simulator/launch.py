@@ -206,23 +206,19 @@ class Launcher:
             if modes:
                 local.modes = modes
         wrapped: Any
-        if is_new(made, reads):  # as most results are
+        if not writes and is_new(made, reads):  # as most results are
             wrapped = DeviceArray(made, Buffer(device, stream, made, source))
-            written = [wrapped]
-        elif made is None:
-            wrapped, written = None, []
+            written, kind = [wrapped], made.dtype
+            traffic += made.nbytes
+            if made.size > size:
+                size = made.size
         else:
             results = _Results(self, device, stream, reads, None, source)
-            wrapped, written = results.wrap(made), results.written
-            if not written and results.views and not writes:
+            wrapped, written = None if made is None else results.wrap(made), results.written
+            written += [array for array in writes if array.__class__ is DeviceArray]
+            if not written and results.views:
                 return wrapped  # a view: nothing runs
-        written += [array for array in writes if array.__class__ is DeviceArray]
-        for array in written:
-            held = array.held
-            traffic += held.nbytes
-            if held.size > size:
-                size = held.size
-        kind = written[0].held.dtype if written else reads[0].held.dtype if reads else FLOAT
+            traffic, size, kind = figures_of([*written, *reads])
         work = size if flops is None else int(flops)
         machine.launched(stream, name, traffic, work, kind, product, size, source)
         note_launch(machine, stream, reads, written, name, source)
