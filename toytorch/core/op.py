@@ -479,7 +479,7 @@ class Late:
         """The record's kernel for the CPU."""
         return registry[self.name].on_cpu(*args)
 
-    def on_held(self, *args: object) -> Any:
+    def on_held(self, *args: Any) -> Any:
         """The same for arrays of one device to which whole calls are handed over."""
         op = registry[self.name]
         operands, host, launch = [], [], None

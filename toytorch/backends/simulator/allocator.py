@@ -277,14 +277,15 @@ class CachingAllocator:
         before it is given out again."""
         segment, size, requested = block.segment, block.size, block.requested
         kind = segment.pool
-        shared = block.users and record is not None
+        if not block.users:
+            record = None
         trace = self._trace
         if trace is not None:
             where, stream, now, source = block.address, segment.stream, self.now(), block.source
             trace.append(("free_requested", where, requested, stream, now, source))
-            if not shared:
+            if record is None:
                 trace.append(("free_completed", where, requested, stream, now, source))
-        if not shared:
+        if record is None:
             self._make_free(block)
             statistics = self.statistics
             statistics.in_use -= size
