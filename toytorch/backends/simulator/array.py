@@ -39,7 +39,8 @@ class Buffer(History):
         if size:
             request = [None, size, source, stream, None]
             machine = device.machine
-            if len(device.streams) == 1 and machine.capture is None and device.claim(size):
+            usual = len(device.streams) == 1 and machine.capture is None and not machine.pool
+            if usual and device.claim(size):
                 machine.log.append(request)
             else:
                 self._obtain(request)
@@ -51,7 +52,7 @@ class Buffer(History):
         _, size, source, stream, _ = request
         with machine.lock:
             machine.settle()
-            pool = 0 if machine.capture is None else machine.capture.pool
+            pool = machine.pool if machine.capture is None else machine.capture.pool
             try:
                 request[0] = block = device.take(size, stream, source, pool)
             except Shortage as short:

@@ -205,7 +205,7 @@ class SimulatorBackend:
         note_launch(machine, stream, [], [target], "copy to the device", line)
         np.copyto(target.held, plain, casting="unsafe")
         if not (pinned and non_blocking):
-            machine.synchronise(stream, "copy to the device", line)
+            machine.wait_for(stream, "copy to the device", line)
 
     def _to_host(self, target: Any, source: DeviceArray, non_blocking: bool) -> None:
         machine, line = self.machine, users_line()
@@ -229,7 +229,7 @@ class SimulatorBackend:
             note(machine, target, True, "copy to the host", line, stream)
         np.copyto(plain, source.held, casting="unsafe")
         if not (pinned and non_blocking):
-            machine.synchronise(stream, "copy to the host", line)
+            machine.wait_for(stream, "copy to the host", line)
 
     def _to_peer(self, target: DeviceArray, source: DeviceArray) -> None:
         machine, line = self.machine, users_line()

@@ -151,7 +151,7 @@ class Launcher:
             cost = PIECE
         note_launch(machine, stream, reads, written, name, source)
         if waits:
-            machine.synchronise(stream, f"{name} needs a shape", source)
+            machine.wait_for(stream, f"{name} needs a shape", source)
         return wrapped
 
     def plain(

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
@@ -64,7 +65,8 @@ class Machine:
         self.blocking: bool | None = None  # as the environment has it at the first launch
         self.backward: set[Stream] = set()  # streams that a backward pass used, to be waited for
         self.in_backward: Callable[[], bool] = lambda: False  # whether this thread is in one
-        self.sync_debug = "default"
+        self.sync_debug = 0  # what ops do that make the host wait: 1 to warn, 2 to refuse
+        self.pool = 0  # where new memory comes from, outside of graphs
         self.watcher: Callable[..., None] | None = None  # the profiler, told of each piece of work
 
     # -- what a thread has chosen -------------------------------------------------------------
@@ -351,6 +353,14 @@ class Machine:
         self.now += self.host.synchronise
         self.learn(stream.clock)
         self.check(stream.device)
+
+    def wait_for(self, stream: Stream, why: str, source: Any = None) -> None:
+        """The host waits for a stream because an op has to, not because the program says so."""
+        if self.sync_debug == 2:
+            raise RuntimeError("called a synchronizing CUDA operation")
+        if self.sync_debug:
+            warnings.warn("called a synchronizing CUDA operation", stacklevel=2)
+        self.synchronise(stream, why, source)
 
     def synchronise_device(self, device: SimulatedDevice, source: Any = None) -> None:
         """The host waits for all streams of a device."""

@@ -17,6 +17,24 @@ class SimulatorRuntime:
         self.machine = machine
         self.pools = itertools.count(1)
 
+    @property
+    def sync_debug_mode(self) -> int:
+        """What ops do that make the host wait: nothing (0), a warning (1) or an error (2)."""
+        return self.machine.sync_debug
+
+    @sync_debug_mode.setter
+    def sync_debug_mode(self, mode: int) -> None:
+        self.machine.sync_debug = mode
+
+    def new_pool(self) -> int:
+        """The number of memory that only who names it gets."""
+        return next(self.pools)
+
+    def use_pool(self, number: int) -> int:
+        """New memory comes from a pool from now on; from which it came before."""
+        before, self.machine.pool = self.machine.pool, number
+        return before
+
     def _device(self, index: int) -> SimulatedDevice:
         return self.machine.devices[index]
 
