@@ -131,6 +131,8 @@ class Op:
     across      that its kernel takes arrays of different devices as they are: "always", or
                 "between" devices that differ
     host_indices  whether its indices may be on the CPU, wherever its first operand is
+    on_card     what PyTorch's errors on a card call it and its operands, in order, where they have
+                other names than here; "types" where they name the operands' types
     older       whether its numbers may stand among its tensors, as once (see `core.older_forms`);
                 "factor first" where of two numbers the first is alpha
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
@@ -192,8 +194,9 @@ class Op:
         older: bool | str = False,
         spreads: str = "",
         elsewhere: str = "",
+        on_card: str = "",
     ) -> None:
-        self.spreads, self.elsewhere, self.lost = spreads, elsewhere, lost
+        self.spreads, self.elsewhere, self.lost, self.on_card = spreads, elsewhere, lost, on_card
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})

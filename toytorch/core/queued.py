@@ -217,21 +217,34 @@ def dressed(value: Any, like: Any) -> Any:
 def refuse_elsewhere(
     op: Op, args: tuple[Any, ...], operands: list[Tensor], where: device_class
 ) -> None:
-    """Refuses operands on several devices, but for numbers in tensors and indices of the CPU."""
+    """Refuses operands on several devices, but for numbers in tensors and indices of the CPU.
+
+    The first operand's device is the one that the others have to be on.
+    """
+    called, *names = (op.on_card or op.name).split()
+    names = names or [n for i, n in op.tensor_names]
+    common = operands[0].device
     for t in operands:
         here = t.device
-        if here == where or (op.kind == "pointwise" and not t._array.ndim and here.type == "cpu"):
+        if op.host_indices and t is not args[0] and here.type == "cpu":
             continue
-        if op.host_indices and here.type == "cpu" and t is not args[0]:
-            continue
-        if op.kind == "pointwise" or here.type != "cpu":
+        if op.kind == "pointwise":
+            if here == where or (not t._array.ndim and here.type == "cpu"):
+                continue
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"{where} and {here}!"
             )
-        name = next((n for i, n in op.tensor_names if args[i] is t), "tensors")
-        raise RuntimeError(
-            f"Expected all tensors to be on the same device, but got {name} is on {here}, "
-            f"different from other tensors on {where} (when checking argument in method "
-            f"wrapper_CUDA_{op.name})"
-        )
+        if here != common:
+            place = next((k for k, i in enumerate(op.tensor_at) if args[i] is t), -1)
+            name = names[place] if 0 <= place < len(names) else "tensors"
+            if called == "types":
+                raise RuntimeError(
+                    f"{names[0]} type ({args[op.tensor_at[0]].type()}) and {name} type ({t.type()}) "
+                    "should be the same"
+                )
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but got {name} is on {here}, "
+                f"different from other tensors on {common} (when checking argument in method "
+                f"wrapper_CUDA_{called})"
+            )

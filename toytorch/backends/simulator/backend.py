@@ -17,6 +17,7 @@ from toytorch.backends.philox import PhiloxGenerator
 from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_launch
 from toytorch.backends.simulator.launch import Launcher
 from toytorch.backends.simulator.machine import (
+    CAPTURING,
     Event,
     Machine,
     SimulatedDevice,
@@ -31,6 +32,12 @@ from toytorch.facts.cards import Card, card_of
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array
+from toytorch.facts.trace import AcceleratorError
+
+UNPINNED = (
+    "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is "
+    "pinned. Please use tensor.pin_memory() or allocate the tensor with pin_memory=True."
+)
 
 
 class SimulatorBackend:
@@ -102,6 +109,8 @@ class SimulatorBackend:
             local.device = before
 
     def to_numpy(self, array: DeviceArray) -> Any:
+        if self.machine.capture is not None:  # the host would wait for the result
+            raise AcceleratorError(CAPTURING)
         return self.transfer(array, cpu, False)
 
     def from_numpy(self, array: Array) -> Any:
@@ -189,6 +198,8 @@ class SimulatorBackend:
         stream = machine.stream_of(device)
         pinned = isinstance(source, PinnedArray)
         plain = source.view(ndarray) if pinned else source
+        if machine.capture is not None and not pinned:
+            raise RuntimeError(UNPINNED)
         if self._captured("copy to the device", target, plain, device):
             return
         machine.queue(
@@ -213,6 +224,8 @@ class SimulatorBackend:
         stream = self.launcher.stream_for(device, [source])
         pinned = isinstance(target, PinnedArray)
         plain = target.view(ndarray) if pinned else target
+        if machine.capture is not None and not pinned:
+            raise RuntimeError(UNPINNED)
         if self._captured("copy to the host", plain, source, device):
             return
         machine.queue(

@@ -488,6 +488,7 @@ def users_line(known: int = 1) -> tuple[str, int] | None:
 
 
 __all__ = [
+    "CAPTURING",
     "Event",
     "Machine",
     "SimulatedDevice",
