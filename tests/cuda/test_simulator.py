@@ -342,5 +342,5 @@ def test_what_was_put_off_is_there_for_whoever_looks(sim: Any) -> None:
         assert len(kernels) == 5003
         assert all(a.end <= b.start for a, b in zip(kernels, kernels[1:]))
         assert {s.source[1] for s in kernels[1:5001] if s.source is not None} == {
-            kernels[1].source[1]  # type: ignore[index]  # a program's own line
+            kernels[1].source[1]
         }
