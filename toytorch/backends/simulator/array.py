@@ -20,6 +20,7 @@ from toytorch.facts.trace import OutOfMemoryError
 
 ndarray = np.ndarray
 GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
+MANY_GHOSTS = 64  # from which it is worth looking which of them are over
 
 
 class Buffer(History):
@@ -30,8 +31,14 @@ class Buffer(History):
     request: list[Any] | None  # as the machine's log has it: block, size, source, stream, history
 
     def __init__(
-        self, device: SimulatedDevice, stream: Stream, root: Array, source: tuple[str, int] | None
+        self,
+        device: SimulatedDevice,
+        stream: Stream,
+        root: Array,
+        source: tuple[str, int] | None,
+        written: bool = False,
     ) -> None:
+        """`written` says that the kernel which makes it writes to all of it."""
         self.device, self.stream, self.root = device, stream, root
         self.size = size = root.nbytes
         self.owner = stream.actor
@@ -43,10 +50,10 @@ class Buffer(History):
             if usual and device.claim(size):
                 machine.log.append(request)
             else:
-                self._obtain(request)
+                self._obtain(request, written)
             self.request = request
 
-    def _obtain(self, request: list[Any]) -> None:
+    def _obtain(self, request: list[Any], written: bool) -> None:
         """Gets its block now; OutOfMemoryError, with PyTorch's words, where none is left."""
         device, machine = self.device, self.device.machine
         _, size, source, stream, _ = request
@@ -58,7 +65,7 @@ class Buffer(History):
             except Shortage as short:
                 raise OutOfMemoryError(out_of_memory(device, short.size)) from None
             if device.ghosts:
-                self._inherit(block)
+                self._inherit(block, written)
 
     @property
     def block(self) -> Block | None:
@@ -74,16 +81,18 @@ class Buffer(History):
         """Where the memory that stands for it begins on the host."""
         return int(self.root.__array_interface__["data"][0])
 
-    def _inherit(self, block: Block) -> None:
-        """Takes over what streams still do in this place, for whoever had it before."""
+    def _inherit(self, block: Block, written: bool) -> None:
+        """Takes over what streams still do in this place, for whoever had it before; but where its
+        stream writes to all of it at once, what that stream did before is in order for everybody
+        who waits for the write."""
         ghosts, known = self.device.ghosts, self.device.machine.clock
         low, high = block.address, block.address + block.size
-        left = []
-        for access in ghosts:
+        if len(ghosts) > MANY_GHOSTS:
+            ghosts[:] = [access for access in ghosts if not access.before(known)]
+        for access in [g for g in ghosts if g.low < high and low < g.high]:
             own = access.actor == self.stream.actor
-            if access.before(known if own else self.stream.clock):
-                continue
-            if access.low < high and low < access.high:
+            over = access.before(known if own else self.stream.clock)
+            if not over and not (own and written):
                 moved = Access(
                     access.actor,
                     access.tick,
@@ -95,10 +104,8 @@ class Buffer(History):
                     access.source,
                 )
                 self.keep(moved)
-                if own and low <= access.low and access.high <= high:
-                    continue  # it comes back with this memory
-            left.append(access)
-        ghosts[:] = left
+            if over or (own and low <= access.low and access.high <= high):
+                ghosts.remove(access)  # the second kind comes back with this memory
 
     @property
     def address(self) -> int:

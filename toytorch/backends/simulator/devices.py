@@ -161,10 +161,13 @@ class SimulatedDevice:
     def keep_ghosts(self, block: Block, stream: Stream, history: History) -> None:
         """Remembers what may still be done to a block, for its next owner."""
         # The stream's next owner of the place is in order with this one; other streams are not.
-        left = [] if block.users else history.open_for(stream.clock)
-        if len(self.streams) > 1:  # nor is what they do to the next owner's memory
-            known = self.machine.clock
-            left += [a for a in history.of(stream.actor) if not a.before(known)]
+        known = self.machine.clock
+        if history.owner == stream.actor:  # as most are: all that can be open is the stream's own
+            left = [a for a in history.latest() if not a.before(known)]
+        else:
+            left = [] if block.users else history.open_for(stream.clock)
+            if len(self.streams) > 1:  # nor is what they do to the next owner's memory
+                left += [a for a in history.of(stream.actor) if not a.before(known)]
         for access in left:
             access.low += block.address
             access.high += block.address

@@ -207,7 +207,7 @@ class Launcher:
                 local.modes = modes
         wrapped: Any
         if not writes and is_new(made, reads):  # as most results are
-            wrapped = DeviceArray(made, Buffer(device, stream, made, source))
+            wrapped = DeviceArray(made, Buffer(device, stream, made, source, name not in EMPTY))
             written, kind = [wrapped], made.dtype
             traffic += made.nbytes
             if made.size > size:

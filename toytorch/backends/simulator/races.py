@@ -157,6 +157,15 @@ class History:
         self.owner, self.read, self.write = other.owner, other.read, other.write
         self._accesses = other._accesses
 
+    def latest(self) -> list[Access]:
+        """The latest write and the latest read of the actor that alone has touched it."""
+        return [
+            Access(who[0], who[1], writes, 0, self.size, who[2], who[3], who[4], view)
+            for found, writes in ((self.write, True), (self.read, False))
+            if found is not None
+            for who, view in [found]
+        ]
+
     def is_of(self, actor: int) -> bool:
         """Whether nobody else has an access in it."""
         if self.owner != NOBODY:
