@@ -46,7 +46,8 @@ class Buffer(History):
         if size:
             request = [None, size, source, stream, None]
             machine = device.machine
-            usual = len(device.streams) == 1 and machine.capture is None and not machine.pool
+            alone = len(device.streams) == 1 or (written and not device.foreign)
+            usual = alone and machine.capture is None and not machine.pool
             if usual and device.claim(size):
                 machine.log.append(request)
             else:
@@ -66,6 +67,8 @@ class Buffer(History):
                 raise OutOfMemoryError(out_of_memory(device, short.size)) from None
             if device.ghosts:
                 self._inherit(block, written)
+            if device.foreign:
+                device.foreign = any(g.actor != stream.actor for g in device.ghosts)
 
     @property
     def block(self) -> Block | None:
@@ -119,6 +122,7 @@ class Buffer(History):
             return
         device, stream = self.device, self.stream
         if len(device.streams) > 1 or not self.is_of(stream.actor):
+            device.foreign = device.foreign or not self.is_of(stream.actor)
             history = request[4] = History(self.size)
             history.keep_all(self)
         device.machine.log.append(request)  # which gives it back

@@ -93,6 +93,8 @@ class SimulatedDevice:
             machine.reached,
             FIRST_ADDRESS + (index << 40),
         )
+        # Whether freed memory may still be used by another stream than gets it: see `keep_ghosts`.
+        self.foreign = False
         self.claimed = 0  # bytes that requests in the machine's log may ask the driver for
         self.streams = [Stream(self, 0, 0, next(machine.actors))]
         self.engines = {"to device": 0.0, "to host": 0.0, "peer": 0.0}  # when each is free
@@ -144,8 +146,10 @@ class SimulatedDevice:
     def take(self, size: int, stream: Stream, source: Any, pool: int = 0) -> Block:
         """A block of its memory, which does not wait in the log; Shortage where none is left."""
         allocator, machine = self.allocator, self.machine
-        calls = allocator.statistics.driver_calls
+        calls, frees = allocator.statistics.driver_calls, allocator.statistics.driver_frees
         block = allocator.allocate(size, stream.handle, source, pool)
+        if allocator.statistics.driver_frees > frees:
+            self.foreign = True  # another stream may get the addresses
         if allocator.statistics.driver_calls > calls and machine.capture is None:
             machine.spend(machine.host.allocate, "cudaMalloc", source)
         self.note_memory()
@@ -157,6 +161,14 @@ class SimulatedDevice:
         machine.timeline.push(
             (MEMORY, machine.host_time, self.index, allocator.statistics.in_use, allocator.reserved)
         )
+
+    def take_over(self, block: Block, stream: Stream) -> None:
+        """Forgets what a stream did in a place that it writes to all of now: whoever waits for the
+        write waits for that, too."""
+        low, high = block.address, block.address + block.size
+        for access in [g for g in self.ghosts if low <= g.low and g.high <= high]:
+            if access.actor == stream.actor:
+                self.ghosts.remove(access)
 
     def keep_ghosts(self, block: Block, stream: Stream, history: History) -> None:
         """Remembers what may still be done to a block, for its next owner."""

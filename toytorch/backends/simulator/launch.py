@@ -117,7 +117,7 @@ class Launcher:
             made = self.late(device, stream, name, call, error)
         wrapped: Any
         if target is None and is_new(made, reads):  # as most results are
-            wrapped = DeviceArray(made, Buffer(device, stream, made, source))
+            wrapped = DeviceArray(made, Buffer(device, stream, made, source, name not in EMPTY))
             written, views = [wrapped], 0
         else:
             results = _Results(self, device, stream, reads, target, source)

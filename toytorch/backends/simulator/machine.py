@@ -87,13 +87,12 @@ class Machine:
         elements: int, source: Any,
     ) -> None:  # fmt: skip
         """The host asks for a kernel: enters it into the log, or queues it where something looks at
-        each piece of work, or more than one stream is there to be waited for."""
+        each piece of work, or it has to wait for an event."""
         device = stream.device
         if self.blocking is None:
             self.blocking = blocking()
         if (
             self.blocking
-            or len(device.streams) > 1
             or stream.waits
             or self.watcher is not None
             or device.error is not None
@@ -150,7 +149,9 @@ class Machine:
                 allocator, statistics = device.allocator, device.allocator.statistics
                 if block is None:
                     calls = statistics.driver_calls
-                    row[0] = allocator.allocate(size, stream.handle, source)
+                    row[0] = block = allocator.allocate(size, stream.handle, source)
+                    if device.ghosts:
+                        device.take_over(block, stream)
                     if statistics.driver_calls > calls:
                         self.spend(self.host.allocate, "cudaMalloc", source)
                 else:

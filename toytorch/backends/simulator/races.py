@@ -23,7 +23,7 @@ EXACT: Any = 10_000  # how hard NumPy may think about whether two views share an
 Clock = dict[int, int]  # actor: how many of its accesses are done
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Access:
     """One read or write of part of a memory; `low` and `high` are bytes from its start."""
 
