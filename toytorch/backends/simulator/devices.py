@@ -149,11 +149,20 @@ class SimulatedDevice:
         calls, frees = allocator.statistics.driver_calls, allocator.statistics.driver_frees
         block = allocator.allocate(size, stream.handle, source, pool)
         if allocator.statistics.driver_frees > frees:
-            self.foreign = True  # another stream may get the addresses
+            self.drained()
         if allocator.statistics.driver_calls > calls and machine.capture is None:
             machine.spend(machine.host.allocate, "cudaMalloc", source)
         self.note_memory()
         return block
+
+    def drained(self) -> None:
+        """The driver took memory back, for which it waits until all work is done."""
+        machine = self.machine
+        machine.wait_until(self.tail, "cudaFree")
+        for stream in self.streams:
+            machine.learn(stream.clock)
+        self.ghosts.clear()
+        self.foreign = False
 
     def note_memory(self) -> None:
         """Writes down how much memory is in use."""
@@ -183,7 +192,7 @@ class SimulatedDevice:
         for access in left:
             access.low += block.address
             access.high += block.address
-            access.view = None
+            access.view, access.home = None, stream.actor
             self.ghosts.append(access)
 
     @property

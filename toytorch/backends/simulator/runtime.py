@@ -183,7 +183,7 @@ class SimulatorRuntime:
             with machine.lock:
                 given = device.memory.give_back()
             if given:
-                device.foreign = True  # another stream may get the addresses
+                device.drained()
                 machine.spend(machine.host.allocate, "cudaFree", users_line())
             device.note_memory()
 
