@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch import cpu, cuda
+from toytorch.facts import dtype as types
 from toytorch.facts.device import device
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
@@ -37,6 +38,15 @@ def set_device_index(device: Device, /) -> None:
     cuda.set_device(device)
 
 
+current_device_idx, set_device_idx = current_device_index, set_device_index  # older names
+
+
+def get_device_capability(device: Device = None, /) -> dict[str, Any]:
+    """What a device computes with: the types that it has, under "supported_dtypes"."""
+    _there()
+    return {"supported_dtypes": set(types.ALL)}
+
+
 def get_device_module(device: Device = None) -> Any:
     """The package of a kind of device, `torch.cuda` or `torch.cpu`: of the accelerator's, unless
     one is named. Like `torch.get_device_module`.
@@ -61,6 +71,11 @@ def _there() -> None:
     """Refuses where there is no accelerator."""
     if not cuda.is_available():
         raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+def empty_host_cache() -> None:
+    """Gives back pinned memory that no tensor uses: the host's own allocator keeps none."""
+    _there()
 
 
 def empty_cache() -> None:

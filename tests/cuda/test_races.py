@@ -400,6 +400,21 @@ def a_copy_from_a_peer_on_another_stream(side: Any, fixed: bool) -> None:
         y + 1  # second
 
 
+@program
+def every_other_element_is_not_all_of_them(side: Any, fixed: bool) -> None:
+    x = torch.ones(5, device="cuda")
+    third = torch.cuda.Stream()
+    side.wait_stream(current())
+    third.wait_stream(current())
+    x[1::2] * 2  # first
+    with torch.cuda.stream(side):
+        x[::2].fill_(3.0)  # from the first element to the last, and with no other's
+    if fixed:
+        third.wait_stream(current())
+    with torch.cuda.stream(third):
+        x[1::2].fill_(4.0)  # second
+
+
 def lines_of(function: Program) -> tuple[int, int]:
     text, start = inspect.getsourcelines(function)
     found = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -140,3 +140,64 @@ def test_two_devices_work_at_the_same_time(sim: Any) -> None:
 def test_modules_elsewhere_are_refused() -> None:
     with pytest.raises(RuntimeError, match="module must have its parameters and buffers on device"):
         torch.nn.DataParallel(torch.nn.Linear(2, 1), device_ids=[0, 1])(torch.ones(4, 2))
+
+
+# PyTorch's words on a card, as reports of its users have them. The first operand's device is the one
+# that the others have to be on.
+ELSEWHERE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "product": (lambda h, d: h @ d, r"got mat2 is on cuda:0, .* on cpu .*wrapper_CUDA_mm\)"),
+    "layer": (
+        lambda h, d: torch.nn.functional.linear(h, d, d[0]),
+        r"got mat1 is on cpu, .* on cuda:0 .*wrapper_CUDA_addmm\)",
+    ),
+    "embedding": (
+        lambda h, d: torch.nn.functional.embedding(h.long(), d),
+        r"got index is on cpu, .* on cuda:0 .*wrapper_CUDA__index_select\)",
+    ),
+    "loss": (
+        lambda h, d: torch.nn.functional.nll_loss(d, h[0].long()),
+        r"got target is on cpu, .* on cuda:0 .*wrapper_CUDA_nll_loss_forward\)",
+    ),
+    "cat": (lambda h, d: torch.cat([d, h]), r"got tensors is on cpu, .*wrapper_CUDA_cat\)"),
+    "stack": (lambda h, d: torch.stack([d, h]), r"got tensors is on cpu, .*wrapper_CUDA_cat\)"),
+    "convolution": (
+        lambda h, d: torch.nn.functional.conv2d(d[None], h[None, None]),
+        r"^Input type \(torch.cuda.FloatTensor\) and weight type \(torch.FloatTensor\) should be",
+    ),
+    "sum": (lambda h, d: h + d, "found at least two devices, cuda:0 and cpu!"),
+    "index": (
+        lambda h, d: h[d[0].long()],
+        r"indices should be either on cpu or on the same device as the indexed tensor \(cpu\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_operands_elsewhere_are_refused_in_pytorchs_words(name: str) -> None:
+    call, words = ELSEWHERE[name]
+    with torch.cuda.simulate():
+        here, there = torch.ones(2, 2), torch.ones(2, 2, device="cuda")
+        with pytest.raises(RuntimeError, match=words):
+            call(here, there)
+
+
+def test_a_graph_takes_no_work_that_the_host_would_wait_for() -> None:
+    with torch.cuda.simulate():
+        x, pinned = torch.ones(3, device="cuda"), torch.zeros(3).pin_memory()
+        for waits, words in (
+            (lambda: x.sum().item(), "not permitted when stream is capturing"),
+            (x.cpu, "unless the CPU tensor is pinned"),
+            (lambda: torch.ones(3).cuda(), "unless the CPU tensor is pinned"),
+        ):
+            with (
+                pytest.raises(RuntimeError, match=words),
+                torch.cuda.graph(torch.cuda.CUDAGraph()),
+            ):
+                waits()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            x.copy_(pinned, non_blocking=True)
+        pinned.fill_(5.0)
+        graph.replay()
+        torch.cuda.synchronize()
+        assert x.tolist() == [5.0, 5.0, 5.0]

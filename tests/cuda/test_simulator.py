@@ -285,3 +285,62 @@ def test_the_environment_asks_for_devices() -> None:
         )
         assert done.stdout.strip() == wanted
         assert bool(wanted) or "TOYTORCH_CUDA='simulated' is not understood" in done.stderr
+
+
+def test_ops_that_make_the_host_wait_can_be_found(sim: Any) -> None:
+    x = torch.ones(3, device="cuda")
+    torch.cuda.set_sync_debug_mode("warn")
+    assert torch.cuda.get_sync_debug_mode() == 1
+    for waits in (lambda: x.sum().item(), x.nonzero, x.cpu, lambda: torch.ones(2).cuda()):
+        with pytest.warns(UserWarning, match="called a synchronizing CUDA operation"):
+            waits()
+    torch.cuda.set_sync_debug_mode(2)
+    with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
+        x.tolist()
+    torch.cuda.synchronize()  # which the program asks for itself
+    (x + 1, torch.ones(2).pin_memory().cuda(non_blocking=True))
+    torch.cuda.set_sync_debug_mode("default")
+    assert x.sum().item() == 3
+    with pytest.raises(RuntimeError, match="invalid value of debug_mode"):
+        torch.cuda.set_sync_debug_mode("often")
+
+
+def test_memory_of_a_pool_of_its_own(sim: Any) -> None:
+    pool = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(pool):
+        x = torch.ones(1000, device="cuda")
+    address = x.data_ptr()
+    del x
+    other = torch.ones(1000, device="cuda")
+    assert other.data_ptr() != address
+    (segment,) = pool.snapshot()
+    assert segment["address"] == address
+    assert torch.cuda.memory_snapshot(pool.id) == [segment]
+    with torch.cuda.use_mem_pool(pool):
+        assert torch.ones(1000, device="cuda").data_ptr() == address
+
+
+def test_what_was_put_off_is_there_for_whoever_looks(sim: Any) -> None:
+    """Launches and requests for memory wait in a log until a time, a figure or an address is asked."""
+    x = torch.ones(1000, device="cuda")
+    spans, points = sim.timeline.spans, sim.timeline.memory
+    seen, noted = len(spans), len(points)
+    y = x * 2
+    assert len(spans) == seen + 2  # from the first look on, at once
+    assert len(points) > noted
+    with torch.cuda.simulate() as later:
+        x = torch.ones(1000, device="cuda")
+        for _ in range(5000):  # more than the log and a stream's queue hold
+            y = x * 2
+        assert torch.cuda.memory_allocated() == 2 * 4096
+        del y
+        assert torch.cuda.memory_allocated() == 4096
+        before = later.now
+        (x * 2, x * 2)
+        assert later.now > before
+        kernels = [s for s in later.timeline.spans if s.kind == "kernel"]
+        assert len(kernels) == 5003
+        assert all(a.end <= b.start for a, b in zip(kernels, kernels[1:]))
+        assert {s.source[1] for s in kernels[1:5001] if s.source is not None} == {
+            kernels[1].source[1]
+        }

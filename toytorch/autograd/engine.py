@@ -73,7 +73,7 @@ def _one_result_each(roots: list[tuple[Any, Tensor]]) -> bool:
 class Pass:
     """A backward pass that runs: its number, and what is called when it is done."""
 
-    __slots__ = ("callbacks", "chosen", "inputs", "keep_graph", "notes", "number", "roots")
+    __slots__ = ("callbacks", "chosen", "inputs", "keep_graph", "line", "notes", "number", "roots")
     counter = itertools.count()
 
     def __init__(
@@ -84,6 +84,7 @@ class Pass:
         self.chosen = inputs is not None  # whether only some inputs get gradients
         self.callbacks: list[Callable[[], None]] = []
         self.notes: dict[Any, Any] = {}  # what hooks keep as long as the pass runs
+        self.line: Any = None  # the user's line that asked for it, once a simulated device knows it
 
     def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
         """Whether a gradient will come to each of the tensors."""
@@ -248,7 +249,7 @@ class Engine:
             node = heappop(heap)[1]
             grad = take(node)
             while node is not None:
-                bare = unwatched and node.bare and grad is not None
+                bare = unwatched and node.bare is True and grad is not None
                 if bare and grad.__class__ is not ndarray:
                     bare = grad._array.__class__ is ndarray and node.meta[1].plain
                     grad = grad._array if bare else grad
@@ -256,7 +257,11 @@ class Engine:
                     pairs = node.apply_arrays(grad)
                 else:
                     grad = wrap(grad) if grad.__class__ is ndarray else grad
-                    pairs = zip(node.edges, run(node, grad))
+                    held = node.bare if unwatched else False
+                    if held and held is not True and grad is not None and fits(node, grad):
+                        pairs = held(node, grad._array)
+                    else:
+                        pairs = zip(node.edges, run(node, grad))
                 if not keep_graph:
                     if node.frees:
                         node.saved = None
@@ -527,6 +532,11 @@ def lies_as(array: Array, leaf: Array) -> bool:
     if array.flags.c_contiguous:
         return leaf.flags.c_contiguous or not is_dense(leaf.shape, leaf.strides, leaf.itemsize)
     return array.strides == leaf.strides and is_dense(leaf.shape, leaf.strides, leaf.itemsize)
+
+
+def fits(node: Node, grad: Tensor) -> bool:
+    """Whether a gradient is a dense one of the device and the type of a node's result."""
+    return grad._array.__class__ in base.queued and grad.dtype is node.meta[1]
 
 
 NOT_REACHED = object()

@@ -19,6 +19,14 @@ class CupyRuntime:
         self._streams = threading.local()  # the stream each thread chose, by device
         self._peaks: dict[int, dict[str, int]] = {}
 
+    sync_debug_mode = 0  # which CuPy does not ask for
+
+    def new_pool(self) -> int:
+        raise RuntimeError("memory pools of their own are there on simulated devices only")
+
+    def use_pool(self, number: int) -> int:
+        return number
+
     @property
     def cuda(self) -> Any:
         """The module `cupy.cuda`."""

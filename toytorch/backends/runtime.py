@@ -14,6 +14,17 @@ from toytorch.facts.hints import Array
 class Runtime(Protocol):
     """The devices of one kind, as programs steer them. Devices are given by number."""
 
+    # What ops do that make the host wait: nothing (0), a warning (1), an error (2).
+    sync_debug_mode: int
+
+    def new_pool(self) -> int:
+        """The number of memory that only who names it gets."""
+        ...
+
+    def use_pool(self, number: int) -> int:
+        """New memory comes from a pool from now on; from which it came before."""
+        ...
+
     def current_device(self) -> int:
         """The device that new tensors of this thread go to."""
         ...

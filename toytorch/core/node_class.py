@@ -6,6 +6,7 @@ arrays.
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.facts.hints import DType
 from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, unpacked
+from toytorch.loops.language.functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from toytorch.core.op import Op
@@ -302,6 +304,58 @@ def arrays_source(op: Op) -> str:
         lines += ["        if e0 is not None:", "            return (e0, g0), (e1, g1)"]
     lines += [f"        return (e{names[-1][0]}, g{names[-1][0]}),", "    return ()"]
     return "\n".join(lines) + "\n"
+
+
+def held_apply(op: Op) -> Callable[..., Any] | None:
+    """`apply_arrays` for arrays of devices to which whole calls are handed over, with tensors as
+    gradients; None where a derivative is more than calls of records and products or sums, which are
+    the same launches as those of tensors."""
+    if not op.node.bare or not all(calls_only(f.inline) for f in op.formulas.values()):
+        return None
+    source = arrays_source(op)
+    namespace: dict[str, Any] = {
+        "SAVED_TWICE": SAVED_TWICE, "check_version": check_version, "fit": fit, "OP": op.name,
+        "ndarray": None, "asarray": lambda made: made, "wrap": wrap,
+    }  # fmt: skip
+    for formula in op.formulas.values():
+        for word in called(formula.inline):
+            namespace[word] = formula.late(word).on_held
+    generate(f"{op.name}: {op.node_name} on devices", source, namespace)
+    arrays = namespace["apply_arrays"]
+
+    def apply_held(node: Node, g: Any) -> Any:
+        return [
+            (e, made if made is None or made.__class__ is Tensor else wrap(made))
+            for e, made in arrays(node, g)
+        ]
+
+    return apply_held
+
+
+def called(text: str) -> list[str]:
+    """The names of functions in an expression."""
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    return [node.func.id for node in calls if isinstance(node.func, ast.Name)]
+
+
+SAME_LAUNCHES = (
+    ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.BinOp, ast.Mult,
+    ast.Add, ast.Sub, ast.UnaryOp, ast.USub,
+)  # fmt: skip
+
+
+def calls_only(text: str) -> bool:
+    """Whether an expression has record's functions, products, sums and transposes only.
+
+    >>> calls_only("mm(g.T, self)"), calls_only("g * (self > 0)"), calls_only("")
+    (True, False, False)
+    """
+    if not text or any(word in FUNCTIONS or word == "filled" for word in called(text)):
+        return False
+    return all(
+        isinstance(node, SAME_LAUNCHES) or (isinstance(node, ast.Attribute) and node.attr == "T")
+        for node in ast.walk(ast.parse(text, mode="eval"))
+    )
 
 
 def gradient_of_arrays(derivative: Derivative, name: str) -> str:

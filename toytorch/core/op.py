@@ -32,7 +32,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of, one_kernel
 from toytorch.core.memory_order import ORDERS
-from toytorch.core.node_class import make_node_class
+from toytorch.core.node_class import held_apply, make_node_class
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule
 from toytorch.facts.node import Node, underived_class
@@ -131,6 +131,8 @@ class Op:
     across      that its kernel takes arrays of different devices as they are: "always", or
                 "between" devices that differ
     host_indices  whether its indices may be on the CPU, wherever its first operand is
+    on_card     what PyTorch's errors on a card call it and its operands, in order, where they have
+                other names than here; "types" where they name the operands' types
     older       whether its numbers may stand among its tensors, as once (see `core.older_forms`);
                 "factor first" where of two numbers the first is alpha
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
@@ -192,8 +194,9 @@ class Op:
         older: bool | str = False,
         spreads: str = "",
         elsewhere: str = "",
+        on_card: str = "",
     ) -> None:
-        self.spreads, self.elsewhere, self.lost = spreads, elsewhere, lost
+        self.spreads, self.elsewhere, self.lost, self.on_card = spreads, elsewhere, lost, on_card
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
@@ -320,6 +323,11 @@ class Op:
     def node(self) -> type[Node]:
         """The node class, whose `apply` is generated from the derivatives."""
         return make_node_class(self)
+
+    @functools.cached_property
+    def held_apply(self) -> Callable[..., Any] | None:
+        """The derivatives on arrays of devices to which whole calls are handed over."""
+        return held_apply(self)
 
     @functools.cached_property
     def on_cpu(self) -> Callable[..., Any]:
@@ -473,3 +481,20 @@ class Late:
     def on_arrays(self, *args: object) -> Any:
         """The record's kernel for the CPU."""
         return registry[self.name].on_cpu(*args)
+
+    def on_held(self, *args: Any) -> Any:
+        """The same for arrays of one device to which whole calls are handed over."""
+        op = registry[self.name]
+        operands, host, launch = [], [], None
+        for a in args:
+            backend = base.queued.get(a.__class__)
+            if backend is not None:
+                launch = backend.plain
+                operands.append(a)
+                a = a.held
+            host.append(a)
+        if launch is None:
+            return op.on_cpu(*host)
+        flops = None if op.flops is None else op.flops(*host)
+        asker = state.local.backward_pass
+        return launch(op.name, op.on_cpu, host, operands, flops, op.flops is not None, (), asker)

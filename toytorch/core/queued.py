@@ -31,9 +31,9 @@ Compute: TypeAlias = Callable[[Op, tuple[Any, ...], Array | None, dtype | None],
 def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
     """The results of a call whose operands are dense arrays of one class and need no promotion;
     NotImplemented for any other."""
-    arrays, several = list(args), False
-    kind: Any = None
-    own: Any = None
+    arrays = list(args)
+    operands: list[Any] = []
+    backend: Any = None
     numbers: tuple[int, ...] = ()
     pointwise = op.kind == "pointwise"
     for i in op.tensor_at:
@@ -44,31 +44,48 @@ def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
             elif a is not None or pointwise or not op.schema.args[i].is_optional:
                 return NotImplemented
             continue
-        arrays[i] = array = a._array
-        if kind is None:
-            kind, own, first = array.__class__, a.dtype, array
-        elif array.__class__ is kind:
-            several = True
-        else:
+        array = a._array
+        if backend is None:
+            kind, own = array.__class__, a.dtype
+            backend = base.queued.get(kind)
+            if backend is None:
+                return NotImplemented
+            plain = backend.plain  # what takes the arrays of the host, where the backend has it
+        elif array.__class__ is not kind:
             return NotImplemented
         if pointwise:
             if a.dtype is not own or not array.ndim:
                 return NotImplemented
         elif a.dtype.reduced:
             return NotImplemented
-    backend = base.queued.get(kind)
-    if backend is None or op.across or any_tensor(args, op.option_at):
+        operands.append(array)
+        arrays[i] = array if plain is None else array.held
+    if backend is None or op.across or (op.option_at and any_tensor(args, op.option_at)):
         return NotImplemented
-    if not pointwise:
-        return backend.launch(op.name, op.on_cpu, tuple(arrays), **figures(op, arrays))
-    if own not in FULL or op.promotion not in PLAIN or complex in [a.__class__ for a in args]:
-        return NotImplemented
-    if op.checks is not None:
-        if several and not same_place(backend, first, arrays, op.tensor_at):
+    if pointwise:
+        if own not in FULL or op.promotion not in PLAIN or complex in [a.__class__ for a in args]:
             return NotImplemented
-        op.checks(own, args)
-    for i in numbers:
-        arrays[i] = scalar(np, args[i], own, own.numpy)
+        if op.checks is not None:
+            if len(operands) > 1 and not same_place(backend, operands):
+                return NotImplemented
+            op.checks(own, args)
+        for i in numbers:
+            arrays[i] = scalar(np, args[i], own, own.numpy)
+        kernel = pointwise_kernel(op, args, compute)
+        if plain is None:
+            return backend.launch(op.name, kernel, tuple(arrays))
+        return plain(op.name, kernel, arrays, operands)  # one operation for each element
+    if plain is None:
+        return backend.launch(op.name, op.on_cpu, tuple(arrays), **figures(op, arrays))
+    if op.data_dependent:
+        return NotImplemented
+    if op.flops is None:
+        return plain(op.name, op.on_cpu, arrays, operands)
+    return plain(op.name, op.on_cpu, arrays, operands, op.flops(*arrays), True)
+
+
+def pointwise_kernel(op: Op, args: tuple[Any, ...], compute: Compute) -> Callable[..., Any]:
+    """The kernel of a pointwise op on arrays of the host."""
 
     def kernel(*host: Any) -> Any:
         try:
@@ -77,7 +94,7 @@ def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
             tensors = [dressed(h, a) if isinstance(a, Tensor) else a for h, a in zip(host, args)]
             return compute(op, tuple(tensors), None, None)
 
-    return backend.launch(op.name, kernel, tuple(arrays))  # one operation for each element
+    return kernel
 
 
 PLAIN = ("default", "float", "tensors")  # promotions that leave floats of one type as they are
@@ -94,10 +111,10 @@ def any_tensor(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
     return False
 
 
-def same_place(backend: Any, first: Any, arrays: list[Any], places: tuple[int, ...]) -> bool:
+def same_place(backend: Any, arrays: list[Any]) -> bool:
     """Whether all operands are on one device."""
-    here = backend.device(first)
-    return all(backend.device(arrays[i]) == here for i in places)
+    here = backend.device(arrays[0])
+    return all(backend.device(a) == here for a in arrays)
 
 
 def figures(op: Op, args: Sequence[Any]) -> dict[str, Any]:
@@ -200,21 +217,34 @@ def dressed(value: Any, like: Any) -> Any:
 def refuse_elsewhere(
     op: Op, args: tuple[Any, ...], operands: list[Tensor], where: device_class
 ) -> None:
-    """Refuses operands on several devices, but for numbers in tensors and indices of the CPU."""
+    """Refuses operands on several devices, but for numbers in tensors and indices of the CPU.
+
+    The first operand's device is the one that the others have to be on.
+    """
+    called, *names = (op.on_card or op.name).split()
+    names = names or [n for i, n in op.tensor_names]
+    common = operands[0].device
     for t in operands:
         here = t.device
-        if here == where or (op.kind == "pointwise" and not t._array.ndim and here.type == "cpu"):
+        if op.host_indices and t is not args[0] and here.type == "cpu":
             continue
-        if op.host_indices and here.type == "cpu" and t is not args[0]:
-            continue
-        if op.kind == "pointwise" or here.type != "cpu":
+        if op.kind == "pointwise":
+            if here == where or (not t._array.ndim and here.type == "cpu"):
+                continue
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"{where} and {here}!"
             )
-        name = next((n for i, n in op.tensor_names if args[i] is t), "tensors")
-        raise RuntimeError(
-            f"Expected all tensors to be on the same device, but got {name} is on {here}, "
-            f"different from other tensors on {where} (when checking argument in method "
-            f"wrapper_CUDA_{op.name})"
-        )
+        if here != common:
+            place = next((k for k, i in enumerate(op.tensor_at) if args[i] is t), -1)
+            name = names[place] if 0 <= place < len(names) else "tensors"
+            if called == "types":
+                raise RuntimeError(
+                    f"{names[0]} type ({args[op.tensor_at[0]].type()}) and {name} type ({t.type()}) "
+                    "should be the same"
+                )
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but got {name} is on {here}, "
+                f"different from other tensors on {common} (when checking argument in method "
+                f"wrapper_CUDA_{called})"
+            )

@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from toytorch.backends import base
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, new
@@ -73,7 +74,8 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     if state.anomaly is not None:
         remember(node)
     if node.bare and any(not plain_operand(op, args[i], results) for i in op.tensor_at):
-        node.bare = False  # promotion, and sparse operands, are the tensors' business
+        # Promotion, and sparse operands, are the tensors' business.
+        node.bare = False if many else held_derivative(op, args, results)
     keep(op, node, args, results, overwritten)
     if many:
         tie_many(op, node, results)
@@ -98,6 +100,25 @@ def underive(name: str, sources: Sequence[Any], result: Tensor) -> None:
         else:  # of what was written to through a view, there is none either
             node.edges = (None, *edges)
             writing.rebase(result, node)
+
+
+def held_derivative(op: Op, args: tuple[Any, ...], result: Tensor) -> Any:
+    """What computes the derivatives on arrays of a device to which whole calls are handed over; False
+    where tensors have to."""
+    kind = result._array.__class__
+    backend = base.queued.get(kind)
+    if backend is None or backend.plain is None or not result.dtype.plain:
+        return False
+    for i in op.tensor_at:
+        a = args[i]
+        if a.__class__ is Tensor or isinstance(a, Tensor):
+            if a._array.__class__ is not kind or (
+                op.kind == "pointwise" and a.dtype is not result.dtype
+            ):
+                return False
+        elif op.kind == "pointwise" and getattr(a, "dtype", result.dtype) is not result.dtype:
+            return False
+    return op.held_apply or False
 
 
 def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:

@@ -5,6 +5,9 @@ Importing this needs neither. `simulate()` gives devices to whoever has no card.
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from toytorch.core.random import Generator
 from toytorch.cuda import amp, comm, nvtx
 from toytorch.cuda.devices import (
@@ -101,6 +104,18 @@ CudaError = AcceleratorError
 default_generators: tuple[Generator, ...] = ()
 has_half = has_magma = True
 globals().update(TENSORS)
+
+
+def __getattr__(name: str) -> Any:
+    """What few programs use, imported once it is asked for."""
+    if name == "profiler":
+        return importlib.import_module("toytorch.cuda.profiler")
+    if not name.startswith("_"):
+        further = importlib.import_module("toytorch.cuda.further")
+        if name in further.__all__:
+            return getattr(further, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "AcceleratorError",

@@ -41,7 +41,12 @@ class CUDAGraph:
         self._capture: Any = None
         self._made: Any = None
 
-    def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
+    def capture_begin(
+        self,
+        pool: Any = None,
+        capture_error_mode: str = "global",
+        check_input_liveness: bool = False,
+    ) -> None:
         """Writes down what the current stream is given from now on."""
         if self._capture is not None or self._made is not None:
             raise RuntimeError("This CUDAGraph instance already owns a captured graph")
@@ -63,6 +68,24 @@ class CUDAGraph:
     def reset(self) -> None:
         """Forgets the graph."""
         self._made = self._capture = None
+
+    def instantiate(self) -> None:
+        """Makes the graph ready to be launched, which it is once it was captured."""
+        if self._made is None:
+            raise RuntimeError("Called CUDAGraph::instantiate() without a preceding capture.")
+
+    def enable_debug_mode(self) -> None:
+        """Keeps what `debug_dump` needs, which is always kept."""
+
+    def debug_dump(self, debug_path: str) -> None:
+        """Writes the launches of a simulated device's graph to a file, as a graph for Graphviz."""
+        names = [
+            kernel[0] for piece in getattr(self._made, "pieces", ()) for kernel in piece.kernels
+        ]
+        lines = [f'  n{k} [label="{name}"];' for k, name in enumerate(names)]
+        lines += [f"  n{k} -> n{k + 1};" for k in range(len(names) - 1)]
+        with open(debug_path, "w", encoding="utf-8") as file:
+            file.write("\n".join(["digraph {", *lines, "}", ""]))
 
     def pool(self) -> tuple[int, int]:
         """The handle of the memory it works in."""

@@ -160,9 +160,12 @@ def get_per_process_memory_fraction(device: Device = None) -> float:
     return float(runtime().memory_share(index_of(device)))
 
 
-def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
-    """The allocator's segments with their blocks, on all devices."""
+def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[dict[str, Any]]:
+    """The allocator's segments with their blocks, on all devices; those of one pool, if its number
+    is given."""
     segments: list[dict[str, Any]] = runtime().snapshot()["segments"]
+    if mempool_id is not None:
+        segments = [s for s in segments if s.get("segment_pool_id") == tuple(mempool_id)]
     return segments
 
 

@@ -50,7 +50,9 @@ class Node:
     full_name = ""  # where PyTorch's name() is longer than the class's
     count = 1  # results
     many = False  # whether gradients come as a list
-    bare = False  # whether the derivative is plain arithmetic, and `apply_arrays` gives it
+    # Whether the derivative is plain arithmetic, and `apply_arrays` gives it; on devices to which
+    # whole calls are handed over, the function that does.
+    bare: Any = False
     apply_arrays: Any = None  # `apply` on bare arrays
     # Whether tensors are saved (shapes and numbers alone stay for a second pass); None: `release`
     # knows.

@@ -71,6 +71,8 @@ class MetaBackend:
 
     # -- calls that are handed over whole ---------------------------------------------------------
 
+    plain = None
+
     def launch(
         self, name: str, function: Callable[..., Any], args: tuple[object, ...], **how: Any
     ) -> Any:

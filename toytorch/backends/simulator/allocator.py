@@ -261,7 +261,13 @@ class CachingAllocator:
         if left >= SMALLEST if kind == "small" else left > SMALL:
             self._split(block, wanted)
         block.used, block.requested, block.source = True, size, source
-        self._count(kind, 1, block.size, size, 1, block.size)
+        taken = block.size
+        self.statistics.in_use += taken
+        # As `_count` does, without the call: requests are many.
+        self.statistics.log.extend(
+            (kind == "large", 1, taken, size, 1, taken, self._parts, self._part_bytes)
+        )
+        self._parts = self._part_bytes = 0
         if self._trace is not None:
             self._trace.append(("alloc", block.address, size, stream, self.now(), source))
         return block
@@ -271,19 +277,29 @@ class CachingAllocator:
         before it is given out again."""
         segment, size, requested = block.segment, block.size, block.requested
         kind = segment.pool
-        if self._trace is not None:
-            what = block.address, requested, segment.stream, self.now(), block.source
-            self._trace.append(("free_requested", *what))
-            if not block.users or record is None:
-                self._trace.append(("free_completed", *what))
-        if block.users and record is not None:
+        if not block.users:
+            record = None
+        trace = self._trace
+        if trace is not None:
+            where, stream, now, source = block.address, segment.stream, self.now(), block.source
+            trace.append(("free_requested", where, requested, stream, now, source))
+            if record is None:
+                trace.append(("free_completed", where, requested, stream, now, source))
+        if record is None:
+            self._make_free(block)
+            statistics = self.statistics
+            statistics.in_use -= size
+            statistics.log.extend(
+                (kind == "large", -1, -size, -requested, -1, -size, self._parts, self._part_bytes)
+            )
+            self._parts = self._part_bytes = 0
+            if len(statistics.log) >= LONGEST:
+                statistics.settle()
+        else:
             self._count(kind, -1, -size, -requested, 0, 0)  # active while streams still use it
             block.events = [record(user) for user in block.users]
             block.users = set()
             self.waiting.append(block)
-        else:
-            self._make_free(block)
-            self._count(kind, -1, -size, -requested, -1, -size)
 
     def look_at_waiting(self) -> None:
         """Frees the blocks whose other users are done."""
@@ -371,7 +387,9 @@ class CachingAllocator:
         if rest.after is not None:
             rest.after.before = rest
         block.after, block.size = rest, size
-        self._keep(rest)
+        bisect.insort(block.segment.free, (rest.size, rest.address, rest))
+        self._parts += 1
+        self._part_bytes += rest.size
 
     def _make_free(self, block: Block) -> None:
         block.used, block.requested, block.source = False, 0, None

@@ -14,53 +14,88 @@ import numpy as np
 from toytorch.backends.held import HeldArray
 from toytorch.backends.simulator.allocator import Block, Shortage
 from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream, users_line
-from toytorch.backends.simulator.races import Access, History, Race
+from toytorch.backends.simulator.races import Access, Clock, History, Race, Who
 from toytorch.facts.hints import Array
 from toytorch.facts.trace import OutOfMemoryError
 
 ndarray = np.ndarray
 GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
+MANY_GHOSTS = 64  # from which it is worth looking which of them are over
 
 
-class Buffer:
-    """Memory of a device: a block of its allocator, and the NumPy memory that stands for it."""
+class Buffer(History):
+    """Memory of a device: a block of its allocator, the NumPy memory that stands for it, and who
+    used it."""
 
-    __slots__ = ("__weakref__", "block", "device", "history", "root", "stream")
+    __slots__ = ("__weakref__", "device", "request", "root", "stream")
+    request: list[Any] | None  # as the machine's log has it: block, size, source, stream, history
 
     def __init__(
-        self, device: SimulatedDevice, stream: Stream, root: Array, source: tuple[str, int] | None
+        self,
+        device: SimulatedDevice,
+        stream: Stream,
+        root: Array,
+        source: tuple[str, int] | None,
+        written: bool = False,
     ) -> None:
-        self.block: Block | None = None
+        """`written` says that the kernel which makes it writes to all of it."""
         self.device, self.stream, self.root = device, stream, root
-        size = root.nbytes
-        self.history = History(size)
+        self.size = size = root.nbytes
+        self.owner = stream.actor
+        self.read = self.write = self._accesses = self.request = None
         if size:
-            with device.lock:
-                device.at_work += 1
-                try:
-                    self.block = obtain(device, stream, size, source)
-                    if device.ghosts:
-                        self._inherit(self.block)
-                finally:
-                    device.at_work -= 1
-                    if device.freed:
-                        device.give_back()
+            request = [None, size, source, stream, None]
+            machine = device.machine
+            alone = len(device.streams) == 1 or (written and not device.foreign)
+            usual = alone and machine.capture is None and not machine.pool
+            if usual and device.claim(size):
+                machine.log.append(request)
+            else:
+                self._obtain(request, written)
+            self.request = request
+
+    def _obtain(self, request: list[Any], written: bool) -> None:
+        """Gets its block now; OutOfMemoryError, with PyTorch's words, where none is left."""
+        device, machine = self.device, self.device.machine
+        _, size, source, stream, _ = request
+        with machine.lock:
+            machine.settle()
+            pool = machine.pool if machine.capture is None else machine.capture.pool
+            try:
+                request[0] = block = device.take(size, stream, source, pool)
+            except Shortage as short:
+                raise OutOfMemoryError(out_of_memory(device, short.size)) from None
+            if device.ghosts:
+                self._inherit(block, written)
+            if device.foreign:
+                device.foreign = any(g.actor != g.home for g in device.ghosts)
+
+    @property
+    def block(self) -> Block | None:
+        """Its place in the allocator's memory; None where it has no bytes."""
+        if self.request is None:
+            return None
+        self.device.machine.settle()
+        found: Block = self.request[0]
+        return found
 
     @property
     def start(self) -> int:
         """Where the memory that stands for it begins on the host."""
         return int(self.root.__array_interface__["data"][0])
 
-    def _inherit(self, block: Block) -> None:
-        """Takes over what streams still do in this place, for whoever had it before."""
+    def _inherit(self, block: Block, written: bool) -> None:
+        """Takes over what streams still do in this place, for whoever had it before; but where its
+        stream writes to all of it at once, what that stream did before is in order for everybody
+        who waits for the write."""
         ghosts, known = self.device.ghosts, self.device.machine.clock
         low, high = block.address, block.address + block.size
-        left = []
-        for access in ghosts:
+        if len(ghosts) > MANY_GHOSTS:
+            ghosts[:] = [access for access in ghosts if not access.before(known)]
+        for access in [g for g in ghosts if g.low < high and low < g.high]:
             own = access.actor == self.stream.actor
-            if access.before(known if own else self.stream.clock):
-                continue
-            if access.low < high and low < access.high:
+            over = access.before(known if own else self.stream.clock)
+            if not over and not (own and written):
                 moved = Access(
                     access.actor,
                     access.tick,
@@ -71,37 +106,26 @@ class Buffer:
                     access.where,
                     access.source,
                 )
-                self.history.keep(moved)
-                if own and low <= access.low and access.high <= high:
-                    continue  # it comes back with this memory
-            left.append(access)
-        ghosts[:] = left
+                self.keep(moved)
+            if over or (own and low <= access.low and access.high <= high):
+                ghosts.remove(access)  # the second kind comes back with this memory
 
     @property
     def address(self) -> int:
         """Where it begins on the device; 0 where it has no bytes."""
-        return 0 if self.block is None else self.block.address
+        block = self.block
+        return 0 if block is None else block.address
 
     def __del__(self) -> None:
-        if self.block is not None:
-            self.device.free(self.block, self.stream, self.history)
-
-
-def obtain(
-    device: SimulatedDevice, stream: Stream, size: int, source: tuple[str, int] | None
-) -> Block:
-    """A block of the device's memory; OutOfMemoryError, with PyTorch's words, where none is left."""
-    memory, machine = device.memory, device.machine
-    calls = memory.statistics.driver_calls
-    pool = 0 if machine.capture is None else machine.capture.pool
-    try:
-        block = memory.allocate(size, stream.handle, source, pool)
-    except Shortage as short:
-        raise OutOfMemoryError(out_of_memory(device, short.size)) from None
-    if memory.statistics.driver_calls > calls and machine.capture is None:
-        machine.spend(machine.host.allocate, "cudaMalloc", source)
-    machine.memory_point(device)
-    return block
+        request = self.request
+        if request is None:
+            return
+        device, stream = self.device, self.stream
+        if len(device.streams) > 1 or not self.is_of(stream.actor):
+            device.foreign = device.foreign or not self.is_of(stream.actor)
+            history = request[4] = History(self.size)
+            history.keep_all(self)
+        device.machine.log.append(request)  # which gives it back
 
 
 def out_of_memory(device: SimulatedDevice, size: int) -> str:
@@ -223,26 +247,48 @@ def note_launch(
 ) -> None:
     """Takes what a piece of work reads and writes into the histories of the memory, and reports
     races."""
-    actor, clock, where = stream.actor, stream.clock, stream.name
-    tick = clock[actor]
-    for arrays, writes in ((reads, False), (written, True)):
-        for array in arrays:
-            buffer, held = array.buffer, array.held
-            history, size = buffer.history, held.nbytes
-            if not size:
-                continue
-            if size == history.size:
-                low, high = 0, size
-            else:
-                start = buffer.start
-                low, high = bounds(held)
-                low, high = low - start, high - start
-            entry = (actor, tick, writes, low, high, what, where, source, held)
-            raced = history.add(entry, clock)
-            if raced is not None:
-                access = Access(*entry)
-                words = words_for(buffer, raced)
-                machine.races.report(Race(words, raced, access, advice(raced, access)))
+    actor, clock = stream.actor, stream.clock
+    who = (actor, clock[actor], what, stream.name, source)
+    for array in reads:
+        buffer, held = array.buffer, array.held
+        if buffer.owner == actor and (held is buffer.root or is_all(held, buffer.size)):
+            buffer.read = who, held
+        else:
+            meet(machine, buffer, held, who, False, clock)
+    for array in written:
+        buffer, held = array.buffer, array.held
+        if buffer.owner == actor and (held is buffer.root or is_all(held, buffer.size)):
+            buffer.write, buffer.read = (who, held), None
+        else:
+            meet(machine, buffer, held, who, True, clock)
+
+
+def is_all(held: Array, size: int) -> bool:
+    """Whether an array covers a memory of that size, each byte once."""
+    found: bool = held.nbytes == size and held.flags.forc
+    return found
+
+
+def meet(
+    machine: Machine, buffer: Buffer, held: Array, who: Who, writes: bool, clock: Clock
+) -> None:
+    """Takes one access of memory that others use too, or that is used in parts, into its history."""
+    size = held.nbytes
+    if not size:
+        return
+    if size == buffer.size:
+        low, high = 0, size
+    else:
+        start = buffer.start
+        low, high = bounds(held)
+        low, high = low - start, high - start
+    actor, tick, what, where, source = who
+    entry = (actor, tick, writes, low, high, what, where, source, held)
+    raced = buffer.add(entry, clock)
+    if raced is not None:
+        access = Access(*entry)
+        words = words_for(buffer, raced)
+        machine.races.report(Race(words, raced, access, advice(raced, access)))
 
 
 def bounds(held: Array) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from toytorch.backends.philox import PhiloxGenerator
 from toytorch.backends.simulator.array import Buffer, DeviceArray, ndarray, note_launch
 from toytorch.backends.simulator.launch import Launcher
 from toytorch.backends.simulator.machine import (
+    CAPTURING,
     Event,
     Machine,
     SimulatedDevice,
@@ -31,6 +32,12 @@ from toytorch.facts.cards import Card, card_of
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array
+from toytorch.facts.trace import AcceleratorError
+
+UNPINNED = (
+    "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is "
+    "pinned. Please use tensor.pin_memory() or allocate the tensor with pin_memory=True."
+)
 
 
 class SimulatorBackend:
@@ -45,11 +52,12 @@ class SimulatorBackend:
         self.launcher = Launcher(machine)
         # launch(name, function, args) runs `function(*args)` as one kernel, on arrays of the host.
         self.launch = self.launcher.run
+        self.plain = self.launcher.plain  # the same for what `at_once` knows already
         self.xp = Functions(lambda: self.launcher)
         self.kernels: dict[str, Any] = {}
         self.runtime = SimulatorRuntime(machine)
         self.pinned = PinnedBackend(lambda: self.machine)
-        machine.local.in_backward = lambda: state.local.backward > 0
+        machine.in_backward = lambda: state.local.backward > 0
 
     def enter(self) -> None:
         """`cuda` means these devices."""
@@ -101,6 +109,8 @@ class SimulatorBackend:
             local.device = before
 
     def to_numpy(self, array: DeviceArray) -> Any:
+        if self.machine.capture is not None:  # the host would wait for the result
+            raise AcceleratorError(CAPTURING)
         return self.transfer(array, cpu, False)
 
     def from_numpy(self, array: Array) -> Any:
@@ -188,6 +198,8 @@ class SimulatorBackend:
         stream = machine.stream_of(device)
         pinned = isinstance(source, PinnedArray)
         plain = source.view(ndarray) if pinned else source
+        if machine.capture is not None and not pinned:
+            raise RuntimeError(UNPINNED)
         if self._captured("copy to the device", target, plain, device):
             return
         machine.queue(
@@ -204,7 +216,7 @@ class SimulatorBackend:
         note_launch(machine, stream, [], [target], "copy to the device", line)
         np.copyto(target.held, plain, casting="unsafe")
         if not (pinned and non_blocking):
-            machine.synchronise(stream, "copy to the device", line)
+            machine.wait_for(stream, "copy to the device", line)
 
     def _to_host(self, target: Any, source: DeviceArray, non_blocking: bool) -> None:
         machine, line = self.machine, users_line()
@@ -212,6 +224,8 @@ class SimulatorBackend:
         stream = self.launcher.stream_for(device, [source])
         pinned = isinstance(target, PinnedArray)
         plain = target.view(ndarray) if pinned else target
+        if machine.capture is not None and not pinned:
+            raise RuntimeError(UNPINNED)
         if self._captured("copy to the host", plain, source, device):
             return
         machine.queue(
@@ -228,7 +242,7 @@ class SimulatorBackend:
             note(machine, target, True, "copy to the host", line, stream)
         np.copyto(plain, source.held, casting="unsafe")
         if not (pinned and non_blocking):
-            machine.synchronise(stream, "copy to the host", line)
+            machine.wait_for(stream, "copy to the host", line)
 
     def _to_peer(self, target: DeviceArray, source: DeviceArray) -> None:
         machine, line = self.machine, users_line()

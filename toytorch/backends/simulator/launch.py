@@ -71,7 +71,6 @@ class Launcher:
         waits    whether the host needs to know something of the result, such as its shape
         kernels  what it consists of, if that is several: name, bytes, operations, product
         """
-        machine = self.machine
         reads: list[DeviceArray] = []
         host_args: list[Any] = []
         for value in args:
@@ -80,12 +79,35 @@ class Launcher:
                 host_args.append(value.held)
             else:
                 host_args.append(on_host(value, reads))
+        if target is None and kernels is None and not waits and not kwargs and name not in EMPTY:
+            return self.plain(name, function, host_args, reads, flops, product, writes)
         host_kwargs = {k: on_host(v, reads) for k, v in kwargs.items()} if kwargs else {}
+        return self.any(
+            name, function, host_args, host_kwargs, reads, target, writes, flops, product, waits,
+            kernels,
+        )  # fmt: skip
+
+    def any(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        host_args: list[Any],
+        host_kwargs: dict[str, Any],
+        reads: list[DeviceArray],
+        target: DeviceArray | None,
+        writes: Sequence[Any],
+        flops: float | None,
+        product: bool,
+        waits: bool,
+        kernels: Sequence[tuple[str, int, int, bool]] | None,
+    ) -> Any:
+        """`run` with arrays of the host for those of the device, which are `reads`."""
+        machine = self.machine
         device = one_device(reads) if reads else machine.device
         stream = self.stream_for(device, reads)
         if device.error is not None:
             machine.check(device)
-        source = users_line(3)  # this function is called by the backend's
+        source = users_line(4)  # this function is called by `run` or `plain`
         if machine.capture is not None:
             machine.capture.enter(stream)
         try:
@@ -95,39 +117,33 @@ class Launcher:
             made = self.late(device, stream, name, call, error)
         wrapped: Any
         if target is None and is_new(made, reads):  # as most results are
-            wrapped = DeviceArray(made, Buffer(device, stream, made, source))
+            wrapped = DeviceArray(made, Buffer(device, stream, made, source, name not in EMPTY))
             written, views = [wrapped], 0
         else:
             results = _Results(self, device, stream, reads, target, source)
             wrapped = results.wrap(made)
             written, views = results.written, results.views
-        for array in writes:
-            if array.__class__ is DeviceArray:
-                written.append(array)
+        written += [array for array in writes if array.__class__ is DeviceArray]
         if (not written and views) or name in EMPTY:
             return wrapped  # a view, or memory that nothing is written to: nothing runs
-        touched = [*written, *reads]
-        size = traffic = 0
-        for array in touched:
-            held = array.held
-            traffic += held.nbytes
-            if held.size > size:
-                size = held.size
-        kind = touched[0].held.dtype if touched else FLOAT
-        cost = None if kernels is None else machine.host.call
-        if kernels is None:
-            kernels = ((name, traffic, size if flops is None else int(flops), product),)
+        traffic, size, kind = figures_of([*written, *reads])
+        work = size if flops is None else int(flops)
+        if machine.capture is None and kernels is None:
+            machine.launched(stream, name, traffic, work, kind, product, size, source)
+            kernels = ()
+        elif kernels is None:
+            kernels = ((name, traffic, work, product),)
         if machine.capture is not None:  # nothing runs now
             spans = [
-                (what, *device.cost(moved, work, kind, matrix), moved, work)
+                (what, *device.cost(moved, work, kind, matrix, size)[:2], moved, work)
                 for what, moved, work, matrix in kernels
             ]
             call = _Call(function, host_args, host_kwargs, device)
             machine.capture.add(spans, call, wrapped, reads, written)
             return wrapped
-        share = device.share(size)
+        cost = machine.host.call
         for what, moved, work, matrix in kernels:
-            length, limit = device.cost(moved, work, kind, matrix)
+            length, limit, share = device.cost(moved, work, kind, matrix, size)
             machine.queue(
                 stream, what, length, source=source, bytes=moved, flops=work, limit=limit,
                 share=share, cost=cost,
@@ -135,18 +151,90 @@ class Launcher:
             cost = PIECE
         note_launch(machine, stream, reads, written, name, source)
         if waits:
-            machine.synchronise(stream, f"{name} needs a shape", source)
+            machine.wait_for(stream, f"{name} needs a shape", source)
+        return wrapped
+
+    def plain(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        host_args: list[Any],
+        reads: list[DeviceArray],
+        flops: float | None = None,
+        product: bool = False,
+        writes: Sequence[Any] = (),
+        asker: Any = None,
+    ) -> Any:
+        """`run` for what most calls are: one kernel that makes its results. `host_args` are the
+        arguments with arrays of the host, `reads` the device's arrays that these stand for, and
+        `asker.line`, where it is not None yet, the user's line that asks for all of a backward pass.
+        """
+        machine = self.machine
+        if machine.capture is not None:
+            return self.any(
+                name, function, host_args, {}, reads, None, writes, flops, product, False, None
+            )
+        device = machine.device if not reads else reads[0].buffer.device
+        traffic = size = 0
+        for array in reads:
+            held = array.held
+            traffic += held.nbytes
+            if held.size > size:
+                size = held.size
+            if array.buffer.device is not device:
+                one_device(reads)
+        stream = self.stream_for(device, reads)
+        if device.error is not None:
+            machine.check(device)
+        source = None if asker is None else asker.line
+        if source is None:
+            source = users_line(3)  # its callers are of this package
+            if asker is not None:
+                asker.line = source
+        local = state.local
+        before, modes = local.place, local.modes
+        local.place = device.name
+        if modes:
+            local.modes = ()
+        try:
+            made = function(*host_args)
+        except (IndexError, RuntimeError) as error:
+            call = _Call(function, host_args, {}, device)
+            made = self.late(device, stream, name, call, error)
+        finally:
+            local.place = before
+            if modes:
+                local.modes = modes
+        wrapped: Any
+        if not writes and is_new(made, reads):  # as most results are
+            wrapped = DeviceArray(made, Buffer(device, stream, made, source, name not in EMPTY))
+            written, kind = [wrapped], made.dtype
+            traffic += made.nbytes
+            if made.size > size:
+                size = made.size
+        else:
+            results = _Results(self, device, stream, reads, None, source)
+            wrapped, written = None if made is None else results.wrap(made), results.written
+            written += [array for array in writes if array.__class__ is DeviceArray]
+            if not written and results.views:
+                return wrapped  # a view: nothing runs
+            traffic, size, kind = figures_of([*written, *reads])
+        work = size if flops is None else int(flops)
+        machine.launched(stream, name, traffic, work, kind, product, size, source)
+        note_launch(machine, stream, reads, written, name, source)
         return wrapped
 
     def stream_for(self, device: SimulatedDevice, arrays: list[DeviceArray]) -> Stream:
         """The stream a kernel goes to: the current one, or in a backward pass that of its operands,
         which waits for what made them (as PyTorch's engine has it)."""
+        if len(device.streams) == 1:
+            return device.streams[0]
         machine = self.machine
         if not state.local.backward or machine.capture is not None:
             return machine.stream_of(device)
         stream = arrays[0].buffer.stream if arrays else machine.stream_of(device)
         for array in arrays:
-            history = array.buffer.history
+            history = array.buffer
             if history.is_of(stream.actor):
                 continue  # nobody else has touched it
             for access in history.open_for(stream.clock):
@@ -176,7 +264,7 @@ class Launcher:
         kind = kwargs.get("dtype") or next((a for a in args[1:] if isinstance(a, np.dtype)), None)
         size = math.prod(sizes) * np.dtype(kind or np.float64).itemsize
         device = self.machine.device
-        if size > device.memory.limit:
+        if size > device.allocator.limit:
             device.memory.statistics.shortages += 1
             raise OutOfMemoryError(out_of_memory(device, size))
 
@@ -231,6 +319,17 @@ def one_device(arrays: list[DeviceArray]) -> SimulatedDevice:
                 f"cuda:{found.index} and cuda:{device.index}!"
             )
     return found
+
+
+def figures_of(arrays: list[DeviceArray]) -> tuple[int, int, np.dtype]:
+    """What a kernel that touches some arrays moves, in bytes, its elements, and its type."""
+    traffic = size = 0
+    for array in arrays:
+        held = array.held
+        traffic += held.nbytes
+        if held.size > size:
+            size = held.size
+    return traffic, size, arrays[0].held.dtype if arrays else FLOAT
 
 
 def run_on(

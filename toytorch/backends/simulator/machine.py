@@ -13,200 +13,23 @@ import os
 import sys
 import threading
 import time
+import warnings
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from toytorch.backends.simulator.allocator import FIRST_ADDRESS, Block, CachingAllocator
-from toytorch.backends.simulator.races import HOST, Access, Clock, History, Races
-from toytorch.backends.simulator.records import LiveTimeline
+from toytorch.backends.simulator.devices import Event, SimulatedDevice, Stream
+from toytorch.backends.simulator.races import HOST, Clock, Races
+from toytorch.backends.simulator.records import ARROW, LAUNCH, MEMORY, SPAN, LiveTimeline
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
-from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
 from toytorch.facts.trace import AcceleratorError
 
-ELEMENTS_OF_THREAD = 4
-COSTS = 4096  # kernels whose length is kept
-SHARE = 0.999  # of a card: rounding must not keep two halves apart
-
-
-class Stream:
-    """A queue of work: each piece starts when the one before it is done.
-
-    `tail` is when the last one ends; `clock` what is done for sure once it has.
-    """
-
-    def __init__(self, device: SimulatedDevice, handle: int, priority: int, actor: int) -> None:
-        self.device, self.handle, self.priority, self.actor = device, handle, priority, actor
-        self.name = f"cuda:{device.index} stream {handle}"  # as timelines and reports call it
-        self.tail = 0.0
-        self.clock: Clock = {}
-        self.queue: deque[float] = deque()  # when each of its latest pieces ends
-        self.last: int | None = None  # the number of its last span
-        self.waits: list[int] = []  # spans that its next piece waits for
-
-
-class Event:
-    """A mark in a stream: who waits for it waits for all that was queued before it."""
-
-    def __init__(self, timing: bool = False) -> None:
-        self.timing = timing
-        self.time: float | None = None  # not recorded yet
-        self.clock: Clock = {}
-        self.span: int | None = None
-        self.device: SimulatedDevice | None = None
-
-
-@dataclass(slots=True)
-class Busy:
-    """An interval in which part of a card works."""
-
-    start: float
-    end: float
-    share: float
-
-
-class SimulatedDevice:
-    """One card: its streams, its engines and its memory."""
-
-    def __init__(self, machine: Machine, index: int, card: Card, memory: int) -> None:
-        self.machine, self.index, self.card = machine, index, card
-        self.name = device_class("cuda", index)
-        self.memory = CachingAllocator(
-            memory,
-            lambda: machine.now,
-            machine.reached,
-            FIRST_ADDRESS + (index << 40),
-        )
-        self.streams = [Stream(self, 0, 0, next(machine.actors))]
-        self.engines = {"to device": 0.0, "to host": 0.0, "peer": 0.0}  # when each is free
-        self.busy: list[Busy] = []
-        self.error: str | None = None  # once the host has seen it, every call reports it
-        self.failed = 0.0  # when the kernel that met it ends
-        self.peers: set[int] = set()
-        self.ghosts: list[Access] = []  # of memory that was freed and may still be in use
-        self.freed: list[tuple[Block, Stream, History]] = []  # what waits to be given back
-        self.lock = threading.RLock()
-        self.at_work = 0
-        self.working = Working(self)
-        self.threads = card.multiprocessors * card.threads
-        self.least = 1 / card.multiprocessors  # what the smallest kernel takes of the card
-        self.costs: dict[Any, tuple[float, str]] = {}  # what `cost` has answered
-
-    def cost(self, moved: int, work: int, kind: np.dtype, product: bool) -> tuple[float, str]:
-        """`kernel_time` of this card, for what programs ask at every step again."""
-        key = moved, work, kind.char, product
-        found = self.costs.get(key)
-        if found is None:
-            if len(self.costs) >= COSTS:
-                self.costs.clear()
-            found = self.costs[key] = kernel_time(self.card, moved, work, kind, product)
-        return found
-
-    def share(self, elements: int) -> float:
-        """The share of the multiprocessors that a kernel over so many elements fills."""
-        threads = -(-elements // ELEMENTS_OF_THREAD)
-        filled = threads / self.threads
-        return 1.0 if filled > 1 else filled if filled > self.least else self.least
-
-    def free(self, block: Block, stream: Stream, history: History) -> None:
-        """Takes a block back from a tensor that is gone, which may happen at any time."""
-        self.freed.append((block, stream, history))
-        if self.lock.acquire(False):  # else another thread is at work, and does it
-            try:
-                self.give_back()
-            finally:
-                self.lock.release()
-
-    def give_back(self) -> None:
-        """Hands freed blocks to the allocator, unless it is at work."""
-        while self.freed and not self.at_work:
-            block, stream, history = self.freed.pop()
-            self.at_work += 1
-            try:
-                if len(self.streams) > 1 or not history.is_of(stream.actor):
-                    self._keep_ghosts(block, stream, history)
-                self.memory.release(block, self.machine.marked)
-                self.machine.memory_point(self)
-            finally:
-                self.at_work -= 1
-
-    def _keep_ghosts(self, block: Block, stream: Stream, history: History) -> None:
-        """Remembers what may still be done to a block, for its next owner."""
-        # The stream's next owner of the place is in order with this one; other streams are not.
-        left = [] if block.users else history.open_for(stream.clock)
-        if len(self.streams) > 1:  # nor is what they do to the next owner's memory
-            known = self.machine.clock
-            left += [a for a in history.of(stream.actor) if not a.before(known)]
-        for access in left:
-            access.low += block.address
-            access.high += block.address
-            access.view = None
-            self.ghosts.append(access)
-
-    @property
-    def default(self) -> Stream:
-        """The stream of whoever chose none."""
-        return self.streams[0]
-
-    def new_stream(self, priority: int) -> Stream:
-        """A further queue; it waits for none of the others."""
-        stream = Stream(self, len(self.streams) * 2 + 1, priority, next(self.machine.actors))
-        stream.clock.update(self.machine.clock)
-        self.streams.append(stream)
-        return stream
-
-    def place(self, ready: float, length: float, share: float) -> float:
-        """When work that needs a share of the multiprocessors can start."""
-        start = ready
-        busy = self.busy
-        if len(busy) == 1 and busy[0].end <= ready:  # one after the other, as in most programs
-            last = busy[0]
-            last.start, last.end, last.share = start, start + length, share
-            return start
-        self.busy = busy = [b for b in busy if b.end > ready]
-        if not busy:
-            busy.append(Busy(start, start + length, share))
-            return start
-        for end in [ready, *sorted(b.end for b in self.busy)]:
-            taken = sum(b.share for b in self.busy if b.start <= end < b.end)
-            if taken + share <= SHARE or not taken:
-                start = end
-                break
-        self.busy.append(Busy(start, start + length, share))
-        return start
-
-    @property
-    def tail(self) -> float:
-        """When all that was queued is done."""
-        return max(stream.tail for stream in self.streams)
-
-
-class Working:
-    """While the allocator of a device is at work, what a garbage collection frees has to wait."""
-
-    __slots__ = ("device",)
-
-    def __init__(self, device: SimulatedDevice) -> None:
-        self.device = device
-
-    def __enter__(self) -> None:
-        device = self.device
-        device.lock.acquire()
-        device.at_work += 1
-
-    def __exit__(self, *error: object) -> None:
-        device = self.device
-        try:
-            device.at_work -= 1
-            if device.freed:
-                device.give_back()
-        finally:
-            device.lock.release()
+LONGEST = 1024  # entries in the log
 
 
 class Machine:
@@ -221,12 +44,17 @@ class Machine:
         realtime: bool = False,
     ) -> None:
         self.actors = itertools.count(HOST + 1)
-        self.now = 0.0  # the host's clock, in µs
+        self.host_time = 0.0  # `now`, once the log is settled
+        # What was asked for and not dealt with yet, in order: see `settle`.
+        self.log: deque[Any] = deque()
+        self.settling = False
+        self.longest = LONGEST  # entries that may wait in it
         self.clock: Clock = {HOST: 1}  # what the host knows to be done
+        self.learned = 0  # goes up with every change of that
         self.races = races
         self.host = host or Host.of(cards[0])
         self.began = time.perf_counter() if realtime else None
-        self.timeline = LiveTimeline(f"{len(cards)} x {cards[0].name}, simulated")
+        self.timeline = LiveTimeline(f"{len(cards)} x {cards[0].name}, simulated", self.looked)
         self.started = 0  # the number of spans so far
         self.devices = [
             SimulatedDevice(self, i, card, memory or card.memory) for i, card in enumerate(cards)
@@ -236,7 +64,9 @@ class Machine:
         self.capture: Any = None  # the graph that calls are recorded into
         self.blocking: bool | None = None  # as the environment has it at the first launch
         self.backward: set[Stream] = set()  # streams that a backward pass used, to be waited for
-        self.sync_debug = "default"
+        self.in_backward: Callable[[], bool] = lambda: False  # whether this thread is in one
+        self.sync_debug = 0  # what ops do that make the host wait: 1 to warn, 2 to refuse
+        self.pool = 0  # where new memory comes from, outside of graphs
         self.watcher: Callable[..., None] | None = None  # the profiler, told of each piece of work
 
     # -- what a thread has chosen -------------------------------------------------------------
@@ -250,19 +80,145 @@ class Machine:
         """The stream that work on a device goes to."""
         return self.local.streams.get(device.index) or device.default
 
+    # -- the log ------------------------------------------------------------------------------
+
+    def launched(
+        self, stream: Stream, name: str, moved: int, work: int, kind: np.dtype, product: bool,
+        elements: int, source: Any,
+    ) -> None:  # fmt: skip
+        """The host asks for a kernel: enters it into the log, or queues it where something looks at
+        each piece of work, or it has to wait for an event."""
+        device = stream.device
+        if self.blocking is None:
+            self.blocking = blocking()
+        if (
+            self.blocking
+            or stream.waits
+            or self.watcher is not None
+            or device.error is not None
+            or (self.backward and not self.in_backward())
+        ):
+            self.settle()
+            length, limit, share = device.cost(moved, work, kind, product, elements)
+            self.queue(
+                stream, name, length, share=share, source=source, bytes=moved, flops=work,
+                limit=limit,
+            )  # fmt: skip
+            return
+        if stream.learned != self.learned:
+            self.tell(stream)
+        stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
+        self.log.append((stream, name, (moved, work, kind.char, product, elements), kind, source))
+        if len(self.log) > self.longest:
+            self.settle()
+
+    def settle(self) -> None:
+        """Deals with the entries of the log.
+
+        A program asks for kernels and memory all the time, and seldom for the time that it is or
+        for an address. So each request is an entry (a list for memory, the same when it is given
+        back; a tuple for a kernel), and many of them are dealt with at once, in order, before anyone
+        looks: with the same outcome, in a fraction of the time. What decides about races, vector
+        clocks and accesses, is not put off.
+        """
+        if not self.log:
+            return
+        with self.lock:
+            if self.settling:
+                return  # what is being dealt with asks for the time
+            self.settling = True
+            try:
+                self._deal_with(self.log)
+            finally:
+                self.settling = False
+
+    def looked(self) -> None:
+        """Somebody looks at the timeline, and may keep its lists: nothing is put off any more."""
+        self.longest = 0
+        self.settle()
+
+    def _deal_with(self, log: deque[Any]) -> None:
+        op, take, push = self.host.op, log.popleft, self.timeline.push
+        for device in self.devices:
+            device.claimed = 0
+        while log:
+            row = take()
+            if row.__class__ is list:
+                block, size, source, stream, history = row
+                device = stream.device
+                allocator, statistics = device.allocator, device.allocator.statistics
+                if block is None:
+                    calls = statistics.driver_calls
+                    row[0] = block = allocator.allocate(size, stream.handle, source)
+                    if device.ghosts:
+                        device.take_over(block, stream)
+                    if statistics.driver_calls > calls:
+                        self.spend(self.host.allocate, "cudaMalloc", source)
+                else:
+                    if history is not None:
+                        device.keep_ghosts(block, stream, history)
+                    allocator.release(block, self.marked)
+                push((MEMORY, self.host_time, device.index, statistics.in_use, allocator.reserved))
+                continue
+            stream, name, key, kind, source = row
+            device, ends = stream.device, stream.queue
+            moved, work, _, product, elements = key
+            known = device.costs.get(key)
+            if known is None:
+                known = device.cost(moved, work, kind, product, elements)
+            length, limit, share = known
+            began = self.host_time
+            now = began + op
+            if len(ends) >= QUEUE:
+                del ends[: bisect_right(ends, now)]  # what is over
+                if len(ends) >= QUEUE:
+                    self.schedule(
+                        stream, name, length, "kernel", None, share, began, op, source,
+                        (moved, work, limit),
+                    )  # fmt: skip
+                    continue
+            self.host_time = now
+            ready = stream.ends + GAP if stream.ends > now else now
+            busy = device.busy
+            if len(busy) == 1 and busy[0].end <= ready:  # as `place` has it
+                last, start = busy[0], ready
+                last.start, last.end, last.share = ready, ready + length, share
+            else:
+                start = device.place(ready, length, share)
+            stream.ends = end = start + length
+            ends.append(end)
+            number = self.started
+            self.started = number + 2
+            push((
+                LAUNCH, number, name, began, now, start, end, stream.place, source, moved, work,
+                limit,
+            ))  # fmt: skip
+            stream.newest = number + 1
+
     # -- time ---------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """The host's clock, in µs."""
+        self.settle()
+        return self.host_time
+
+    @now.setter
+    def now(self, time: float) -> None:
+        self.host_time = time
 
     def span(self, kind: str, name: str, row: str, start: float, end: float, *more: Any) -> int:
         """Writes a span down; its number. `more` are further fields of a Span, in their order."""
+        self.settle()
         number = self.started
         self.started = number + 1
-        self.timeline.kept_spans.add(number, kind, name, row, start, end, *more)
+        self.timeline.push((SPAN, number, kind, name, row, start, end, *more))
         return number
 
     def arrow(self, before: int | None, after: int | None, kind: str) -> None:
         """Writes down that one span waited for another."""
         if before is not None and after is not None:
-            self.timeline.kept_arrows.add(before, after, kind)
+            self.timeline.push((ARROW, before, after, kind))
 
     def spend(self, microseconds: float, name: str, source: Any = None) -> int:
         """The host works for a while."""
@@ -299,22 +255,40 @@ class Machine:
         limit: str = "",
     ) -> None:
         """The host asks for work on a stream and goes on."""
-        device, began, asked = stream.device, self.now, None
-        ends, add = stream.queue, self.timeline.kept_spans.add
+        began, device = self.now, stream.device
         if device.error is not None:
             self.check(device)
-        if self.backward and not self.local.in_backward():
+        if self.backward and not self.in_backward():
             self.leave_backward()
+        cost = self.host.op if cost is None else cost
+        self.schedule(
+            stream, name, length, kind, engine, share, began, cost, source, (bytes, flops, limit)
+        )
+        if stream.learned != self.learned:
+            self.tell(stream)
+        stream.clock[stream.actor] = stream.clock.get(stream.actor, 0) + 1
+        if self.blocking is None:
+            self.blocking = blocking()
+        if blocks and self.blocking and self.capture is None:
+            self.synchronise(stream, source=source)
+
+    def schedule(
+        self, stream: Stream, name: str, length: float, kind: str, engine: str | None, share: float,
+        began: float, cost: float, source: Any, figures: tuple[int, int, str],
+    ) -> None:  # fmt: skip
+        """Finds the place of a piece of work in time, and writes it down."""
+        device, ends, push = stream.device, stream.queue, self.timeline.push
+        asked = None
         if self.capture is None:
-            self.now += self.host.op if cost is None else cost
-            now, asked = self.now, self.started
+            self.host_time += cost
+            now, asked = self.host_time, self.started
             self.started = asked + 1
-            add(asked, "host", name, "host", began, now, None, None, source)
-            while ends and ends[0] <= now:
-                ends.popleft()
+            push((SPAN, asked, "host", name, "host", began, now, None, None, source))
             if len(ends) >= QUEUE:
-                self.wait_until(ends[len(ends) - QUEUE], "queue is full", source)
-        ready = stream.tail + GAP if stream.tail > self.now else self.now
+                del ends[: bisect_right(ends, now)]  # what is over
+                if len(ends) >= QUEUE:
+                    self.wait_until(ends[len(ends) - QUEUE], "queue is full", source)
+        ready = stream.ends + GAP if stream.ends > self.host_time else self.host_time
         if engine is None:
             start = device.place(ready, length, share)
             row = stream.name
@@ -322,32 +296,30 @@ class Machine:
             start = max(ready, device.engines[engine])
             device.engines[engine] = start + length
             row = f"cuda:{device.index} {ENGINES[engine]}"
-        stream.tail = end = start + length
+        stream.ends = end = start + length
         ends.append(end)
         number = self.started
         self.started = number + 1
-        add(
-            number, kind, name, row, start, end, device.index, stream.handle, source,
-            bytes, flops, limit,
-        )  # fmt: skip
+        push((
+            SPAN, number, kind, name, row, start, end, device.index, stream.handle, source, *figures,
+        ))  # fmt: skip
         if self.watcher is not None:
-            self.watcher(kind, name, start, end, device.index, stream.handle, bytes)
+            self.watcher(kind, name, start, end, device.index, stream.handle, figures[0])
         if asked is not None:
-            self.timeline.kept_arrows.add(asked, number, "launch")
+            push((ARROW, asked, number, "launch"))
         if stream.waits:
             for before in stream.waits:
                 self.arrow(before, number, "event")
             stream.waits.clear()
-        stream.last = number
+        stream.newest = number
+
+    def tell(self, stream: Stream) -> None:
+        """A stream that gets work knows what the host knows."""
         clock = stream.clock
         for actor, tick in self.clock.items():
             if tick > clock.get(actor, 0):
                 clock[actor] = tick
-        clock[stream.actor] = clock.get(stream.actor, 0) + 1
-        if self.blocking is None:
-            self.blocking = blocking()
-        if blocks and self.blocking and self.capture is None:
-            self.synchronise(stream, source=source)
+        stream.learned = self.learned
 
     def catch_up(self, began: float) -> None:
         """Sleeps until as much real time has passed as simulated time."""
@@ -369,6 +341,7 @@ class Machine:
         for actor, tick in clock.items():
             if tick > self.clock.get(actor, 0):
                 self.clock[actor] = tick
+                self.learned += 1
 
     def synchronise(self, stream: Stream, why: str = "synchronize", source: Any = None) -> None:
         """The host waits for all that a stream was given."""
@@ -381,6 +354,14 @@ class Machine:
         self.now += self.host.synchronise
         self.learn(stream.clock)
         self.check(stream.device)
+
+    def wait_for(self, stream: Stream, why: str, source: Any = None) -> None:
+        """The host waits for a stream because an op has to, not because the program says so."""
+        if self.sync_debug == 2:
+            raise RuntimeError("called a synchronizing CUDA operation")
+        if self.sync_debug:
+            warnings.warn("called a synchronizing CUDA operation", stacklevel=2)
+        self.synchronise(stream, why, source)
 
     def synchronise_device(self, device: SimulatedDevice, source: Any = None) -> None:
         """The host waits for all streams of a device."""
@@ -445,7 +426,7 @@ class Machine:
 
     def leave_backward(self) -> None:
         """After a backward pass, streams in use wait for those it used, as PyTorch's engine does."""
-        if not self.backward or self.local.in_backward():
+        if not self.backward or self.in_backward():
             return
         used, self.backward = self.backward, set()
         for device in {s.device for s in used}:
@@ -453,13 +434,6 @@ class Machine:
             for stream in used:
                 if stream is not current:
                     self.wait(current, self.marked(stream))
-
-    def memory_point(self, device: SimulatedDevice) -> None:
-        """Writes down how much memory is in use."""
-        memory = device.memory
-        self.timeline.kept_memory.add(
-            self.now, device.index, memory.statistics.in_use, memory.reserved
-        )
 
 
 class _Chosen(threading.local):
@@ -469,7 +443,6 @@ class _Chosen(threading.local):
 
     def __init__(self) -> None:
         self.streams: dict[int, Stream] = {}
-        self.in_backward: Callable[[], bool] = lambda: False
 
 
 ENGINES = {"to device": "copies to it", "to host": "copies to the host", "peer": "copies to a peer"}
@@ -516,6 +489,7 @@ def users_line(known: int = 1) -> tuple[str, int] | None:
 
 
 __all__ = [
+    "CAPTURING",
     "Event",
     "Machine",
     "SimulatedDevice",

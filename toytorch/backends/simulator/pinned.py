@@ -69,6 +69,7 @@ def note(
     history, start = history_of(array)
     if stream is None:
         machine.clock[HOST] += 1
+        machine.learned += 1
         actor, clock, where = HOST, machine.clock, "the host"
     else:
         actor, clock, where = stream.actor, stream.clock, stream.name
@@ -91,6 +92,7 @@ class PinnedBackend(NumpyBackend):
     """The CPU, with a look at copies under way before pinned memory is read or written."""
 
     array_type: type = PinnedArray
+    plain = None
 
     def __init__(self, machine: Callable[[], Machine]) -> None:
         self.machine = machine

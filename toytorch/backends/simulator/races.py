@@ -23,7 +23,7 @@ EXACT: Any = 10_000  # how hard NumPy may think about whether two views share an
 Clock = dict[int, int]  # actor: how many of its accesses are done
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Access:
     """One read or write of part of a memory; `low` and `high` are bytes from its start."""
 
@@ -36,6 +36,7 @@ class Access:
     where: str  # the stream, in words
     source: tuple[str, int] | None
     view: Any = None  # the array, while it is there: views that interleave may share nothing
+    home: int | None = None  # of memory that was freed: whose it was
 
     def before(self, clock: Clock) -> bool:
         """Whether it is done for sure for whoever has that clock."""
@@ -76,28 +77,55 @@ class Race:
 MOST = 4096  # accesses of one actor that are remembered for one memory
 # The fields of an Access: launches are many and races few, so an Access is made once one is asked for.
 Entry: TypeAlias = tuple[int, int, bool, int, int, str, str, tuple[str, int] | None, Any]
+# What all accesses of a launch have in common: actor, tick, what, where, source.
+Who: TypeAlias = tuple[int, int, str, str, tuple[str, int] | None]
+NOBODY = -1
 
 
 class History:
-    """The accesses of one memory that later ones may race with, by actor."""
+    """The accesses of one memory that later ones may race with, by actor.
 
-    __slots__ = ("accesses", "size")
+    While one actor alone has touched it, and always all of it, its latest read and its latest write
+    are all that there is to know: two attributes. `accesses` is for all other cases.
+    """
 
-    def __init__(self, size: int) -> None:
+    __slots__ = ("_accesses", "owner", "read", "size", "write")
+
+    def __init__(self, size: int, owner: int = NOBODY) -> None:
         self.size = size
-        self.accesses: dict[int, dict[Any, Entry]] = {}
+        self.owner = owner  # the actor that alone has touched it, always as a whole; NOBODY else
+        self.read: tuple[Who, Any] | None = None  # its latest read (and the array) since it wrote
+        self.write: tuple[Who, Any] | None = None
+        self._accesses: dict[int, dict[Any, Entry]] | None = None
+
+    @property
+    def accesses(self) -> dict[int, dict[Any, Entry]]:
+        """What is known, by actor; what they did to which part of it, the earliest first."""
+        found = self._accesses
+        if found is None:
+            found = self._accesses = {}
+        if self.owner != NOBODY:
+            for known, writes in ((self.write, True), (self.read, False)):
+                if known is not None:
+                    (actor, tick, what, where, source), view = known
+                    key = writes, 0, self.size, None if view is None else view.strides
+                    own = found.setdefault(actor, {})
+                    own[key] = actor, tick, writes, 0, self.size, what, where, source, view
+            self.owner, self.read, self.write = NOBODY, None, None
+        return found
 
     def add(self, entry: Entry, clock: Clock) -> Access | None:
         """Takes an access in, by whoever has that clock; what it races with, if anything."""
-        actor, _, writes, low, high, _, _, _, view = entry
+        actor, tick, writes, low, high, what, where, source, view = entry
         accesses = self.accesses
         own = accesses.get(actor)
         found = None
         if len(accesses) > (own is not None):
             found = self._raced(Access(*entry), clock)
-        if writes and not low and high >= self.size and found is None:
+        if writes and not low and view.nbytes == high == self.size and found is None:
             accesses.clear()  # all others are before it
-            own = None
+            self.owner, self.write = actor, ((actor, tick, what, where, source), view)
+            return None
         if own is None:
             own = accesses[actor] = {}
         own[writes, low, high, None if view is None else view.strides] = entry
@@ -125,8 +153,24 @@ class History:
             access.what, access.where, access.source, access.view,
         )  # fmt: skip
 
+    def keep_all(self, other: History) -> None:
+        """Takes over what another history knows."""
+        self.owner, self.read, self.write = other.owner, other.read, other.write
+        self._accesses = other._accesses
+
+    def latest(self) -> list[Access]:
+        """The latest write and the latest read of the actor that alone has touched it."""
+        return [
+            Access(who[0], who[1], writes, 0, self.size, who[2], who[3], who[4], view)
+            for found, writes in ((self.write, True), (self.read, False))
+            if found is not None
+            for who, view in [found]
+        ]
+
     def is_of(self, actor: int) -> bool:
         """Whether nobody else has an access in it."""
+        if self.owner != NOBODY:
+            return self.owner == actor
         accesses = self.accesses
         return not accesses or (len(accesses) == 1 and actor in accesses)
 

@@ -17,6 +17,24 @@ class SimulatorRuntime:
         self.machine = machine
         self.pools = itertools.count(1)
 
+    @property
+    def sync_debug_mode(self) -> int:
+        """What ops do that make the host wait: nothing (0), a warning (1) or an error (2)."""
+        return self.machine.sync_debug
+
+    @sync_debug_mode.setter
+    def sync_debug_mode(self, mode: int) -> None:
+        self.machine.sync_debug = mode
+
+    def new_pool(self) -> int:
+        """The number of memory that only who names it gets."""
+        return next(self.pools)
+
+    def use_pool(self, number: int) -> int:
+        """New memory comes from a pool from now on; from which it came before."""
+        before, self.machine.pool = self.machine.pool, number
+        return before
+
     def _device(self, index: int) -> SimulatedDevice:
         return self.machine.devices[index]
 
@@ -162,11 +180,12 @@ class SimulatorRuntime:
             for stream in device.streams:  # the driver waits for all work before it takes memory
                 machine.learn(stream.clock)
             machine.wait_until(device.tail, "cudaFree")
-            with device.working:
+            with machine.lock:
                 given = device.memory.give_back()
             if given:
+                device.drained()
                 machine.spend(machine.host.allocate, "cudaFree", users_line())
-            machine.memory_point(device)
+            device.note_memory()
 
     def limit_memory(self, device: int, share: float) -> None:
         memory = self._device(device).memory
@@ -180,7 +199,7 @@ class SimulatorRuntime:
         segments: list[dict[str, Any]] = []
         traces = []
         for device in self.machine.devices:
-            with device.working:
+            with self.machine.lock:
                 found = device.memory.snapshot()
             segments += [{"device": device.index, **segment} for segment in found]
             traces.append(device.memory.trace)
@@ -195,6 +214,7 @@ class SimulatorRuntime:
     def begin_capture(self, stream: Stream, pool: Any) -> Capture:
         machine = self.machine
         machine.leave_backward()
+        machine.settle()
         capture = Capture(stream, next(self.pools) if pool is None else pool)
         machine.capture = capture
         return capture

@@ -62,8 +62,20 @@ def _check_bounds(a: Array, indices: Sequence[Array | None]) -> Sequence[Array |
     return indices
 
 
-def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
+def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
+    """The arrays of indices, which for memory of the host are there, too."""
     arrays = [None if i is None else i._array for i in indices]
+    if a.__class__ is np.ndarray and any(
+        i is not None and not isinstance(i, np.ndarray) for i in arrays
+    ):
+        raise RuntimeError(
+            "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+        )
+    return arrays
+
+
+def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
+    arrays = places_of(a, indices)
     arrays = list(_check_bounds(a, arrays))
     if a.size >= MANY:
         made = _slices(xp, a, arrays)
@@ -152,7 +164,7 @@ def _put(zeros: Tensor, indices: Sequence[Tensor | None], g: Tensor) -> Any:
 def _index_put(
     xp: ArrayModule, a: Array, indices: Sequence[Tensor | None], values: Array, accumulate: bool
 ) -> Any:
-    arrays = [None if i is None else i._array for i in indices]
+    arrays = places_of(a, indices)
     count = sum(1 if i is None or i.dtype != np.bool_ else i.ndim for i in arrays)
     if count > a.ndim:
         raise IndexError(f"too many indices for tensor of dimension {a.ndim} (got {count})")

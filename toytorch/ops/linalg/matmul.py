@@ -475,6 +475,7 @@ linear = general(
     method=False,
     out=False,
     node="AddmmBackward0",
+    on_card="addmm self mat1 mat2",
     d_self="mm(g, weight)",
     d_weight="mm(g.T, self)",
     d_bias="sum(g, 0)",

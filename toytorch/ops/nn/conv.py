@@ -159,6 +159,7 @@ convolution: Op = general(
     "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
     "int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
     _convolution,
+    on_card="types Input weight bias",
     method=False,
     out=False,
     d_input=_convolution_input,

@@ -98,6 +98,7 @@ embedding_record: Op = general(
     _embedding,
     method=False,
     out=False,
+    on_card="_index_select self index",
     upcast=False,
     d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse: (
         sparse_backward if sparse else dense_backward.function

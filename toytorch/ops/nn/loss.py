@@ -141,6 +141,7 @@ nll_loss = general(
     "nll_loss(Tensor self, Tensor target, Tensor? weight, int ignore_index, str reduction) "
     "-> Tensor",
     _nll,
+    on_card="nll_loss_forward self target weight",
     function=False,
     method=False,
     out=False,

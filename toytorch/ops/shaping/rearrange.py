@@ -155,6 +155,7 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
 stack = general(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     _stack,
+    on_card="cat tensors",
     method=False,
     upcast=False,
     apart="views",
