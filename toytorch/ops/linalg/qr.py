@@ -80,6 +80,7 @@ qr_op = general(
     batch="leading",
     memory="columns",
     doc="A = QR with orthonormal columns and a triangle.",
+    out_type="same",
 )
 
 

@@ -217,6 +217,10 @@ def nll(
         )
     if ndim < 3 and target._array.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if single and target._array.ndim and batch != 1:
+        raise ValueError(
+            f"For 1D input, 1D target must have size 1, but got target size: {batch}"
+        )
     if single:
         input, target = input.unsqueeze(0), target.reshape(1)
     expected = (input._array.shape[0], *input._array.shape[2:])

@@ -144,6 +144,7 @@ sum = reduction(
     batch="along",
     fused="sum(self)",
     out_type="given",
+    out_needs="dim",
     doc="Sum over dimensions; integers are added as int64.",
 )
 

@@ -82,6 +82,7 @@ sort = general(
     batch="along",
     names="same",
     doc="Elements in order along a dimension, and where they were.",
+    out_type="same",
 )
 
 
@@ -114,6 +115,7 @@ topk = general(
     batch="along",
     names="same",
     doc="The k largest (or smallest) along a dimension.",
+    out_type="same",
 )
 
 
