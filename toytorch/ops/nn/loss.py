@@ -69,7 +69,7 @@ def _mse_of(xp: ArrayModule, d: Array, reduction: str) -> Any:
 
 
 def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
-    d = a - b
+    d = a - (b.to(a.dtype) if b.dtype is types.bool else b)
     factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
     return g * (d * as_number(factor, g))
 
@@ -217,12 +217,13 @@ def nll(
         )
     if ndim < 3 and target._array.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if single and target._array.ndim and batch != 1:
+    if single and target._array.ndim and batch != 1 and target.dtype in TARGETS:
         raise ValueError(
             f"For 1D input, 1D target must have size 1, but got target size: {batch}"
         )
     if single:
-        input, target = input.unsqueeze(0), target.reshape(1)
+        whole = target.dtype in TARGETS  # others are refused below
+        input, target = input.unsqueeze(0), target.reshape(1) if whole else target.reshape(-1)[:1]
     expected = (input._array.shape[0], *input._array.shape[2:])
     if target._array.shape != expected:
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
