@@ -134,9 +134,12 @@ def main() -> None:
 def show(label: str, k: int, found: Found) -> None:
     d = found.difference
     print(f"=== {label} {k}: {d.kind}")
-    print("\n".join("    " + s for t in found.program.lines[: found.line + 1] for s in t.split("\n")))
+    print(
+        "\n".join("    " + s for t in found.program.lines[: found.line + 1] for s in t.split("\n"))
+    )
     print(f"  {d.path}: PyTorch {d.expected[:300]}")
     print(f"  {' ' * len(d.path)}  ours    {d.got[:300]}", flush=True)
+
 
 if __name__ == "__main__":
     main()

@@ -179,7 +179,7 @@ cholesky_solve_op: Op = general(
     _cholesky_solve,
     upcast=False,
     holomorphic=False,
-    d_self=lambda g, input2, upper: cholesky_solve_op.function(g, input2, upper),
+    d_self=lambda g, self, input2, upper: cholesky_solve_op.function(g, input2, upper),
     d_input2=_factor_share,
     amp="float32",
     memory="columns",

@@ -219,9 +219,7 @@ def lu_factor_ex(
 
 
 @public("linalg.lu_factor", returns="(Tensor LU, Tensor pivots)")
-def lu_factor(
-    A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor] | None = None
-) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(LU, pivots): L and U of A = PLU in one matrix, and the exchanges for `linalg.lu_solve`."""
     outs = None if out is None else (*out, A.new_empty(A.shape[:-2], dtype=int32))
     made = lu_factor_op.function(A, pivot=pivot, out=outs)

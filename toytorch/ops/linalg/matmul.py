@@ -447,6 +447,7 @@ def unrecorded(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | Non
         if z.__class__ is not np.ndarray or z.dtype is not x.dtype or z.shape != y.shape[1:]:
             return None
         made = _addmm(np, z, rows, y, 1, 1)
+        return wrap(np.ascontiguousarray(made), a.dtype)  # in two dimensions
     return wrap(np.ascontiguousarray(made).reshape(*x.shape[:-1], y.shape[1]), a.dtype)
 
 

@@ -113,16 +113,15 @@ def linear(
         return matmul.linear.function(bias, input, weight)
     if bias is not None and input.ndim != 2 and not convert.is_contiguous(bias):
         return matmul_(input, weight.t()).add_(bias)  # whose type may be another
-    sums = bias is not None and bias.ndim and input.ndim == 3 and weight.ndim == 2
+    sums = bias is not None and bias.ndim and input.ndim not in (0, 2) and weight.ndim == 2
     if bias is not None and sums and convert.is_contiguous(input):
         turned = weight.t()
-        made = matmul.unrecorded(input, turned, bias)
-        if made is not None:
-            return made
-        batch, length, width = input._array.shape
-        flat = view.viewed(input, (batch * length, width))
-        product = matmul.addmm.function(bias, flat, turned)
-        return view.viewed(product, (batch, length, weight._array.shape[0]))
+        *rest, width = input._array.shape
+        product = matmul.unrecorded(input, turned, bias)
+        if product is None:
+            flat = view.viewed(input, (math.prod(rest), width))
+            product = matmul.addmm.function(bias, flat, turned)
+        return view.viewed(product, (*rest, weight._array.shape[0]))
     if bias is not None and (
         input.ndim == 2 or (bias.ndim and (input.ndim < 2 or convert.is_contiguous(input)))
     ):
@@ -137,7 +136,10 @@ def linear(
         return product.add_(bias)  # in place, as PyTorch: its type stays
     if bias is None:
         return product
-    return product + bias if input.ndim > 1 else counted(product + bias, 1)
+    if input.ndim == 2:
+        return product + bias
+    made = product + bias
+    return counted(made, 1 + (input.ndim == 1 and weight.ndim == 2))  # it is added in place
 
 
 @public("tensordot", tensor_first=False)

@@ -204,6 +204,8 @@ svdvals_op: Op = general(
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values in falling order."""
     _refuse_driver(driver)
+    if out is None and state.local.grad and A.requires_grad:
+        return svd_op.function(A, False)[1]  # type: ignore[no-any-return]  # a tensor
     return svdvals_op.function(A, out=out)
 
 

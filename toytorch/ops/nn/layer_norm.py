@@ -60,7 +60,8 @@ def _layer_norm(
     if 0 in shape:
         return a.copy(), xp.zeros(kept, a.dtype), xp.full(kept, np.nan, a.dtype)
     rows = a.reshape(math.prod(lead), math.prod(shape))
-    made, mean, _, rstd = centered(xp, rows, (1,), eps)
+    made, mean, variance, rstd = centered(xp, rows, (1,), eps)
+    rstd += variance - variance  # NaN where that has overflowed, as in PyTorch
     made *= rstd
     if weight is not None:
         made *= weight.reshape(-1)
@@ -163,6 +164,7 @@ def _layer_norm_bias(
     gs: Sequence[Tensor],
     input: Tensor,
     normalized_shape: Sequence[int],
+    bias: Tensor,  # which PyTorch saves
     result1: Tensor,
     result2: Tensor,
     work: dict[Any, Any],
@@ -233,7 +235,8 @@ def _group_norm(
     )
     if found is not None:
         return found
-    made, mean, _, rstd = centered(xp, a.reshape(n, group, c // group * area), (2,), eps)
+    made, mean, variance, rstd = centered(xp, a.reshape(n, group, c // group * area), (2,), eps)
+    rstd += variance - variance
     made *= rstd
     made = made.reshape(n, c, area)
     if weight is not None:

@@ -12,6 +12,7 @@ from toytorch.backends.base import attempt, reduced
 from toytorch.core.memory_order import placed
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
@@ -218,9 +219,7 @@ def nll(
     if ndim < 3 and target._array.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if single and target._array.ndim and batch != 1 and target.dtype in TARGETS:
-        raise ValueError(
-            f"For 1D input, 1D target must have size 1, but got target size: {batch}"
-        )
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {batch}")
     if single:
         whole = target.dtype in TARGETS  # others are refused below
         input, target = input.unsqueeze(0), target.reshape(1) if whole else target.reshape(-1)[:1]
@@ -249,4 +248,4 @@ def nll(
         kernel = "nll_loss_out_frame" if ndim < 3 else "nll_loss2d_forward_out_frame"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
     loss = nll_loss.function(input, target, weight, ignore_index, reduction)
-    return loss.squeeze(0) if single and reduction == "none" else loss
+    return of_its_own(loss.squeeze(0)) if single and reduction == "none" else loss

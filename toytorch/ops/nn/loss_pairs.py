@@ -223,6 +223,8 @@ def _weighted(loss: Array | Tensor, weight: Array | Tensor | None) -> Any:
 def _cross_entropy(xp: ArrayModule, x: Array, t: Array, weight: Array | None) -> Any:
     if x.size and (not x.min() >= 0 or not x.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if t.size and (not t.min() >= 0 or not t.max() <= 1):
+        raise RuntimeError("all elements of target should be between 0 and 1")
     loss = (t - 1) * xp.maximum(xp.log1p(-x), -100) - t * xp.maximum(xp.log(x), -100)
     return _weighted(loss.astype(x.dtype), weight)
 
@@ -398,9 +400,7 @@ soft_margin = general(
     upcast=False,
     amp="float32",
     doc="log(1 + e^{-t·x}) for targets t of 1 and -1.",
-    d_self=lambda g, self, target, reduction: share(
-        g, _soft_margin_slope(self, target), reduction
-    ),
+    d_self=lambda g, self, target, reduction: share(g, _soft_margin_slope(self, target), reduction),
     d_target=_refuse_target,
 )
 

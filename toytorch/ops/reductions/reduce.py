@@ -163,9 +163,7 @@ def _nansum(
 nansum = reduction(
     "nansum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _nansum,
-    d_self=lambda g, self, dim, keepdim: (
-        spread_over(g, self.shape, dim, keepdim) * ~self.isnan()
-    ),
+    d_self=lambda g, self, dim, keepdim: spread_over(g, self.shape, dim, keepdim) * ~self.isnan(),
     fused="sum(self if self == self else 0)",
     out_type="given",
     doc="Sum over dimensions with NaN left out.",

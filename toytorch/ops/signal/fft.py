@@ -74,13 +74,13 @@ def _r2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, ones
 
 
 def _r2c_gradient(
-    g: Tensor, self_shape: tuple[int, ...], dim: Sequence[int], normalization: int, onesided: bool
+    g: Tensor, self: Tensor, dim: Sequence[int], normalization: int, onesided: bool
 ) -> Any:
     # The adjoint of a transform without normalization is the inverse one without it; the half of
     # the spectrum that was left out had no influence, so zeros stand for it.
     if onesided:
         last = dim[-1]
-        g = resized(g, (last,), (self_shape[last],))
+        g = resized(g, (last,), (self.shape[last],))
     return fft_c2c.function(g, dim, normalization, False).real
 
 
