@@ -162,8 +162,7 @@ MIXED = _orders(
 GROUPED = Recipe("""m[n,g,c], v[n,g,c], w[g,c], eps -> a[n,g], r[n,g], s[n,g,c], k[n,g,c]
     a = mean[c](m)
     d = m - a
-    all = mean[c](v + d * d)
-    r = rsqrt(all + eps) + (all - all)
+    r = rsqrt(mean[c](v + d * d) + eps)
     s = a
     k = r * w""")
 COLUMNS = Recipe("x[n,c] -> s[c]\n s = sum[n](x)")
@@ -237,8 +236,7 @@ def group_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
 LAYER = Recipe("""x[i,j], w[j], b[j], eps -> y[i,j], m[i], r[i]
     m = mean[j](x)
     d = x - m
-    v = mean[j](d*d)
-    r = rsqrt(v + eps) + (v - v)
+    r = rsqrt(mean[j](d*d) + eps)
     y = d*r*w + b""")
 LAYER_INPUT = Recipe("""g[i,j], x[i,j], w[j], m[i], r[i] -> dx[i,j]
     k = g * w

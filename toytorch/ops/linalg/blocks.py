@@ -10,7 +10,6 @@ from toytorch.core.views import of_its_own
 from toytorch.core.write import refuse_grad
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.creation.convert import contiguous
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping.rearrange import _common, cat
@@ -39,9 +38,8 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     right = (1,) * (n - b.ndim) + tuple(b.shape)
     a = a.reshape([k for m in left for k in (m, 1)])
     b = b.reshape([k for m in right for k in (1, m)])
-    product = contiguous(a * b)
     shape = tuple(p * q for p, q in zip(left, right))
-    made = put_out(of_its_own(viewed(product, shape, unsafe_view)), out)
+    made = put_out(of_its_own(viewed(a * b, shape, unsafe_view)), out)
     if out is not None and not out.is_inference():
         made._memory().version -= 1  # PyTorch writes through a view that is counted by itself
     return made

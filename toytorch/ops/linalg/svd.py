@@ -233,6 +233,8 @@ def svd_legacy(
     else:
         u, s, vh = svd_op.function(input, not some)
         made = (u, s, vh.mH)
+    if out is not None:
+        made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
     return named("svd", "U S V", made)
 
 

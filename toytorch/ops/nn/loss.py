@@ -70,7 +70,8 @@ def _mse_of(xp: ArrayModule, d: Array, reduction: str) -> Any:
 
 
 def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
-    d = a - (b.to(a.dtype) if b.dtype is types.bool else b)
+    a, b = (t.to(o.dtype) if t.dtype is types.bool else t for t, o in ((a, b), (b, a)))
+    d = a - b
     factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
     return g * (d * as_number(factor, g))
 
