@@ -9,6 +9,7 @@ that one function in a hundred breaks is found in minutes, and not after ten tho
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 import traceback
 import warnings
@@ -42,9 +43,9 @@ AFTER = (
 def kinds() -> Iterator[tuple[str, st.Drawer]]:
     """Names of what can be drawn, each with a drawer of its statements."""
     for name in signatures.by_name():
-        yield name, lambda rng, scope, name=name: st.call(rng, scope, name)
+        yield name, functools.partial(st.call, name=name)
     for i, info in enumerate(signatures.database()):
-        yield f"sample of {info.name}", lambda rng, scope, i=i: st.sampled(rng, scope, i)
+        yield f"sample of {info.name}", functools.partial(st.sampled, entry=i)
     for one in (st.operator, st.indexed, st.view, st.copied, st.asked, st.network, st.loss):
         for k in range(30):
             yield f"{one.__name__} {k}", one

@@ -10,7 +10,7 @@ from typing import Any
 
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
-from toytorch.core.views import counted, of_its_own
+from toytorch.core.views import of_its_own
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -196,7 +196,7 @@ class RNNBase(Module):
         if self.batch_first:
             made = made.transpose(0, 1)
             if self.mode != "LSTM":  # which PyTorch turns in place
-                made = counted(of_its_own(made), 1)
+                made = of_its_own(made)
         if not batched:
             made = made.squeeze(0 if self.batch_first else 1)
             last = [h.squeeze(1) for h in last]

@@ -64,8 +64,8 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if m == 1:
         product = matmul_(input.unsqueeze(0), other)
         if n == 2:
-            made = of_its_own(product.squeeze(0))
-            return counted(made, 1) if out is None else create.put_out(made, out)
+            row = of_its_own(product.squeeze(0))
+            return counted(row, 1) if out is None else create.put_out(row, out)
         return create.put_out(_seen_as(product, (*product.shape[:-2], product.shape[-1])), out)
     if n == 1:
         product = matmul_(input, other.unsqueeze(1))

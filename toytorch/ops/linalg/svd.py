@@ -205,7 +205,8 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
     """The singular values in falling order."""
     _refuse_driver(driver)
     if out is None and state.local.grad and A.requires_grad:
-        return svd_op.function(A, False)[1]  # type: ignore[no-any-return]  # a tensor
+        values: Tensor = svd_op.function(A, False)[1]  # whose node saves what PyTorch's saves
+        return values
     return svdvals_op.function(A, out=out)
 
 
@@ -225,6 +226,7 @@ def svd_legacy(
         )
     for i, t in enumerate(out or ()):
         need_type(t, input.dtype if i != 1 else input.dtype.to_real())
+    made: tuple[Any, ...]
     if not compute_uv:
         m, n = input.shape[-2:]
         batch = tuple(input.shape[:-2])

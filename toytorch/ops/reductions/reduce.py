@@ -144,7 +144,6 @@ sum = reduction(
     batch="along",
     fused="sum(self)",
     out_type="given",
-    out_needs="dim",
     doc="Sum over dimensions; integers are added as int64.",
 )
 
