@@ -277,9 +277,7 @@ def test_calls_that_walks_found() -> None:
         lambda m: m.special.hermite_polynomial_h(m.tensor(0.5).double(), m.tensor(512.0)).isnan(),
         lambda m: m.sum(m.ones(2), None, out=m.zeros(())),
         lambda m: (
-            (y := m.nn.GRU(2, 2, batch_first=True)(m.ones(3, 2, requires_grad=True)))[-1]
-            .sum()
-            .backward()
+            m.nn.GRU(2, 2, batch_first=True)(m.ones(3, 2, requires_grad=True))[-1].sum().backward()
         ),
     )
     for what in calls:
