@@ -22,7 +22,7 @@ TYPES = ("bool", "uint8", "int64", "float16", "float32", "float64", "complex64")
 # Most are made of several ops, and their results are cast into any out= of a higher category. Of
 # cumprod, nansum and bernoulli PyTorch also takes integers for floating results.
 NAMES = """
-bernoulli nanmean nansum normal.number_mean randn
+bernoulli nansum normal.number_mean randn
 """
 LENIENT = set(NAMES.split())
 

@@ -154,6 +154,9 @@ def same_node(a: Any, b: Any) -> bool:
         return True
     if a is None or b is None:
         return False
+    if b == "ConjPhysicalBackward0":
+        return True  # rules are written for real numbers and conjugated around (ARCHITECTURE.md):
+        # PyTorch's gradients of complex numbers end in whatever the rule ends in
     if a.endswith("_copy") and b == "CloneBackward0":
         return True  # a view and a clone, where PyTorch has a record for both
     return bool(a[:-1] == b[:-1])  # the number counts the forms of a name in PyTorch's table
@@ -341,7 +344,8 @@ def groups(tensors: list[tuple[str, Any]]) -> list[int]:
     first: dict[int, int] = {}
     out = []
     for i, (_, t) in enumerate(tensors):
-        at = t.untyped_storage().data_ptr() if t.numel() else 0
+        lazy = getattr(t, "_is_zerotensor", bool)()  # PyTorch's gradients of zero have no memory
+        at = t.untyped_storage().data_ptr() if t.numel() and not lazy else 0
         out.append(first.setdefault(at, i) if at else i)
     return out
 

@@ -24,6 +24,7 @@ class Writer:
         self.space = namespace(torch)
         self.own: list[str] = []  # variables in the order they were bound
         self.lines: list[str] = []
+        self.kept = 0.07  # the part of refused statements that stay
         for name, value in (scope or {}).items():
             self.space[name] = value
             self.own.append(name)
@@ -41,7 +42,7 @@ class Writer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             failed = execute(text, self.space)
-        if failed is not None and self.rng.random() < 0.93:
+        if failed is not None and self.rng.random() < 1 - self.kept:
             return False
         self.lines.append(text)
         return True
@@ -76,7 +77,7 @@ class Writer:
                 self.own += [name] * (name in self.space)
                 return
 
-    def function(self) -> None:
+    def function(self, kinds: Any = st.PURE) -> None:
         """A function of a few tensors, compiled or traced, and calls of it."""
         rng, scope = self.rng, self.scope
         n = rng.randint(1, 3)
@@ -106,7 +107,7 @@ class Writer:
             if rng.random() < 0.12:
                 inside.write()
             else:
-                inside.expression(st.PURE)
+                inside.expression(kinds)
         results = [n for n in tensors(inside.scope) if n[0] == "y"] or tensors(inside.scope)
         out = results[-1] if rng.random() < 0.7 else f"{results[0]}, {results[-1]}"
         name = f"f{self.name()[1:]}"

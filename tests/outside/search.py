@@ -117,7 +117,9 @@ def beside(names: set[str], values: dict[str, Any]) -> set[str]:
     places = [
         (compare.root_of(path), v.untyped_storage().data_ptr())
         for path, v in compare.all_leaves(ORACLE, values)
-        if isinstance(v, torch.Tensor) and v.layout is torch.strided
+        if isinstance(v, torch.Tensor)
+        and v.layout is torch.strided
+        and not v._is_zerotensor()  # which has no memory
     ]
     taken = {at for name, at in places if name in names and at}
     return {name for name, at in places if at in taken}

@@ -47,10 +47,10 @@ def apart(scope: Scope, first: str, count: int) -> list[str]:
     return found[-count:] if len(found) >= count else []
 
 
-def call(rng: Random, scope: Scope) -> str:
-    """A call from a signature, as a function or as a method."""
+def call(rng: Random, scope: Scope, name: str | None = None) -> str:
+    """A call from a signature, as a function or as a method; of a name, if one is given."""
     names = signatures.by_name()
-    s = rng.choice(names[rng.choice(list(names))])
+    s = rng.choice(names[name or rng.choice(list(names))])
     spelled = signatures.spellings(s)
     spelling = rng.choice(spelled)
     wants = bool(s.arguments) and s.arguments[0].type == "Tensor"
@@ -138,13 +138,13 @@ def written(rng: Random, scope: Scope, x: Any) -> str:
     raise Unwritable
 
 
-def sampled(rng: Random, scope: Scope) -> str:
-    """A call of PyTorch's database of operators, on tensors of our own."""
+def sampled(rng: Random, scope: Scope, entry: int | None = None) -> str:
+    """A call of PyTorch's database of operators, or of one of its entries, on tensors of our own."""
     entries = signatures.database()
     if not entries:
         return call(rng, scope)
     for _ in range(20):
-        i = rng.randrange(len(entries))
+        i = rng.randrange(len(entries)) if entry is None else entry
         info = entries[i]
         try:
             found = samples(i)

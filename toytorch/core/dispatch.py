@@ -22,7 +22,7 @@ from toytorch.core.record import record, underive, wants_grad
 from toytorch.core.storage import InferenceStorage
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, wrap_result
-from toytorch.core.views import run_view
+from toytorch.core.views import counted, run_view
 from toytorch.core.write import (
     lacks_kernel,
     need_out,
@@ -140,7 +140,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
                 refuse_before_kernel(op, args, out)
             elif out is not None and "dtype" in op.schema.index:
                 refuse_type(op, args, out)
-            elif isinstance(out, Tensor) and lacks_kernel(error):
+            elif out is not None and lacks_kernel(error):
                 refuse_other_type(op, args, out)
         elif op.out_type == "joined" and out is not None:
             refuse_joined(args[0], out)
@@ -162,4 +162,6 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     if state.local.inference:
         for t in tensors if op.many else [tensors]:
             t._storage = InferenceStorage(t._array)
+    elif op.writes is not None:
+        counted(tensors, op.writes(*args))
     return tensors

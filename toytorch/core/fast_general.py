@@ -305,6 +305,8 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
         return None
     if op.many and (op.schema.returns != ("Tensor",) * op.count or op.random):
         return None
+    if op.writes is not None:
+        return None
     numbers = {a.name for a in op.schema.args if a.is_tensor and a.takes_number}
     if numbers & set(op.keeps):
         return None

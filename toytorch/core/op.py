@@ -104,6 +104,8 @@ class Op:
                 makes results of their final types
     spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
                 complex infinity both parts become NaN
+    writes      how often PyTorch, which composes the op, writes to what it returns: a function of the
+                arguments, from which the count of writes begins
     elsewhere   an argument that only a form for other devices has, of which the CPU has no kernel
     words       {name: argument}: further names by which callers may give an argument
 
@@ -195,7 +197,9 @@ class Op:
         spreads: str = "",
         elsewhere: str = "",
         on_card: str = "",
+        writes: Callable[..., int] | None = None,
     ) -> None:
+        self.writes = writes
         self.spreads, self.elsewhere, self.lost, self.on_card = spreads, elsewhere, lost, on_card
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()

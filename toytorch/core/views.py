@@ -166,10 +166,10 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
 
 
 def conjugates(op: Op, source: Tensor) -> Tensor | None:
-    """The conjugates of a tensor as a view of it; None where that is a copy: without elements, on
-    other devices, and while somebody watches or gradients are off."""
+    """The conjugates of a tensor as a view of it; None where that is a copy: on other devices, and
+    while somebody watches or gradients are off."""
     array = source._array
-    if state.fast_path is not None or array.__class__ is not ndarray or not array.size:
+    if state.fast_path is not None or array.__class__ is not ndarray:
         return None
     base, why = source._base, source._no_grad_view
     if base is not None and not base.dtype.is_complex:
@@ -177,7 +177,9 @@ def conjugates(op: Op, source: Tensor) -> Tensor | None:
     if why and source._requires_grad:
         edge(source)  # which may be refused
     storage: Any = source._storage or source._memory()
-    if storage.__class__ is Conjugated and storage.theirs is not None:
+    if not array.size:  # nothing to conjugate
+        view, other = view_of(source, array), storage
+    elif storage.__class__ is Conjugated and storage.theirs is not None:
         view, other = view_of(source, storage.back(array)), storage.counter
     elif storage.__class__ is Storage or storage.__class__ is Mirrored:
         other = Conjugated(storage, array)
@@ -197,6 +199,13 @@ def of_its_own(made: Tensor) -> Tensor:
     """What shows all of fresh memory that nobody else has: no view, as far as programs can tell."""
     if made._base is not None:
         made._base = made._no_grad_view = None
+    return made
+
+
+def counted(made: Tensor, writes: int) -> Tensor:
+    """A fresh result whose count of writes begins at that of PyTorch, which composes it in place."""
+    if writes and not state.local.inference:
+        made._memory().version = writes
     return made
 
 

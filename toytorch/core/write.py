@@ -312,13 +312,21 @@ def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
         raise RuntimeError(refusal("same", op.name, want, out.dtype))
 
 
-def refuse_other_type(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+def refuse_other_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
     """`refuse_type` for ops whose results have the type of their first operand, or are places."""
-    want = args[0].dtype
-    if op.out_type == "indices":
+    want, how = args[0].dtype, op.out_type
+    if how == "indices":
         want = types.int32 if args[op.schema.index["out_int32"]] else types.int64
-    if op.out_type in ("matched", "same", "indices") and out.dtype is not want:
-        raise RuntimeError(refusal(op.out_type, op.name, want, out.dtype))
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    for place, (o, same) in enumerate(zip(outs, op.results)):
+        if how in ("matched", "same", "indices", "expected", "result") and same:
+            wrong = o.dtype is not want
+        elif same:  # cast
+            wrong = o.dtype.rank < want.rank
+        else:  # numbers of places; what comes first and has no derivative is a permutation
+            wrong = o.dtype.rank != 1 and (place > 0 or o.dtype is not want)
+        if wrong:
+            raise RuntimeError(refusal(how or "same", op.name, want, o.dtype))
 
 
 def refuse_joined(tensors: Sequence[Tensor], out: Tensor) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, beside, wrap
+from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.dtype import int64
 from toytorch.ops.define import takes_words
@@ -34,7 +35,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         if low >= 0 and high < count:
             ones = np.zeros((array.size, count), np.int64)
             ones.reshape(-1)[np.arange(0, ones.size, count) + array.reshape(-1)] = 1
-            return wrap(ones.reshape(*array.shape, count), int64)
+            return counted(wrap(ones.reshape(*array.shape, count), int64), 2)
     seen = input.numel() > 0 and not input.is_meta
     if seen and int(input.min()) < 0:
         raise RuntimeError("Class values must be non-negative.")
@@ -43,7 +44,9 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     elif seen and int(input.max()) >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     made: Tensor = input.new_zeros((*input.shape, num_classes))
-    return made.scatter_(-1, input.unsqueeze(-1), 1)
+    if not input.numel():
+        return made
+    return counted(made.scatter_(-1, input.unsqueeze(-1), 1), 2)
 
 
 def _padding(padding_idx: int | None, weight: Tensor) -> int | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor, beside
+from toytorch.core.views import counted
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import promote_types
 from toytorch.facts.size import broadcast_pair
@@ -278,9 +279,14 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
+    if spread.dtype.rank < 2:
+        spread.clone().clamp_(min=eps)  # which is refused: the limit is no whole number
     held = spread + (spread.detach().clamp_min(eps) - spread.detach())  # the limit has no gradient
     loss = (held.log() + (input - target).square() / held) * 0.5
-    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+    if not full:
+        return reduced(loss, reduction)
+    loss = loss + 0.5 * math.log(2 * math.pi)
+    return counted(loss, 1) if reduction == "none" else reduced(loss, reduction)
 
 
 # -- of signs and rankings ------------------------------------------------------------------------
@@ -344,7 +350,8 @@ def ranked_apart(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """margin_ranking_loss of operands of whatever shapes broadcast."""
-    return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
+    loss = (-target * (input1 - input2) + float(margin)).clamp_min(0)
+    return reduced(loss, reduction) if reduction != "none" else counted(loss, 1)
 
 
 @cast_to("float32")

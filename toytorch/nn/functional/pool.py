@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import counted, of_its_own
 from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import composed
@@ -142,7 +143,12 @@ def max_pool1d(
     if return_indices:
         return made
     wanted = state.local.grad and input._requires_grad  # without, PyTorch's kernel makes plain rows
-    return made[0] if wanted else made[0].contiguous()
+    if wanted:
+        return made[0]
+    if not input.is_floating_point():
+        raise NotImplementedError(f"\"max_pool1d_impl\" not implemented for '{input.dtype.legacy}'")
+    values = of_its_own(made[0].contiguous())
+    return counted(values, 1) if input.ndim == 2 else values
 
 
 @composed(returns="(Tensor, Tensor) if return_indices else Tensor")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, beside
+from toytorch.core.views import counted
 from toytorch.facts.hints import Ints
 from toytorch.nn.functional.pool import (
     adaptive_avg_pool1d,
@@ -70,12 +71,9 @@ def pad(
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     n = len(pads) // 2
-    if mode == "circular":
-        if input.ndim not in (n + 1, n + 2):
-            raise RuntimeError(
-                f"Invalid padding size, expected {2 * (input.ndim - 2)} but got {len(pads)}"
-            )
-        return borders.circular.function(input, pads)
+    if mode == "circular" and 1 <= n <= 3 and input.ndim in (n + 1, n + 2):
+        made = borders.circular.function(input, pads)
+        return counted(made, 1 + sum(p > 0 for p in pads))
     kinds = {"reflect": borders.REFLECT, "replicate": borders.REPLICATE}
     if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
         raise NotImplementedError(

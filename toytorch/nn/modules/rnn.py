@@ -10,6 +10,7 @@ from typing import Any
 
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import of_its_own
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -191,8 +192,11 @@ class RNNBase(Module):
         hidden = self._start(x, batch, hidden)
         spans = [(t * batch, (t + 1) * batch) for t in range(length)]
         made, last = self._layers(x.reshape([length * batch, x.shape[2]]), hidden, spans)
-        made = made.reshape([length, batch, made.shape[1]])
-        made = made.transpose(0, 1) if self.batch_first else made
+        made = of_its_own(made.reshape([length, batch, made.shape[1]]))
+        if self.batch_first:
+            made = made.transpose(0, 1)
+            if self.mode != "LSTM":  # which PyTorch turns in place
+                made = of_its_own(made)
         if not batched:
             made = made.squeeze(0 if self.batch_first else 1)
             last = [h.squeeze(1) for h in last]

@@ -248,6 +248,12 @@ def in_format(made: Tensor, memory_format: MemoryFormat | None) -> Tensor:
     return made.detach().clone(memory_format=memory_format).requires_grad_(wanted)
 
 
+def need_type(out: Any, kind: DType, same: builtins.bool = True) -> None:
+    """Refuses an out= that cannot take results of a type, before they are computed."""
+    if out is not None and (out.dtype is not kind if same else kind.rank > out.dtype.rank):
+        raise RuntimeError(refusal("same", "", kind, out.dtype))
+
+
 def put_out(
     made: Tensor,
     out: Any,

@@ -75,6 +75,7 @@ isinf = pointwise(
 isfinite = pointwise(
     "isfinite(Tensor self) -> BoolTensor",
     formula="isfinite(self)",
+    writes=lambda self: int(self.dtype.is_complex),
     inplace=False,
     doc="Whether a value is neither infinite nor NaN.",
     out=False,
@@ -160,6 +161,9 @@ isclose = general(
     _isclose,
     out=False,
     upcast=False,
+    writes=lambda self, other, rtol, atol, equal_nan: (
+        (equal_nan and self.dtype.rank > 1) + (rtol != 0 or atol != 0)
+    ),
     doc="Whether |self - other| ≤ atol + rtol·|other|.",
 )
 

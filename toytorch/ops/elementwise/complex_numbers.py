@@ -49,8 +49,8 @@ complex = elementwise(
     holomorphic=False,
     apart=True,
     out_type="object",
-    d_real=lambda g: g.real,
-    d_imag=lambda g: g.imag,
+    d_real=lambda g, real, imag: g.real,  # saves both, as PyTorch
+    d_imag=lambda g, real, imag: g.imag,
     doc="A complex tensor of its two parts.",
 )
 
@@ -146,7 +146,7 @@ def _as_complex(xp: ArrayModule, a: Array) -> Any:
     steps = strides_of(a)
     if steps[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s, n in zip(steps[:-1], a.shape)):
+    if a.size and any(s % 2 for s, n in zip(steps[:-1], a.shape)):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     return a.view(np.result_type(a.dtype, np.complex64))[..., 0]
 

@@ -192,8 +192,8 @@ index_add = define(
     apart="in place",
     upcast=False,
     d_self=lambda g: g,
-    d_source=lambda g, dim, index, source_shape, alpha: (
-        (g.index_select(dim, index).reshape(source_shape)) * alpha
+    d_source=lambda g, dim, index, source, alpha: (  # saves source as PyTorch
+        (g.index_select(dim, index).reshape(source.shape)) * alpha
     ),
     fresh=True,
     doc="Slices of source added at the places that index names.",
@@ -286,7 +286,7 @@ index_copy = define(
     apart="first",
     upcast=False,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
-    d_source=lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(source_shape),
+    d_source=lambda g, dim, index, source: g.index_select(dim, index).reshape(source.shape),
     amp="widest",
     doc="Slices of source written at the places that index names.",
     out_type="same",
@@ -487,8 +487,9 @@ def _take(xp: ArrayModule, a: Array, i: Array) -> Any:
     return xp.take(a, _flat_index("take()", a, i))
 
 
-def _take_gradient(g: Tensor, self_shape: tuple[int, ...], index: Tensor) -> Any:
-    return g.new_zeros(self_shape).put(index, g, True)
+def _take_gradient(g: Tensor, self: Tensor, index: Tensor) -> Any:
+    nothing = self.detach().clone().zero_()  # which lies as self does
+    return nothing.put(index, g, True)
 
 
 take = general(
@@ -534,9 +535,9 @@ put: Op = define(
     apart="in place",
     upcast=False,
     memory="like",
-    d_self=lambda g, index, accumulate: (
+    d_self=lambda g, index, source, accumulate: (  # saves source as PyTorch
         g if accumulate else g.put(index, g.new_zeros(index.shape), False)
     ),
-    d_source=lambda g, index, source_shape: g.take(index).reshape(source_shape),
+    d_source=lambda g, index, source: g.take(index).reshape(source.shape),
     doc="Elements written, or added, at places in the flattened tensor.",
 )

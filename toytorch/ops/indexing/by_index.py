@@ -177,8 +177,8 @@ def _index_put(
     except ValueError:
         raise_index("indexing arrays", arrays)
     masked = [i is not None and i.dtype == np.bool_ for i in arrays]
-    if values.dtype != a.dtype and values.size == 1 and any(masked) and not accumulate:
-        values = values.astype(a.dtype)  # as masked_fill would
+    if values.size == 1 and any(masked) and not accumulate:
+        values = values.reshape(()).astype(a.dtype, copy=False)  # as masked_fill would
     if values.dtype != a.dtype:
         found = a[full_places(a, arrays)].shape
         try:
@@ -301,8 +301,8 @@ def _masked_select(xp: ArrayModule, a: Array, mask: Array) -> Any:
     return a[mask] if made is None else made
 
 
-def _masked_select_gradient(g: Tensor, self_shape: tuple[int, ...], mask: Tensor) -> Any:
-    shape = broadcast_pair(self_shape, mask.shape)
+def _masked_select_gradient(g: Tensor, self: Tensor, mask: Tensor) -> Any:
+    shape = broadcast_pair(self.shape, mask.shape)  # of self, which PyTorch saves
     return g.new_zeros(shape).masked_scatter(mask.expand(shape), g)
 
 

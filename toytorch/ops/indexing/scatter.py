@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core import dispatch, write
+from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array
@@ -101,6 +102,9 @@ def index_put_(
     """Writes values at index tensors."""
     if not accumulate:
         refuse_old_mask(indices, values)
+    given = [i for i in indices if isinstance(i, Tensor)]
+    if any(i.dtype.rank > 1 for i in given):  # which is refused only after this
+        writing.refuse_arguments(self, (values, *given), self._array.shape)
     return write.inplace(
         indexed.index_put, (self, _full_indices(self, indices, values), values, accumulate)
     )
@@ -181,7 +185,7 @@ def take_along_dim(
         flat = input.reshape(-1)
         if indices.numel() and indices.dtype not in (types.int64, types.int32):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-        return take_along_dim(flat, indices.reshape(-1).long(), 0, out=out)
+        return flat.gather(0, indices.reshape(-1).long(), out=out)
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number "

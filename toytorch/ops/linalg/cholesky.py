@@ -13,7 +13,7 @@ from toytorch.facts import state, warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.creation.create import put_out
+from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
     LinAlgError,
@@ -85,6 +85,7 @@ cholesky_op: Op = general(
     batch="leading",
     memory="columns",
     doc="L of A = LLᴴ, and where a matrix is not positive definite.",
+    out_type="same",
 )
 
 
@@ -114,6 +115,7 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = 
     """
     if out is not None:
         refuse_grad("linalg_cholesky_ex", (input,), out)
+    need_type(out, input.dtype)
     factor, info = cholesky_op.function(input, upper=upper)
     raise_first("linalg.cholesky", info, NOT_POSITIVE)
     return put_out(factor, out, same=True)
@@ -136,6 +138,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     if not input.numel():
         return put_out(input.clone(memory_format=contiguous_format), out)
     need_square("cholesky", input._array)
+    need_type(out, input.dtype, False)
     need_kernel("cholesky_cpu", input._array)
     factor, info = cholesky_op.function(input, upper=upper)
     raise_first("cholesky", info, NOT_POSITIVE)
@@ -176,7 +179,7 @@ cholesky_solve_op: Op = general(
     _cholesky_solve,
     upcast=False,
     holomorphic=False,
-    d_self=lambda g, input2, upper: cholesky_solve_op.function(g, input2, upper),
+    d_self=lambda g, self, input2, upper: cholesky_solve_op.function(g, input2, upper),
     d_input2=_factor_share,
     amp="float32",
     memory="columns",

@@ -105,6 +105,7 @@ slogdet_op = general(
     memory="rows",
     batch="leading",
     doc="The determinant's sign and log |det A|.",
+    out_type="same",
 )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from toytorch.backends.base import on_host
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import int32
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public, underived_parts
 from toytorch.ops.linalg.checks import (
@@ -122,6 +123,7 @@ ldl_factor_op = general(
     d_self=underived_parts("aten::linalg_ldl_factor_ex"),
     memory="columns",
     doc="A = LDLᵀ in one matrix, with its pivots.",
+    out_type="same",
 )
 
 
@@ -145,7 +147,8 @@ def ldl_factor(
     input: Tensor, *, hermitian: bool = False, out: tuple[Tensor, Tensor] | None = None
 ) -> Any:
     """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
-    made = ldl_factor_op.function(input, hermitian=hermitian)
+    outs = None if out is None else (*out, input.new_empty(input.shape[:-2], dtype=int32))
+    made = ldl_factor_op.function(input, hermitian=hermitian, out=outs)
     raise_first("torch.linalg.ldl_factor", made[2], ZERO)
     return named("linalg_ldl_factor", "LD pivots", made[:2])
 

@@ -176,8 +176,8 @@ lstsq_op = general(
     method=False,
     out=False,
     results=(True, True, False, False),
-    d_self=lambda gs, self, b: _gradients(gs, self, b)[0],
-    d_b=lambda gs, self, b: _gradients(gs, self, b)[1],
+    d_self=lambda gs, self, b, result0: _gradients(gs, self, b)[0],  # saves what PyTorch saves
+    d_b=lambda gs, self, b, result0: _gradients(gs, self, b)[1],
     amp="float32",
     doc="The X with the smallest ‖AX - B‖, and of these the smallest X.",
 )

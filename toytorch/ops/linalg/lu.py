@@ -17,6 +17,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
+from toytorch.facts.dtype import int32
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
@@ -156,6 +157,7 @@ lu_op = general(
     d_self=_lu_gradient,
     memory="rows",
     doc="A = PLU.",
+    out_type="same",
 )
 
 
@@ -197,6 +199,7 @@ lu_factor_op = general(
     d_self=_lu_factor_gradient,
     memory="columns",
     doc="L and U of A = PLU in one matrix, the row exchanges, and where U has a zero.",
+    out_type="same",
 )
 
 
@@ -216,9 +219,10 @@ def lu_factor_ex(
 
 
 @public("linalg.lu_factor", returns="(Tensor LU, Tensor pivots)")
-def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(LU, pivots): L and U of A = PLU in one matrix, and the exchanges for `linalg.lu_solve`."""
-    made = lu_factor_op.function(A, pivot=pivot)
+    outs = None if out is None else (*out, A.new_empty(A.shape[:-2], dtype=int32))
+    made = lu_factor_op.function(A, pivot=pivot, out=outs)
     raise_first("torch.linalg.lu_factor", made[2], ZERO, RuntimeError)
     return named("linalg_lu_factor", "LU pivots", made[:2])
 

@@ -145,8 +145,12 @@ def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
     return _product(xp, a, b)
 
 
-def left_share(g: Tensor, mat2: Tensor, work: dict[Any, Any] | None = None) -> Any:
-    """The gradient of the left factor: g·mat2ᵀ."""
+def left_share(
+    g: Tensor, mat2: Tensor, column_major: bool, work: dict[Any, Any] | None = None
+) -> Any:
+    """The gradient of the left factor, g·mat2ᵀ, in that factor's own order of memory."""
+    if column_major:
+        return mat2.mm(g.t()).t()
     made = g.mm(mat2.t())
     if work is not None and made.numel() >= SYMMETRIC:
         work["left"] = made, mat2
@@ -178,7 +182,7 @@ mm = general(
     _mm,
     out_type="same",
     elsewhere="out_dtype",
-    d_self=left_share,
+    d_self=lambda g, mat2, self_order, work: left_share(g, mat2, self_order, work),
     d_mat2=lambda g, self, mat2_order, work: right_share(g, self, mat2_order, work),
     amp="half",
     batch=batching.matrices,
@@ -361,7 +365,7 @@ addmm = general(
     elsewhere="out_dtype",
     inplace=True,
     d_self=lambda g, beta: scaled(g, beta),
-    d_mat1=lambda g, mat2, alpha: scaled(left_share(g, mat2), alpha),
+    d_mat1=lambda g, mat2, mat1_order, alpha: scaled(left_share(g, mat2, mat1_order), alpha),
     d_mat2=lambda g, mat1, mat2_order, alpha: scaled(right_share(g, mat1, mat2_order), alpha),
     amp="half",
     batch=batching.added_matrices,
@@ -443,6 +447,7 @@ def unrecorded(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | Non
         if z.__class__ is not np.ndarray or z.dtype is not x.dtype or z.shape != y.shape[1:]:
             return None
         made = _addmm(np, z, rows, y, 1, 1)
+        return wrap(np.ascontiguousarray(made), a.dtype)  # in two dimensions
     return wrap(np.ascontiguousarray(made).reshape(*x.shape[:-1], y.shape[1]), a.dtype)
 
 

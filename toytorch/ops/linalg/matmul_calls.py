@@ -8,7 +8,7 @@ from typing import Any
 
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
-from toytorch.core.views import of_its_own
+from toytorch.core.views import counted, of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to, composed, operands
 from toytorch.facts.size import broadcast_pair, wrap_dims
@@ -64,7 +64,8 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if m == 1:
         product = matmul_(input.unsqueeze(0), other)
         if n == 2:
-            return create.put_out(of_its_own(product.squeeze(0)), out)
+            row = of_its_own(product.squeeze(0))
+            return counted(row, 1) if out is None else create.put_out(row, out)
         return create.put_out(_seen_as(product, (*product.shape[:-2], product.shape[-1])), out)
     if n == 1:
         product = matmul_(input, other.unsqueeze(1))
@@ -112,26 +113,33 @@ def linear(
         return matmul.linear.function(bias, input, weight)
     if bias is not None and input.ndim != 2 and not convert.is_contiguous(bias):
         return matmul_(input, weight.t()).add_(bias)  # whose type may be another
-    sums = bias is not None and bias.ndim and input.ndim == 3 and weight.ndim == 2
+    sums = bias is not None and bias.ndim and input.ndim not in (0, 2) and weight.ndim == 2
     if bias is not None and sums and convert.is_contiguous(input):
         turned = weight.t()
-        made = matmul.unrecorded(input, turned, bias)
-        if made is not None:
-            return made
-        batch, length, width = input._array.shape
-        flat = view.viewed(input, (batch * length, width))
-        product = matmul.addmm.function(bias, flat, turned)
-        return view.viewed(product, (batch, length, weight._array.shape[0]))
+        *rest, width = input._array.shape
+        product = matmul.unrecorded(input, turned, bias)
+        if product is None:
+            flat = view.viewed(input, (math.prod(rest), width))
+            product = matmul.addmm.function(bias, flat, turned)
+        return view.viewed(product, (*rest, weight._array.shape[0]))
     if bias is not None and (
         input.ndim == 2 or (bias.ndim and (input.ndim < 2 or convert.is_contiguous(input)))
     ):
         matmul.same_three(bias, input, weight)  # one product with a sum in PyTorch
+    if bias is not None and input.ndim == 2 and weight.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {weight.ndim}-D tensor")
     product = matmul_(input, weight.t())
     if bias is not None and input.ndim < 3 and bias.shape not in ((weight.shape[0],), (1,), ()):
-        view.expand.function(bias, (product.numel() // weight.shape[0], weight.shape[0]))
+        width = weight.shape[0]
+        view.expand.function(bias, (product.numel() // width if width else 0, width))
     if bias is not None and bias.dtype is not product.dtype:
         return product.add_(bias)  # in place, as PyTorch: its type stays
-    return product if bias is None else product + bias
+    if bias is None:
+        return product
+    if input.ndim == 2:
+        return product + bias
+    made = product + bias
+    return counted(made, 1 + (input.ndim == 1 and weight.ndim == 2))  # it is added in place
 
 
 @public("tensordot", tensor_first=False)
@@ -228,6 +236,11 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Σ over the last dimension of both."""
     if input.ndim == 0 or other.ndim == 0:
         return arithmetic.mul.function(input, other, out=out)
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input.shape)} and {list(other.shape)}"
+        )
     return tensordot(input, other, ([-1], [-1]), out=out)
 
 

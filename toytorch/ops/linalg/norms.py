@@ -9,11 +9,12 @@ from typing import Any
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair, wrap_dim
-from toytorch.ops.creation.create import put_out
+from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, pointwise, public
 from toytorch.ops.linalg.checks import need_square
 from toytorch.ops.linalg.matmul import kinds, same_scalar_type
@@ -173,12 +174,16 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
         raise TypeError(f"linalg.cond: p must be a number or a string, not {type(p).__name__}")
     if isinstance(p, str) and p not in ORDERS:
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if not a.numel() and isinstance(p, str):
+        need_square(f"linalg.cond(ord={p})", a._array)
     if not a.numel():
-        return put_out(a.new_zeros(a.shape[:-2], dtype=a.dtype.to_real()), out)
+        nothing = a.new_zeros(a.shape[:-2], dtype=a.dtype.to_real())
+        return counted(nothing, 1) if out is None else put_out(nothing, out)
+    need_type(out, a.dtype.to_real(), False)
     if p in (None, 2, -2):
         s = svdvals(a)
-        first, last = s[..., 0], s[..., -1]
-        return put_out(last / first if p == -2 else first / last, out)
+        first, last = s[..., :1], s[..., -1:]
+        return put_out((last / first if p == -2 else first / last).squeeze(-1), out)
     need_square("linalg.cond", a._array)
     inverse, info = inv_op.function(a)
     size, other = matrix_norm(a, p), matrix_norm(inverse, p)
@@ -186,7 +191,10 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
     singular = info != 0
     if bool(singular.any()):  # no inverse: the condition is infinite
         made = made.masked_fill(singular, math.inf)
-    return put_out(made, out)
+    if p == "nuc":
+        return put_out(made, out)
+    made = made.nan_to_num(math.inf, math.inf, -math.inf)  # 0 times infinity, as NumPy has it
+    return counted(made, 1) if out is None else put_out(made, out)
 
 
 @public("dist", method=True)

@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.core.write import refuse_grad
+from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
@@ -32,7 +32,7 @@ from toytorch.ops.linalg.matmul import (
 from toytorch.ops.linalg.solve import inv
 from toytorch.ops.shaping.rearrange import _common
 from toytorch.ops.shaping.reshape import need_tensors
-from toytorch.ops.shaping.view import _expand
+from toytorch.ops.shaping.view import _expand, viewed
 
 
 def added(xp: ArrayModule, a: Array, product: Array, beta: float, alpha: float) -> Any:
@@ -309,8 +309,8 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
         return parts[i] if i == j else product(i, cut[i][j]).mm(product(cut[i][j] + 1, j))
 
     made = product(0, len(parts) - 1)
-    made = made.squeeze(-1) if column else made
-    return put_out(made.squeeze(0) if row else made, out, same=True)
+    shape = parts[0].shape[:1] * (not row) + parts[-1].shape[1:] * (not column)
+    return put_out(viewed(made, tuple(shape)), out, same=True)
 
 
 @public("chain_matmul", tensor_first=False)
@@ -350,6 +350,8 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
             f"matrix_power: Expected result to be safely castable from {a.dtype.legacy} dtype, but "
             f"got result with dtype {out.dtype.legacy}"
         )
+    if out is not None and n not in (0, 1) and out.dtype is not a.dtype:
+        raise RuntimeError(refusal("same", "matrix_power", a.dtype, out.dtype))
     if n < 0:
         a, n = inv(a), -n
     if n == 0:

@@ -45,7 +45,7 @@ def _tall_gradient(gq: Any, gr: Any, q: Any, r: Any) -> Any:
 
 
 def _qr_gradient(
-    gs: Any, self_shape: tuple[int, ...], mode: str, result0: Any, result1: Any, self: Any
+    gs: Any, self_shape: tuple[int, ...], mode: str, result0: Any, result1: Any
 ) -> Any:
     m, n = self_shape[-2:]
     if mode == "r":
@@ -63,7 +63,7 @@ def _qr_gradient(
     if m >= n:
         return _tall_gradient(gq, gr, result0, result1)
     # A = [A₁ A₂] with A₁ = QR₁ square and R₂ = QᴴA₂.
-    right, g_right = self[..., m:], gr[..., m:]
+    right, g_right = result0 @ result1[..., m:], gr[..., m:]
     left = _tall_gradient(gq + right @ g_right.mH, gr[..., :m], result0, result1[..., :m])
     return cat.function([left, result0 @ g_right], -1)
 
@@ -80,6 +80,7 @@ qr_op = general(
     batch="leading",
     memory="columns",
     doc="A = QR with orthonormal columns and a triangle.",
+    out_type="same",
 )
 
 
@@ -241,8 +242,10 @@ householder_op = general(
     method=False,
     words={"input2": "tau"},
     holomorphic=False,
-    d_input=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[0],
-    d_tau=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[1],
+    d_input=lambda g, input, tau, result: (  # saves the result as PyTorch
+        chain_gradients(g, input, tau, _start(input), False)[0]
+    ),
+    d_tau=lambda g, input, tau, result: chain_gradients(g, input, tau, _start(input), False)[1],
     amp="float32",
     memory="columns",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
@@ -315,10 +318,10 @@ ormqr: Op = general(
     upcast=False,
     out_type="same",
     holomorphic=False,
-    d_self=lambda g, self, input2, input3, left, transpose: _ormqr_gradients(
+    d_self=lambda g, self, input2, input3, left, transpose, result: _ormqr_gradients(
         g, self, input2, input3, left, transpose
     )[0],
-    d_input2=lambda g, self, input2, input3, left, transpose: _ormqr_gradients(
+    d_input2=lambda g, self, input2, input3, left, transpose, result: _ormqr_gradients(
         g, self, input2, input3, left, transpose
     )[1],
     d_input3=lambda g, self, input2, left, transpose: ormqr.function(

@@ -14,7 +14,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
-from toytorch.ops.creation.create import put_out
+from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
     named,
@@ -171,6 +171,7 @@ inv_op = general(
     batch="leading",
     memory="columns",
     doc="The inverse, and where a matrix has none.",
+    out_type="same",
 )
 
 
@@ -201,6 +202,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
             [0.0000, 0.2500]])
     """
     made, info = inv_op.function(A)
+    need_type(out, made.dtype)
     raise_first("linalg.inv", info, NO_INVERSE)
     return put_out(made, out, same=True)
 

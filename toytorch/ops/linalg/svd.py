@@ -9,11 +9,12 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.creation.create import put_out
+from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
     LinAlgError,
@@ -145,6 +146,7 @@ svd_op: Op = general(
     batch="leading",
     memory="columns",
     doc="A = USVᴴ with unitary U and V and S ≥ 0 in falling order.",
+    out_type="same",
 )
 
 
@@ -202,6 +204,9 @@ svdvals_op: Op = general(
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values in falling order."""
     _refuse_driver(driver)
+    if out is None and state.local.grad and A.requires_grad:
+        values: Tensor = svd_op.function(A, False)[1]  # whose node saves what PyTorch's saves
+        return values
     return svdvals_op.function(A, out=out)
 
 
@@ -219,13 +224,19 @@ def svd_legacy(
             "linalg.svd: input should have at least 2 dimensions, but has "
             f"{input.ndim} dimensions instead"
         )
+    for i, t in enumerate(out or ()):
+        need_type(t, input.dtype if i != 1 else input.dtype.to_real())
+    made: tuple[Any, ...]
     if not compute_uv:
         m, n = input.shape[-2:]
         batch = tuple(input.shape[:-2])
-        made = (input.new_zeros((*batch, m, m)), svdvals(input), input.new_zeros((*batch, n, n)).mH)
+        left, right = (counted(input.new_zeros((*batch, k, k)), 1) for k in (m, n))
+        made = (left, svdvals(input), right.mH)
     else:
         u, s, vh = svd_op.function(input, not some)
         made = (u, s, vh.mH)
+    if out is not None:
+        made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
     return named("svd", "U S V", made)
 
 
@@ -355,6 +366,7 @@ def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if not a.size:
         return xp.zeros(a.shape[:-2], "int64")
     if hermitian:
+        need_square("linalg.eigh", a)
         s = abs(xp.linalg.eigvalsh(a))
     else:
         try:
@@ -390,4 +402,4 @@ def matrix_rank(
     if tol is not None:
         atol, rtol = tol, 0.0
     made = matrix_rank_op.function(input, atol, rtol, hermitian)
-    return put_out(made, out)
+    return counted(made, 1) if out is None else put_out(made, out)

@@ -7,6 +7,7 @@ from typing import Any
 from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import of_its_own
 from toytorch.core.write import refuse_grad
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
@@ -131,7 +132,7 @@ def triangular_solve(
         )
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
-    made: tuple[Tensor, ...] = (x, A.mT.clone(memory_format=contiguous_format).mT)
+    made: tuple[Tensor, ...] = (x, of_its_own(A.mT.clone(memory_format=contiguous_format).mT))
     if out is not None:
         made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
     name = "triangular_solve" if out is None else "triangular_solve_out"

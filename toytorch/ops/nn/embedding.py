@@ -11,6 +11,7 @@ from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public, watched
 from toytorch.ops.indexing.by_index import type_name
@@ -143,6 +144,12 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
         raise RuntimeError(
             f"Expected 2-dimensional tensor, but got {input.ndim}-dimensional tensor for argument "
             "#1 'self' (while checking arguments for embedding_renorm_)"
+        )
+    if indices.dtype not in (types.int64, types.int32):
+        raise RuntimeError(
+            "Expected tensor for argument #2 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{indices.dtype.legacy}Tensor instead (while checking "
+            "arguments for embedding_renorm_)"
         )
     writing.check(input, False)
     if not indices.numel():

@@ -55,6 +55,8 @@ def _layer_norm(
     compiled = attempt(xp, "layer_norm", a, math.prod(shape), weight, bias, eps)
     if compiled is not None:
         made, mean, rstd = compiled
+        if few(a.dtype, math.prod(shape)) and not rstd.all():
+            unknown(made.reshape(rstd.size, -1), rstd.reshape(-1))
         return made, mean.reshape(kept), rstd.reshape(kept)
     need_float("LayerNormKernelImpl", a)
     if 0 in shape:
@@ -66,7 +68,21 @@ def _layer_norm(
         made *= weight.reshape(-1)
     if bias is not None:
         made += bias.reshape(-1)
+    if few(a.dtype, rows.shape[1]) and not rstd.all():
+        unknown(made, rstd.reshape(-1))
     return made.reshape(a.shape), mean.reshape(kept), rstd.reshape(kept)
+
+
+def few(kind: Any, count: int) -> bool:
+    """Whether so few elements are normalised together that PyTorch sums them one by one, after its
+    sums in vectors, of which none is needed: an infinite variance then is infinity times 0."""
+    return bool(count < (4 if kind == np.float64 else 8))
+
+
+def unknown(made: Array, rstd: Array) -> None:
+    """Makes NaN of what was divided by an infinite deviation; along the first dimension of both."""
+    without = rstd == 0
+    rstd[without] = made[without] = np.nan
 
 
 def _check_layer(a: Array, shape: Any, *parameters: Any) -> None:
@@ -163,6 +179,7 @@ def _layer_norm_bias(
     gs: Sequence[Tensor],
     input: Tensor,
     normalized_shape: Sequence[int],
+    bias: Tensor,  # which PyTorch saves
     result1: Tensor,
     result2: Tensor,
     work: dict[Any, Any],
@@ -231,10 +248,12 @@ def _group_norm(
     found = (
         attempt(xp, "group_norm", a, weight, bias, group, eps) if a.shape[:2] == (n, c) else None
     )
-    if found is not None:
+    if found is not None:  # of eight elements or more in each channel
         return found
     made, mean, _, rstd = centered(xp, a.reshape(n, group, c // group * area), (2,), eps)
     made *= rstd
+    if few(a.dtype, c // group * area) and not rstd.all():
+        unknown(made.reshape(n * group, -1), rstd.reshape(-1))
     made = made.reshape(n, c, area)
     if weight is not None:
         made *= weight.reshape(-1, 1)

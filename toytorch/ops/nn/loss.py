@@ -12,6 +12,7 @@ from toytorch.backends.base import attempt, reduced
 from toytorch.core.memory_order import placed
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
@@ -69,6 +70,7 @@ def _mse_of(xp: ArrayModule, d: Array, reduction: str) -> Any:
 
 
 def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
+    a, b = (t.to(o.dtype) if t.dtype is types.bool else t for t, o in ((a, b), (b, a)))
     d = a - b
     factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
     return g * (d * as_number(factor, g))
@@ -218,8 +220,11 @@ def nll(
         )
     if ndim < 3 and target._array.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if single and target._array.ndim and batch != 1 and target.dtype in TARGETS:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {batch}")
     if single:
-        input, target = input.unsqueeze(0), target.reshape(1)
+        whole = target.dtype in TARGETS  # others are refused below
+        input, target = input.unsqueeze(0), target.reshape(1) if whole else target.reshape(-1)[:1]
     expected = (input._array.shape[0], *input._array.shape[2:])
     if target._array.shape != expected:
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
@@ -245,4 +250,4 @@ def nll(
         kernel = "nll_loss_out_frame" if ndim < 3 else "nll_loss2d_forward_out_frame"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
     loss = nll_loss.function(input, target, weight, ignore_index, reduction)
-    return loss.squeeze(0) if single and reduction == "none" else loss
+    return of_its_own(loss.squeeze(0)) if single and reduction == "none" else loss

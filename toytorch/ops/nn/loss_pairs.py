@@ -190,6 +190,12 @@ def _huber(xp: ArrayModule, x: Array, t: Array, delta: float) -> Any:
     return xp.where(d <= delta, d * d * kind(0.5), kind(delta) * (d - kind(0.5 * delta)))
 
 
+def _huber_slope(x: Tensor, t: Tensor, delta: float) -> Any:
+    if x.dtype is not t.dtype:
+        raise RuntimeError(f"Found dtype {t.dtype.legacy} but expected {x.dtype.legacy}")
+    return (x - t).clamp(-delta, delta)
+
+
 huber = _loss(
     "huber_loss",
     ", float delta=1",
@@ -200,10 +206,10 @@ huber = _loss(
     "loss = d * d * 0.5 if d <= delta else delta * (d - 0.5 * delta); " + REDUCED,
     first=True,
     d_self=lambda g, self, target, delta, reduction: share(
-        g, (self - target).clamp(-delta, delta), reduction
+        g, _huber_slope(self, target, delta), reduction
     ),
     d_target=lambda g, self, target, delta, reduction: share(
-        g, (target - self).clamp(-delta, delta), reduction
+        g, _huber_slope(target, self, delta), reduction
     ),
 )
 
@@ -217,6 +223,8 @@ def _weighted(loss: Array | Tensor, weight: Array | Tensor | None) -> Any:
 def _cross_entropy(xp: ArrayModule, x: Array, t: Array, weight: Array | None) -> Any:
     if x.size and (not x.min() >= 0 or not x.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if t.size and (not t.min() >= 0 or not t.max() <= 1):
+        raise RuntimeError("all elements of target should be between 0 and 1")
     loss = (t - 1) * xp.maximum(xp.log1p(-x), -100) - t * xp.maximum(xp.log(x), -100)
     return _weighted(loss.astype(x.dtype), weight)
 
@@ -226,7 +234,7 @@ def _cross_entropy_slope(self: Tensor, target: Tensor, weight: Tensor | None) ->
 
 
 def _cross_entropy_target(self: Tensor, weight: Tensor | None) -> Any:
-    return _weighted((-self).log1p().clamp_min(-100) - self.log().clamp_min(-100), weight)
+    return _weighted((-self).log1p() - self.log(), weight)
 
 
 cross_entropy_of_two = _loss(
@@ -276,24 +284,34 @@ def _with_logits(
             return made
     wide, y, *weights = _in_place_of(t, x, t, weight, pos_weight)  # there it is computed
     half = t.dtype if x.dtype == t.dtype and t.dtype.itemsize == 2 else None
-    loss = _logits_loss(xp, half, wide, y, *weights).astype(t.dtype, copy=False)
+    loss = _logits_loss(xp, half, x.dtype, wide, y, *weights).astype(t.dtype, copy=False)
     return reduced_array(xp, placed(loss, t, x), reduction)
 
 
 def _logits_loss(
-    xp: ArrayModule, half: Any, x: Array, t: Array, weight: Array | None, pos_weight: Array | None
+    xp: ArrayModule,
+    half: Any,
+    own: Any,
+    x: Array,
+    t: Array,
+    weight: Array | None,
+    pos_weight: Array | None,
 ) -> Any:
-    """The loss of each element; numbers of a half type are rounded to it after each step."""
+    """The loss of each element; numbers of a half type are rounded to it after each step, and the
+    logarithm of the sigmoid to the logits' own type."""
 
     def step(a: Any) -> Any:
         return a if half is None else a.astype(half).astype(a.dtype)
 
+    def like_logits(a: Any) -> Any:
+        return a.astype(own).astype(a.dtype) if own.itemsize == 2 else a
+
     real = x.real
-    log_sigmoid = step(
+    log_sigmoid = like_logits(
         xp.minimum(real, 0) - xp.log1p(xp.exp(-xp.abs(real)))
     )  # of x; of -x it is that - x
     if pos_weight is not None:
-        log_sigmoid = step(step(step(step(pos_weight - 1) * t) + 1) * log_sigmoid)
+        log_sigmoid = like_logits(step(step(step(pos_weight - 1) * t) + 1) * log_sigmoid)
     loss = step(step(1 - t) * x) - log_sigmoid
     return _weighted(loss if weight is None else step(loss), weight)
 
@@ -338,6 +356,14 @@ with_logits = general(
 )
 
 
+def _soft_margin_slope(x: Tensor, t: Tensor) -> Any:
+    """-t·z/(1 + z) for z = e^{-t·x}, each step rounded to the type of x, as it is computed there."""
+    if x.dtype.itemsize != 2:
+        return -t * (-t * x).sigmoid()
+    z = (-t * x).to(x.dtype).exp()
+    return (-t * z).to(x.dtype) / (z + 1)
+
+
 def _refuse_target(g: Tensor) -> Any:
     raise RuntimeError(
         "The function 'soft_margin_loss' is not differentiable with respect to "
@@ -374,9 +400,7 @@ soft_margin = general(
     upcast=False,
     amp="float32",
     doc="log(1 + e^{-t·x}) for targets t of 1 and -1.",
-    d_self=lambda g, self, target, reduction: share(
-        g, -target * (-target * self).sigmoid(), reduction
-    ),
+    d_self=lambda g, self, target, reduction: share(g, _soft_margin_slope(self, target), reduction),
     d_target=_refuse_target,
 )
 

@@ -13,6 +13,7 @@ import numpy as np
 from toytorch.core.memory_order import has_channels_last, kept
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
 from toytorch.ops.nn.linear_maps import Map, apply_all, picked, tied
@@ -186,10 +187,13 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
 
     def forward(xp: ArrayModule, a: Array, pad: Sequence[int]) -> Any:
         if places is not _around:
+            if a.dtype.kind == "b":
+                raise no_kernel(name, a.dtype)
             _check_sizes(a, pad, name)
         if check is not None:
             check(a, pad, name)
-        _made_sizes(a, pad)
+        if places is not _around:
+            _made_sizes(a, pad)
         if narrow(pad):
             return _framed(xp, a, _maps(places, a.shape, pad), pad)
         return apply_all(xp, a, _maps(places, a.shape, pad))
@@ -249,6 +253,6 @@ circular = _border(
     "_pad_circular",
     _around,
     _check_circular,
-    "PadCircularBackward0",
+    "CopySlices",  # PyTorch writes the parts into what it returns
     "A border from the opposite side.",
 )

@@ -138,8 +138,8 @@ def _max_pool(n: int) -> Op:
         ceil_mode: bool,
     ) -> Any:
         window, steps, pad, apart = arguments(name, n, kernel, stride, padding, dilation)
-        _need(name, a, "fiu")
         out = out_sizes(name, a, n, window, steps, pad, apart, ceil_mode)
+        _need(name, a, "fiu")
         found = attempt(xp, "max_pool", a, window, steps, pad, apart, out) if n == 2 else None
         if found is not None:
             return found

@@ -266,6 +266,6 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
     """The means of even bins along one dimension."""
     (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1, of_nothing=True)
     if size == 1:
-        return input.mean(-1, True)
+        return input.unsqueeze(-2).mean((-1, -2), True).squeeze(-2)
     made = ADAPTIVE[2].function(input.unsqueeze(-2), (1, size))
     return made.squeeze(-2)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import counted
 from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts.size import wrap_dim
@@ -54,7 +55,8 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return create.put_out(input.clone(), out, same=True)
+        made = input.clone()
+        return counted(made, 1) if out is None else create.put_out(made, out, same=True)
     parts = [t for t in (prepend, input, append) if t is not None]
     x = rearrange.cat.function(parts, d) if len(parts) > 1 else input
     steps = min(n, x.shape[d])

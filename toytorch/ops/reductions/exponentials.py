@@ -261,16 +261,20 @@ def _norm_gradient(
     if ord == 0:
         return None
     if ord == 1:
-        return g * self.sgn()
-    if ord == 2:
-        return g * (self / norm).masked_fill(norm == 0, 0)
-    if math.isinf(ord):
-        mask = self.abs() == norm
-        return self.sgn() * mask * (g / mask.sum(list(axes(dim, self.ndim)), True))
+        return self.sgn() * g
+    if ord == 2:  # written to in place, which keeps the order of memory
+        return g * (self / norm).masked_fill_(norm == 0, 0)
     size = self.abs()
-    return g * (self.sgn() * size ** (ord - 1) * norm ** (1 - ord)).masked_fill(
-        (norm == 0) | (size == 0), 0
-    )
+    if math.isinf(ord):
+        mask = (size == norm) | size.isnan()
+        return self.sgn() * ((g / mask.sum(list(axes(dim, self.ndim)), True)) * mask)
+    if ord < 1:
+        scaled = self.sgn() * (size ** (ord - 1)).masked_fill_(size == 0, 0)
+        return scaled * g * norm ** (1 - ord)
+    share = (g / norm ** (ord - 1)).masked_fill_(norm == 0, 0)
+    if ord < 2:
+        return self.sgn() * size ** (ord - 1) * share
+    return self * size ** (ord - 2) * share
 
 
 vector_norm = reduction(

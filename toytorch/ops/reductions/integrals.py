@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import counted
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 
@@ -78,7 +79,7 @@ def trapezoid(
     spacing, v = _spacing("trapezoid", x, dx), cast(Any, y)
     d = wrap_dim(dim, v.ndim)
     if v.shape[d] == 0:
-        return v.new_zeros([n for i, n in enumerate(v.shape) if i != d])
+        return counted(v.new_zeros([n for i, n in enumerate(v.shape) if i != d]), 1)
     _refuse_masks("trapezoid", y, x)
     if x is None:  # all samples, but half of the first and the last
         return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * spacing

@@ -143,6 +143,8 @@ def nanmean(
     """
     if out is not None:
         refuse_grad("nansum", (input,), out)
+        if out.dtype.rank != 2 == input.dtype.rank and dtype is None:
+            raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{out.dtype.legacy}'")
     if input.dtype.rank < 2:
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but "

@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.backends.base import accumulate
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import counted
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
@@ -210,7 +211,10 @@ def _quantile(name: str, skip: bool) -> Any:
             made = made.reshape((flat.numel(),))
         if fractions.ndim == 0:
             made = made.squeeze(0)
-        return create.put_out(made.clone(), out, same=True)  # a clone: not a view of what was made
+        if out is not None:
+            return create.put_out(made, out, same=True)
+        mixed = interpolation in ("linear", "midpoint")
+        return counted(made.clone(), mixed + (3 if fractions.ndim else 1))  # a clone: no view
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (

@@ -162,9 +162,7 @@ def _nansum(
 nansum = reduction(
     "nansum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _nansum,
-    d_self=lambda g, self, dim, keepdim: spread_over(g, self.shape, dim, keepdim).masked_fill(
-        self.isnan(), 0
-    ),
+    d_self=lambda g, self, dim, keepdim: spread_over(g, self.shape, dim, keepdim) * ~self.isnan(),
     fused="sum(self if self == self else 0)",
     out_type="given",
     doc="Sum over dimensions with NaN left out.",
@@ -199,8 +197,8 @@ mean = reduction(
     "mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _mean,
     variant=by_dim,
-    d_self=lambda g, self_shape, dim, keepdim: spread_over(
-        g / _count(self_shape, dim), self_shape, dim, keepdim
+    d_self=lambda g, self_shape, dim, keepdim: (
+        spread_over(g, self_shape, dim, keepdim) / _count(self_shape, dim)
     ),
     batch="along",
     fused="sum(self) / count",
@@ -287,7 +285,7 @@ def _var_gradient(
 ) -> Any:
     degrees = _count(self.shape, dim) - correction
     over = list(axes(dim, self.ndim))
-    g = spread_over(g, self.shape, dim, keepdim)
+    g = kept(g, self.shape, dim, keepdim)  # what is broadcast leaves the order of memory alone
     centred = self - self.mean(over, True)
     if degrees <= 0 and (dim is None or not self.ndim):  # as PyTorch; along dimensions it differs
         steep = (centred == 0).to(g.dtype) * 0 + math.inf

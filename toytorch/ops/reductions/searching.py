@@ -17,6 +17,7 @@ from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import dtype as types
+from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
@@ -254,7 +255,7 @@ def nonzero_static(
         rows = rearrange.cat.function([rows, more])
     if out is not None and out.dtype is not rows.dtype:
         raise RuntimeError(refusal("scalar", "nonzero_static", rows.dtype, out.dtype))
-    rows = rows.contiguous() if size else rows.new_empty(rows.shape)
+    rows = rows.clone(memory_format=contiguous_format) if size else rows.new_empty(rows.shape)
     return create.put_out(rows, out)
 
 

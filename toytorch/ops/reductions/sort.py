@@ -82,6 +82,7 @@ sort = general(
     batch="along",
     names="same",
     doc="Elements in order along a dimension, and where they were.",
+    out_type="same",
 )
 
 
@@ -114,6 +115,7 @@ topk = general(
     batch="along",
     names="same",
     doc="The k largest (or smallest) along a dimension.",
+    out_type="same",
 )
 
 
@@ -282,6 +284,23 @@ median = general(
 )
 
 
+def _places(xp: ArrayModule, row: Array, values: Array, side: str) -> Any:
+    """Where values go in a row, by halving, as PyTorch does it: in a row that is not sorted, and
+    with NaN, which NumPy takes for the largest number, NumPy finds other places."""
+    known = (row == row).all() and (values == values).all()
+    if len(row) > 64 or (known and (row[1:] >= row[:-1]).all()):
+        return xp.searchsorted(row, values, side)
+    row = row.astype(np.result_type(row.dtype, values.dtype), copy=False)
+    low, high = xp.zeros(values.shape, np.int64), xp.full(values.shape, len(row), np.int64)
+    while (open_ := low < high).any():
+        middle = low + ((high - low) >> 1)
+        at = row[xp.minimum(middle, len(row) - 1)]
+        later = ~(at >= values) if side == "left" else ~(at > values)
+        low = xp.where(open_ & later, middle + 1, low)
+        high = xp.where(open_ & ~later, middle, high)
+    return low
+
+
 def _searchsorted(
     xp: ArrayModule, sequence: Array, values: Array, right: bool, out_int32: bool
 ) -> Any:
@@ -291,7 +310,7 @@ def _searchsorted(
     if common.kind in "bc" and values.size:
         raise no_kernel("searchsorted_out_cpu", common)
     if sequence.ndim == 1:
-        return xp.asarray(xp.searchsorted(sequence, values, side), dtype=kind)
+        return xp.asarray(_places(xp, sequence, values, side), dtype=kind)
     if sequence.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
@@ -302,7 +321,7 @@ def _searchsorted(
         return xp.zeros(values.shape, kind)
     rows = sequence.reshape(-1, sequence.shape[-1])
     wanted = values.reshape(rows.shape[0], -1)
-    found = [xp.searchsorted(r, v, side) for r, v in zip(rows, wanted)]
+    found = [_places(xp, r, v, side) for r, v in zip(rows, wanted)]
     return xp.asarray(found).reshape(values.shape).astype(kind)
 
 
@@ -327,6 +346,8 @@ def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
         raise RuntimeError("minlength should be >= 0")
     if weights is not None and weights.shape != a.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
+    if not a.size:
+        return xp.zeros(minlength, np.int64)
     counts = xp.bincount(a, weights, minlength)
     return (
         counts

@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.size import wrap_dim
@@ -201,7 +202,7 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
     if k % 4 == 2:
         return rearrange.flip.function(input, (first, second))
     turned = rearrange.flip.function(input, second if k % 4 == 1 else first)
-    return view.transpose.function(turned, first, second)
+    return of_its_own(view.transpose.function(turned, first, second))
 
 
 @public("diag", method=True)

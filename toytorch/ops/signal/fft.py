@@ -74,13 +74,13 @@ def _r2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, ones
 
 
 def _r2c_gradient(
-    g: Tensor, self_shape: tuple[int, ...], dim: Sequence[int], normalization: int, onesided: bool
+    g: Tensor, self: Tensor, dim: Sequence[int], normalization: int, onesided: bool
 ) -> Any:
     # The adjoint of a transform without normalization is the inverse one without it; the half of
     # the spectrum that was left out had no influence, so zeros stand for it.
     if onesided:
         last = dim[-1]
-        g = resized(g, (last,), (self_shape[last],))
+        g = resized(g, (last,), (self.shape[last],))
     return fft_c2c.function(g, dim, normalization, False).real
 
 
@@ -232,7 +232,7 @@ def _c2c_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
         made = fft_r2c.function(
             resized(x, (d,), (size,)), (d,), normalization(norm, forward), False
         )
-        return made if forward else made.conj_physical()
+        return made if forward else made.conj()
     return fft_c2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), forward)
 
 
@@ -370,8 +370,8 @@ def _c2c_many(
     norm: str | None,
     forward: bool,
 ) -> Any:
-    x = promoted(x, True)
     dims, sizes = many_dims(x, s, dim)
+    x = promoted(x, True)
     return fft_c2c.function(resized(x, dims, sizes), dims, normalization(norm, forward), forward)
 
 
@@ -379,18 +379,18 @@ def _r2c_many(
     name: str, x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None, norm: str | None
 ) -> Any:
     _refuse_complex(x, name)
-    x = promoted(x, False)
     dims, sizes = many_dims(x, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
+    x = promoted(x, False)
     return fft_r2c.function(resized(x, dims, sizes), dims, normalization(norm, True), True)
 
 
 def _half(name: str, x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None) -> Any:
-    x = promoted(x, True)
     dims, sizes = many_dims(x, s, dim, True)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
+    x = promoted(x, True)
     return resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1]), dims, sizes[-1]
 
 
@@ -414,12 +414,12 @@ def _hfft_many(
 def _ihfft_many(
     name: str, x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None, norm: str | None
 ) -> Any:
-    _refuse_complex(x, name)
-    x = promoted(x, False)
     dims, sizes = many_dims(x, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     way = normalization(norm, False)
+    _refuse_complex(x, name)
+    x = promoted(x, False)
     made = fft_r2c.function(resized(x, dims, sizes), dims[-1:], way, True).conj()
     return fft_c2c.function(made, dims[:-1], way, False) if len(dims) > 1 else made
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.core.views import of_its_own
+from toytorch.core.views import counted, of_its_own
 from toytorch.facts import warned
 from toytorch.facts.dtype import int64
 from toytorch.ops.define import public
@@ -151,7 +151,7 @@ def stft(
         made = fft_c2c.function(frames, last, way, True)
     else:
         made = fft_r2c.function(frames, last, way, half)
-    made = of_its_own(made.transpose(-1, -2))
+    made = counted(of_its_own(made.transpose(-1, -2)), 1 + (input.ndim == 1))
     if return_complex:
         return made
     warned.once(

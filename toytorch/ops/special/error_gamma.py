@@ -54,7 +54,7 @@ erfinv = special_function(
     formula="erfinv(self)",
     promotion="float",
     checks=numbers("erfinv_vml_cpu"),
-    d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
+    d_self=lambda g, self: g * ((self.erfinv() ** 2).exp() / TWO_OVER_ROOT_PI),
     sparse="entries",
     doc="The inverse of erf.",
 )

@@ -50,7 +50,7 @@ log_ndtr = special_function(
     checks=numbers("log_ndtr_cpu", halves=False),
     method=False,
     inplace=False,
-    d_self=lambda g, self: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
+    d_self=lambda g, self, result: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
     doc="log Φ(x), exact far below 0.",
 )
 

@@ -62,10 +62,15 @@ def wider(kind: np.dtype[Any]) -> Any:
     return np.longdouble if kind == np.float64 else np.float64
 
 
-def _polynomial(first: Any, step: Any, shifted: bool) -> Any:
+def _polynomial(first: Any, step: Any, shifted: bool, bounded: bool) -> Any:
     def kernel(xp: ArrayModule, x: Array, degree: Array) -> Any:
         with np.errstate(all="ignore"):
             kind = x.dtype
+            if bounded:  # beyond these degrees PyTorch gives up
+                high = xp.isfinite(degree) & (degree > (512 if kind == np.float64 else 128))
+                if high.any():
+                    made = kernel(xp, x, xp.where(high, 0, degree))
+                    return xp.where(high, np.nan, made).astype(kind)
             x, n = xp.broadcast_arrays(x, xp.where(xp.isfinite(degree), degree, -1).astype(int))
             x = x.astype(wider(kind) if x.__class__ is np.ndarray else np.float64)
             x = 2 * x - 1 if shifted else x
@@ -87,7 +92,7 @@ for _name, (_first, _step, _doc) in FAMILIES.items():
         _full = f"special_{_prefix}{_name}"
         special_function(
             f"{_full}(Operand x, Operand n) -> Tensor",
-            _polynomial(_first, _step, bool(_prefix)),
+            _polynomial(_first, _step, bool(_prefix), _name.startswith("hermite")),
             promotion="float",
             method=False,
             inplace=False,
