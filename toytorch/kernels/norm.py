@@ -50,13 +50,14 @@ BATCH_BACKWARD = _pair(INPUTS, BACKWARD)
 AFFINE = _pair("x[{dims}], m[c], k[c], b[c] -> y[{dims}]", "\n    y = (x - m) * k + b")
 
 
-def fits(*arrays: Array | None) -> bool:
+def fits(*arrays: Array | None, least: int = 1) -> bool:
     """Whether the arrays are of one type that is compiled. Few numbers are, too: the same call should
-    give the same bits whether or not something else has loaded LLVM."""
+    give the same bits whether or not something else has loaded LLVM. Derivatives ask for `least`
+    numbers: below, the same ones written in tensors, which second derivatives need, take no longer."""
     first = arrays[0]
     return (
         first.__class__ is np.ndarray
-        and first.size > 0
+        and first.size >= least
         and first.dtype.char in "fd"
         and jit.works()
         and all(a is None or a.dtype == first.dtype for a in arrays)
@@ -109,7 +110,7 @@ def batch_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
         from toytorch.kernels import halves  # whose modules nobody else needs at the start
 
         return halves.batch_backward(g, a, w, mean, rstd)
-    if not fits(a, g, w, mean, rstd):
+    if not fits(a, g, w, mean, rstd, least=SMALLEST):
         return None
     made, dx, last = _made_like(a)
     dw, db = np.empty(a.shape[1], a.dtype), np.empty(a.shape[1], a.dtype)
@@ -213,9 +214,11 @@ def group_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
     With d = x - mean, t = Σg·w and s = Σg·w·d over a group of M elements, that of x is
     rstd·(g·w - t/M - d·rstd²·s/M).
     """
-    if not fits(a, g, w, mean, rstd) or a.ndim < 3 or (a.size // a.shape[0] // a.shape[1] < 8):
-        return None
-    if a.size < SMALLEST:  # where the derivative that is written in tensors takes no longer
+    if (
+        not fits(a, g, w, mean, rstd, least=SMALLEST)
+        or a.ndim < 3
+        or (a.size // a.shape[0] // a.shape[1] < 8)
+    ):
         return None
     n, c = a.shape[:2]
     groups, last = mean.shape[1], channels_last(a)
@@ -276,7 +279,7 @@ def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -
         from toytorch.kernels import halves  # whose modules nobody else needs at the start
 
         return halves.layer_input(g, a, w, mean, rstd)
-    if not fits(a, g, w, mean, rstd):
+    if not fits(a, g, w, mean, rstd, least=SMALLEST):
         return None
     n = a.size // max(mean.size, 1)
     made = np.empty(a.shape, a.dtype)
@@ -293,7 +296,7 @@ def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: 
 
         return halves.layer_weight(g, a, shape, mean, rstd)
     n = math.prod(shape)
-    if not fits(a, g, mean, rstd) or mean.size < 2:
+    if not fits(a, g, mean, rstd, least=SMALLEST) or mean.size < 2:
         return None
     dw, db = np.empty(n, a.dtype), np.empty(n, a.dtype)
     rows = [np.ascontiguousarray(v).reshape(-1, n) for v in (g, a)]
@@ -310,7 +313,7 @@ def layer_backward(
     sums over the blocks are added at the end.
     """
     n, cache = math.prod(shape), processor.this().l2
-    if not fits(a, g, w, mean, rstd) or 3 * a.nbytes <= cache:
+    if not fits(a, g, w, mean, rstd, least=SMALLEST) or 3 * a.nbytes <= cache:
         return None
     rows = 3 * cache // (4 * 3 * n * a.itemsize)  # of g, x and dx, which leave a quarter free
     if rows * n < SMALLEST:
