@@ -415,10 +415,15 @@ baddbmm = general(
 )
 
 
-def unrecorded(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | None:
-    """a·b + bias of a stack of matrices with another, or with one matrix, where nobody records the
-    steps it is made of (views, a product, a view) or watches; None for what takes more."""
+def unrecorded(
+    a: Tensor, b: Tensor, bias: Tensor | None = None, transposed: bool = False
+) -> Tensor | None:
+    """a·b + bias of a stack of matrices with another, or with one matrix, which may be `transposed`
+    first, where nobody records the steps it is made of (views, a product, a view) or watches; None
+    for what takes more."""
     x, y, mode = a._array, b._array, state.fast_path
+    if transposed:
+        y = y.T
     if (
         x.__class__ is not np.ndarray
         or y.__class__ is not np.ndarray

@@ -115,10 +115,10 @@ def linear(
         return matmul_(input, weight.t()).add_(bias)  # whose type may be another
     sums = bias is not None and bias.ndim and input.ndim not in (0, 2) and weight.ndim == 2
     if bias is not None and sums and convert.is_contiguous(input):
-        turned = weight.t()
         *rest, width = input._array.shape
-        product = matmul.unrecorded(input, turned, bias)
+        product = matmul.unrecorded(input, weight, bias, True)
         if product is None:
+            turned = weight.t()
             flat = view.viewed(input, (math.prod(rest), width))
             product = matmul.addmm.function(bias, flat, turned)
         return view.viewed(product, (*rest, weight._array.shape[0]))

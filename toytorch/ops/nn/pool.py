@@ -58,9 +58,35 @@ def arguments(
     return window, steps, full(name, "padding", padding, n), full(name, "dilation", dilation, n)
 
 
+def sized(
+    name: str,
+    shape: tuple[int, ...],
+    n: int,
+    kernel: Ints,
+    stride: Ints | None,
+    padding: Ints,
+    dilation: Ints,
+    ceil_mode: bool,
+) -> tuple[Any, Any, Any, Any, Any]:
+    """A pool's `arguments`, and the sizes that it makes of images of a shape."""
+    given = [
+        v if v is None or isinstance(v, int) else tuple(int(i) for i in v)
+        for v in (kernel, stride, padding, dilation)
+    ]
+    found: tuple[Any, Any, Any, Any, Any] = kept_sizes(name, shape, n, *given, ceil_mode)
+    return found
+
+
+@functools.lru_cache(512)
+def kept_sizes(name: str, shape: tuple[int, ...], n: int, *given: Any) -> Any:
+    """`sized`, once for all calls with these arguments."""
+    how = arguments(name, n, *given[:4])
+    return *how, out_sizes(name, shape, n, *how, given[4])
+
+
 def out_sizes(
     name: str,
-    a: Array,
+    shape: tuple[int, ...],
     n: int,
     kernel: Sequence[int],
     stride: Sequence[int],
@@ -89,19 +115,19 @@ def out_sizes(
                 "pad should be at most half of effective kernel size, but got "
                 f"pad={p}, kernel_size={k} and dilation={d}"
             )
-    sizes = a.shape[-n:]
-    batched = a.ndim == n + 2
-    if a.ndim not in (n + 1, n + 2) or 0 in (a.shape[1:] if batched else a.shape):
+    sizes = shape[-n:]
+    batched = len(shape) == n + 2
+    if len(shape) not in (n + 1, n + 2) or 0 in (shape[1:] if batched else shape):
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with "
             "optional 0 dim batch size for input, but got: "
-            f"{sizes_text(a.shape)}"
+            f"{sizes_text(shape)}"
         )
     out = tuple(
         pooled_size(*each, ceil_mode) for each in zip(sizes, kernel, stride, padding, dilation)
     )
     if min(out) < 1:
-        planes = a.shape[-n - 1]
+        planes = shape[-n - 1]
         raise RuntimeError(
             f"Given input size: ({'x'.join(map(str, (planes, *sizes)))}). Calculated"
             f" output size: ({'x'.join(map(str, (planes, *out)))}). Output size is "
@@ -137,8 +163,8 @@ def _max_pool(n: int) -> Op:
         dilation: Ints,
         ceil_mode: bool,
     ) -> Any:
-        window, steps, pad, apart = arguments(name, n, kernel, stride, padding, dilation)
-        out = out_sizes(name, a, n, window, steps, pad, apart, ceil_mode)
+        how = kernel, stride, padding, dilation, ceil_mode
+        window, steps, pad, apart, out = sized(name, a.shape, n, *how)
         _need(name, a, "fiu")
         found = attempt(xp, "max_pool", a, window, steps, pad, apart, out) if n == 2 else None
         if found is not None:
@@ -248,9 +274,10 @@ def _average_pool(n: int) -> Op:
     ) -> Any:
         if divisor == 0:
             raise RuntimeError("divisor must be not zero")
-        window, steps, pad, ones = arguments(name, n, kernel, stride, padding, 1)
-        _need(name, a, "fi")
-        out = out_sizes(name, a, n, window, steps, pad, ones, ceil_mode)
+        if a.dtype.kind not in "fi":
+            arguments(name, n, kernel, stride, padding, 1)  # which may be refused first
+            _need(name, a, "fi")
+        window, steps, pad, _, out = sized(name, a.shape, n, kernel, stride, padding, 1, ceil_mode)
         if a.dtype.kind == "i":
             maps, counts = average_maps(a.shape[-n:], window, steps, pad, out, include)
             shared = xp.asarray(math.prod(np.ix_(*counts))) if divisor is None else divisor
