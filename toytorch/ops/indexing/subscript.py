@@ -401,7 +401,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             raise TypeError(f"can't assign a {name} to a torch.{x.dtype.legacy}Tensor")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
-        value = make_tensor(as_element(np, value, x.dtype.numpy), device=x.device)
+        element = as_element(np, value, x.dtype.numpy)
+        plain = state.fast_path is None and x._array.__class__ is np.ndarray
+        value = wrap(element, x.dtype) if plain else make_tensor(element, device=x.device)
     elif (
         value.dtype is not x.dtype
         and value.numel() == 1
