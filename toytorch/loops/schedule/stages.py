@@ -16,7 +16,16 @@ from toytorch.loops.schedule.layout import Layout
 
 
 class Plan:
-    """Stages, passes and kept values of a program with reductions over one set of dimensions."""
+    """Stages, passes and kept values of a program with reductions over one set of dimensions.
+
+    stage       of each value, as above
+    full        the values that vary along the reduced dimensions; the others are one for a row
+    last        the number of the last pass
+    stored_in   the pass in which each output with the reduced dimensions is written
+    reduces_in  the reductions of each pass
+    kept        expensive values that a later pass needs again, so that they wait in memory
+    kept_in     the output, if there is one, in whose memory a kept value waits
+    """
 
     def __init__(self, program: Program, layout: Layout) -> None:
         self.program, self.layout = program, layout
