@@ -14,6 +14,7 @@ from toytorch.kernels.memory_format import channels_last, empty_images
 from toytorch.loops import set_thread_count
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel
+from toytorch.loops.runtime.array_call import ArrayCall
 
 pytestmark = pytest.mark.skipif(not jit.works(), reason="a chain is compiled code")
 SHAPES = [
@@ -100,6 +101,12 @@ def test_threads_share_units_or_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         shared.append(total)
         return True
 
+    def call(self: ArrayCall, *arrays: Any) -> None:
+        shared.append(self.total)
+        plain(self, *arrays)
+
+    plain = ArrayCall.__call__
+    monkeypatch.setattr(ArrayCall, "__call__", call)
     monkeypatch.setattr(parallel, "thread_pool", lambda: pool)
     monkeypatch.setattr(pool, "share", share)
     try:

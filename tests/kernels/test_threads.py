@@ -17,6 +17,7 @@ from toytorch.kernels.rows import add_rows, mask, take_rows
 from toytorch.loops import set_thread_count
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.thread_pool import ThreadPool
 from toytorch.nn import functional as F
 
@@ -35,8 +36,15 @@ def divided(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         assert done
         return done
 
+    def call(self: ArrayCall, *arrays: Any) -> None:
+        if parallel.thread_count() > 1 and self.work >= jit.WORK:
+            seen.append(self.total)
+        at_once(self, *arrays)
+
+    at_once = ArrayCall.__call__
     monkeypatch.setattr(jit, "WORK", 1)
     monkeypatch.setattr(ThreadPool, "share", share)
+    monkeypatch.setattr(ArrayCall, "__call__", call)
     set_thread_count(3)
     yield seen
     parallel._count = 0

@@ -300,9 +300,13 @@ def arrays_source(op: Op) -> str:
     if len(names) > 2:
         lines += [f"    return {', '.join(f'(e{i}, g{i})' for i, _ in names)}"]
         return "\n".join(lines) + "\n"
+    first, last = names[0][0], names[-1][0]
     if len(names) == 2:
-        lines += ["        if e0 is not None:", "            return (e0, g0), (e1, g1)"]
-    lines += [f"        return (e{names[-1][0]}, g{names[-1][0]}),", "    return ()"]
+        lines += [
+            f"        if e{first} is not None:",
+            f"            return (e{first}, g{first}), (e{last}, g{last})",
+        ]
+    lines += [f"        return (e{last}, g{last}),", "    return ()"]
     return "\n".join(lines) + "\n"
 
 

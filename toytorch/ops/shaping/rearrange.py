@@ -253,7 +253,7 @@ def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
     dims = tuple(wrap_dim(d, a.ndim, False) for d in dims)
-    if len(dims) > 1 or a.size < MANY or a.__class__ is not np.ndarray:
+    if len(dims) > 1 or a.size < MANY or a.__class__ is not np.ndarray or has_channels_last(a):
         # As the parts joined again, of which none may be empty, lie: with channels last, or in rows.
         last = a.ndim > 3 and all(n % a.shape[d] for n, d in zip(shifts, dims))
         return in_format(xp.roll(a, shifts, dims), last and has_channels_last(a))
