@@ -237,7 +237,18 @@ def pairs(xp: ArrayModule, a: Array, b: Array, p: float) -> Any:
 
 
 def _euclidean(xp: ArrayModule, a: Array, b: Array) -> Any:
-    """√(|a|² - 2ab + |b|²), by a matrix product."""
+    """√(|a|² - 2ab + |b|²), by a matrix product. With two bytes what goes into the product rounds."""
+    if a.dtype.itemsize == 2:
+        kind, wide = a.dtype, xp.float32
+
+        def rounded(x: Array) -> Any:
+            return x.astype(kind).astype(wide)
+
+        a, b = a.astype(wide), b.astype(wide)
+        lengths = [rounded(rounded(x * x).sum(-1)) for x in (a, b)]
+        square = rounded(a * -2) @ b.swapaxes(-1, -2)
+        square = rounded(square + lengths[0][..., :, None] + lengths[1][..., None, :])
+        return xp.sqrt(xp.maximum(square, 0)).astype(kind)
     square = (a * -2) @ b.swapaxes(-1, -2)
     square += (a * a).sum(-1)[..., :, None]
     square += (b * b).sum(-1)[..., None, :]

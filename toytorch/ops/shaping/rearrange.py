@@ -345,7 +345,7 @@ def _triangle(name: str, lower: bool) -> Any:
         made = base.attempt(xp, "triangle", a, lower, diagonal) if a.size >= MANY else None
         if a.__class__ is np.ndarray and made is None:
             rows, columns = a.shape[-2:]
-            return np.where(inside(lower, rows, columns, diagonal), a, a.dtype.type())
+            return np.where(inside(lower, rows, columns, diagonal), a, np.zeros((), a.dtype))
         return getattr(xp, name)(a, diagonal) if made is None else made
 
     return kernel
