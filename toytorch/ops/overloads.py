@@ -11,7 +11,7 @@ import numpy as np
 from toytorch.core import write
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
-from toytorch.facts import warned
+from toytorch.facts import state, warned
 from toytorch.facts.hints import DType, Scalar
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
@@ -183,7 +183,8 @@ def where(
         )
         condition = condition.to(types.bool)
     for tensor, number in ((input, other), (other, input)):
-        if number.__class__ is float and tensor.__class__ is Tensor and tensor.dtype.plain:
+        plain = tensor.__class__ is Tensor and tensor.dtype.plain and not state.local.modes
+        if plain and number.__class__ is float:
             beside = wrap(np.asarray(number, tensor.dtype.numpy))
             if tensor._array.__class__ is np.ndarray is condition._array.__class__:
                 pair = (tensor, beside) if tensor is input else (beside, tensor)

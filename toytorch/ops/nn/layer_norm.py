@@ -423,6 +423,8 @@ def rms_norm(
             f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}"
         )
     _check_layer(input._array, shape, weight)
+    if input.dtype.rank < 2:
+        raise NotImplementedError(f"\"rms_norm\" not implemented for '{input.dtype.legacy}'")
     if eps is None:
         kind = types.float32 if input.dtype.itemsize == 2 else input.dtype.to_real()
         eps = types.finfo(kind).eps
