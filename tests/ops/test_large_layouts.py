@@ -36,7 +36,8 @@ F.layer_norm(x, x.shape[-1:]) | F.rms_norm(x, x.shape[-1:]) | F.normalize(x, dim
 x @ x.transpose(-1, -2) | x.transpose(-1, -2) @ x | F.linear(x, x.new_ones(5, x.shape[-1]) / 9) | (x * 1).mul_(0.5)
 F.binary_cross_entropy_with_logits(x, x.detach().sigmoid()) | F.dropout(x, 0.3) | x.clone().add_(x[:1])
 torch.zeros_like(x).copy_(x) | x.new_zeros(x.shape[::-1]).permute(*range(x.ndim)[::-1]).copy_(x) | (x * 1).fill_(2)
-F.cross_entropy(x, (x[:, 0] * 0).long()) | F.kl_div(x, x.detach().sigmoid(), reduction="sum") | x.diff(dim=1) | (x * 1).relu_()
+F.cross_entropy(x, (x[:, 0] * 0).long()) | F.kl_div(x, x.detach().sigmoid(), reduction="sum") | x.diff(dim=1)
+(x * 1).relu_() | (x * 1).exp_() | x.clone().clamp_(0, 1)
 """
 IMAGES = """
 F.conv2d(x, w, padding=1) | F.conv2d(x, w, stride=2) | F.conv2d(x, w, dilation=2, padding=2) | F.max_pool2d(x, 2)
