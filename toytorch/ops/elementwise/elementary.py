@@ -265,6 +265,7 @@ round = pointwise(
         round(self) if decimals == 0 else round(self * scale) / scale if decimals > 0 else round(self / scale) * scale
     """,
     d_self="0",
+    variant=lambda self, decimals: 1 if decimals else 0,
     sparse="entries",
     checks=_check_round,
     doc="The nearest integer; halves go to the even one.",

@@ -282,6 +282,7 @@ masked_fill = define(
     out=False,
     upcast=False,
     overlap="tensor[mask] = scalar",
+    variant=lambda self, mask, value: 1 if hasattr(value, "dtype") else 0,
     d_self=lambda g, mask: g.masked_fill(mask, 0),
     d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
     batch="elementwise",
