@@ -147,7 +147,8 @@ div_floor = pointwise(
     d_self="0",
     d_other="0",
     wide_number="other",
-    node="DivBackward1",
+    node="DivBackward2",
+    variant=lambda self, other: 2 if hasattr(other, "dtype") else 3,
     doc="Quotient rounded down.",
 )
 div_trunc = pointwise(
@@ -160,7 +161,8 @@ div_trunc = pointwise(
     d_self="0",
     d_other="0",
     wide_number="other",
-    node="DivBackward1",
+    node="DivBackward2",
+    variant=lambda self, other: 2 if hasattr(other, "dtype") else 3,
     doc="Quotient rounded towards zero.",
 )
 floor_divide = pointwise(
