@@ -28,6 +28,8 @@ class Given:
         self.stack = values(m, 2, 8, 24)
         self.part = self.stack.split(8, 2)[0]
         self.heads = values(m, 2, 2, 8, 4)
+        self.images, self.filters = values(m, 2, 4, 8, 8), values(m, 4, 4, 3, 3)
+        self.mean, self.var = m.zeros(4), m.ones(4)
         self.weight = values(m, 8, 8, grad=True)
         self.rule = m.optim.SGD([self.weight], lr=0.1)
         with m.no_grad():
@@ -145,8 +147,22 @@ CALLS: tuple[tuple[str, Callable[[Given], object]], ...] = (
     ("nonzero", lambda t: t.mask.nonzero()),
     ("norm", lambda t: t.x.norm()),
     ("cumsum", lambda t: t.x.cumsum(1)),
+    ("conv2d", lambda t: t.F.conv2d(t.images, t.filters, padding=1)),
+    ("max_pool2d", lambda t: t.F.max_pool2d(t.images, 2)),
+    ("avg_pool2d", lambda t: t.F.avg_pool2d(t.images, 2)),
+    ("batch_norm", lambda t: t.F.batch_norm(t.images, t.mean, t.var)),
+    ("group_norm", lambda t: t.F.group_norm(t.images, 2)),
+    ("index + 1", lambda t: t.index + 1),
+    ("mask & mask", lambda t: t.mask & t.mask),
+    ("where(mask, x, 0.)", lambda t: t.m.where(t.mask, t.x, 0.0)),
+    ("lerp, with gradient", lambda t: t.weight.lerp(t.x, 0.1)),
+    ("tril", lambda t: t.x.tril()),
+    ("equal", lambda t: t.x.equal(t.y)),
+    ("diff", lambda t: t.x.diff()),
+    ("randn", lambda t: t.m.randn(4, 4)),
+    ("randint", lambda t: t.m.randint(0, 9, (4,))),
 )
-RANDOM = {"dropout"}
+RANDOM = {"dropout", "randn", "randint"}
 
 
 def call(work: Callable[[Given], object]) -> Callable[[Any], Work]:
