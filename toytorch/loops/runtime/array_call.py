@@ -100,18 +100,18 @@ class Function(Builder):
 
         self.count(places, put_address)
         state, done = self.var(0), self.var(0)
+        long = b.icmp_signed("!=", long, zero)
+        with b.if_then(long):
+            b.store(self.python("PyEval_SaveThread", self.word), state)
         with b.if_then(several):
-            long = b.icmp_signed("!=", long, zero)
-            with b.if_then(long):
-                b.store(self.python("PyEval_SaveThread", self.word), state)
             parts = b.mul(count, self.word(PARTS))
             step = b.sdiv(b.sub(b.add(total, parts), self.word(1)), parts)
             job = kernel, b.ptrtoint(table, self.word), total, step
             b.store(b.zext(self.python("post", self.half, queue, *job), self.word), done)
-            with b.if_then(long):
-                self.python("PyEval_RestoreThread", "void", b.load(state))
         with b.if_then(b.icmp_signed("==", b.load(done), zero)):
             self.call(kernel, "void", table, zero, total)
+        with b.if_then(long):
+            self.python("PyEval_RestoreThread", "void", b.load(state))
         self.answer("None")
 
     def of_context(self, name: str) -> Any:
