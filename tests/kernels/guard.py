@@ -6,9 +6,9 @@ NumPy asks the handler below for the memory of every array. Each gets pages of i
 that nobody may touch. With GUARD=end an array ends where a forbidden page begins, with GUARD=start it
 begins where one ends: reading or writing past it there ends the process with a segmentation fault.
 (With GUARD=end there is no forbidden page before it: Linux gives a process some 65,000 areas of
-memory with rights of their own, and the arrays of one suite need nearly as many.) What is left of the array's own pages on its other side holds a pattern; if that
-has changed when the memory is given back, the process ends with an abort. `faulthandler` names the
-test either way.
+memory with rights of their own, and the arrays of one suite need nearly as many.) What is left of
+the array's own pages on its other side holds a pattern; if that has changed when the memory is given
+back, the process ends with an abort. `faulthandler` names the test either way.
 
 With GUARD_WIDE=1 kernels are written for 32 registers of 512 bits, whatever the processor has: LLVM
 makes narrower vectors of them, and they go over the same elements. With GUARD_SMALL=1 kernels run
