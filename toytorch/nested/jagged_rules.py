@@ -602,7 +602,7 @@ def shape_of(size: Sequence[Any]) -> Size:
 
 def _load() -> None:
     """The further rules, which stand in files of their own."""
-    from toytorch.nested import jagged_reductions, jagged_shaping  # noqa: F401
+    from toytorch.nested import jagged_reductions, jagged_shaping  # noqa: F401  # loading them enters their rules
 
 
 _load()
