@@ -287,6 +287,15 @@ def error_difference(want: Exception | None, got: Exception | None, text: bool =
     return ""
 
 
+def alike(a: Any, b: Any) -> bool:
+    """Whether what expressions gave, as lists of numbers and texts, agrees, numbers to the last digits."""
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or abs(a - b) <= 1e-9 * (1 + abs(b)) or (a != a and b != b)
+    return bool(a == b)
+
+
 def numbers(e: Exception) -> list[str]:
     """The sizes and dimensions an error names; none for TypeError, which lists signatures."""
     return [] if isinstance(e, TypeError) else re.findall(r"(?<![\w.])-?\d+(?![\w.]*\w)", first(e))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import torch, tt
+from tests.oracle import alike, torch, tt
 
 SIDES = (tt, torch)
 CASES = """
@@ -56,14 +56,6 @@ def seen(value: Any) -> Any:
     return str(value)
 
 
-def close(a: Any, b: Any) -> bool:
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(close, a, b))
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or abs(a - b) <= 1e-9 * (1 + abs(b)) or (a != a and b != b)
-    return bool(a == b)
-
-
 def outcome(m: Any, text: str, grad: bool) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -94,7 +86,7 @@ def test_as_pytorch(text: str, grad: bool) -> None:
     assert theirs[0] != "raises", theirs
     if len(theirs) > 1 and str(theirs[1]).startswith("no gradient"):
         ours, theirs = ours[:1], theirs[:1]
-    assert close(ours, theirs), f"{ours}\n{theirs}"
+    assert alike(ours, theirs), f"{ours}\n{theirs}"
 
 
 @pytest.mark.parametrize("text", cases(REFUSED))

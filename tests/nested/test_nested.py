@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import UNDER_TEST, torch, tt
+from tests.oracle import UNDER_TEST, alike, torch, tt
 
 SIDES = (tt, torch)
 LENGTHS = (3, 1, 2)
@@ -67,15 +67,6 @@ def seen(value: Any) -> Any:
     if isinstance(value, (tuple, list)) and not isinstance(value, (tt.Size, torch.Size)):
         return [seen(v) for v in value]
     return str(value)
-
-
-def close(a: Any, b: Any) -> bool:
-    """Whether results agree, numbers to the last digits."""
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(close, a, b))
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or abs(a - b) <= 1e-9 * (1 + abs(b)) or (a != a and b != b)
-    return bool(a == b)
 
 
 def outcome(m: Any, text: str, layout: str = "jagged") -> Any:
@@ -217,7 +208,7 @@ def check(ours: Any, theirs: Any) -> None:
     if isinstance(theirs[-1], str) and theirs[-1].startswith("no gradient"):
         assert "no gradient" not in str(ours)
         ours, theirs = ours[:1], theirs[:1]
-    assert close(ours, theirs), f"{ours}\n{theirs}"
+    assert alike(ours, theirs), f"{ours}\n{theirs}"
 
 
 @pytest.mark.parametrize("text", cases(JAGGED))
@@ -364,4 +355,4 @@ def test_encoder_layer_takes_strided_nested_tensors() -> None:
         with m.no_grad():
             return seen(layer(inputs(m, "strided")["y"]))[3]
 
-    assert close(run(tt), run(torch))
+    assert alike(run(tt), run(torch))

@@ -74,7 +74,11 @@ def answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return pointwise(func, op.name, args, kwargs)
     if name in COMPOSED or name in SPECIAL:
         return overrides.body_of(func)(*args, **kwargs)
-    raise NotImplementedError(f"aten.{name}.default")
+    # PyTorch refuses what it has no rule for by this class and this name.
+    raise NotImplementedError(
+        f"aten.{name}.default: nested tensors of layout torch.jagged have no rule for it; take "
+        "unbind() or values()"
+    )
 
 
 def shown(attribute: property, nested: NestedTensor) -> Any:
@@ -144,7 +148,9 @@ def mismatch(name: str, a: Any, b: Any) -> RuntimeError:
 def dense(nested: NestedTensor, t: Tensor, name: str, args: tuple[Any, ...]) -> Tensor:
     """A dense operand as values that lie beside those of a nested tensor."""
     if t.dim() > nested.dim():
-        raise NotImplementedError("NYI: broadcasting NT with T with larger dim")
+        raise NotImplementedError(  # as in PyTorch
+            f"NYI: broadcasting NT with T with larger dim: {nested.dim()} and {t.dim()}"
+        )
     squeezed = t
     while squeezed.dim() and squeezed.shape[0] == 1:
         squeezed = squeezed.squeeze(0)

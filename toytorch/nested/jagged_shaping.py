@@ -84,7 +84,9 @@ def getitem(func: Callable[..., Any], input: NestedTensor, index: Any) -> Any:
         elif isinstance(part, int):
             found = found.select(dim, part)
         else:
-            raise NotImplementedError("aten.index.Tensor")
+            raise NotImplementedError(  # as in PyTorch
+                "aten.index.Tensor: jagged nested tensors are indexed by numbers, slices, None and ..."
+            )
     return found
 
 
@@ -181,7 +183,9 @@ def squeeze(
 ) -> NestedTensor:
     """Without a dimension of size 1."""
     if not dims and not kwargs:
-        raise NotImplementedError("aten.squeeze.default")
+        raise NotImplementedError(  # as in PyTorch
+            "aten.squeeze.default: say which dimension of a jagged nested tensor, squeeze(dim)"
+        )
     dim = kwargs.get("dim", *dims)
     return like(input, input._values.squeeze(inner_dim(input, dim, "squeeze")))
 

@@ -292,8 +292,8 @@ def total(
 ) -> StridedNested:
     """Over the last dimension."""
     if dim is None:
-        raise NotImplementedError(
-            "Could not run 'aten::sum' with arguments from the 'NestedTensorCPU' backend."
+        raise NotImplementedError(  # as in PyTorch, which sums over the last dimension only
+            "Could not run 'aten::sum' with arguments from the 'NestedTensorCPU' backend: say dim=-1"
         )
     (one,) = dim if isinstance(dim, (tuple, list)) else (dim,)
     at = wrap_dim(one, input.dim())
@@ -392,8 +392,9 @@ def getitem(func: Callable[..., Any], input: StridedNested, index: Any) -> Any:
     """A part, or what is in it."""
     first, *rest = index if isinstance(index, tuple) else (index,)
     if not isinstance(first, int):
-        raise NotImplementedError(
-            "Could not run 'aten::slice.Tensor' with arguments from the 'NestedTensorCPU' backend."
+        raise NotImplementedError(  # as in PyTorch
+            "Could not run 'aten::slice.Tensor' with arguments from the 'NestedTensorCPU' backend: take "
+            "parts by number, or unbind()"
         )
     part = input.select(0, first)
     return part[tuple(rest)] if rest else part
