@@ -56,11 +56,8 @@ def nested_tensor(
     Raises RuntimeError for tensors that the layout (`torch.strided` unless one is given) cannot hold.
 
     >>> import toytorch as torch
-    >>> nested_tensor([[1.0], [2.0, 3.0]])
-    nested_tensor([
-      tensor([1.]),
-      tensor([2., 3.])
-    ])
+    >>> nested_tensor([[1.0], [2.0, 3.0]], layout=torch.jagged).unbind()
+    (tensor([1.]), tensor([2., 3.]))
     """
     if layout not in (None, torch.strided, torch.jagged):
         raise _unsupported(layout, "tensors")
@@ -210,7 +207,7 @@ def to_padded_tensor(
     Raises RuntimeError if `output_size` (strided layout) is too small.
 
     >>> import toytorch as torch
-    >>> to_padded_tensor(nested_tensor([[1.0], [2.0, 3.0]]), 0.0)
+    >>> to_padded_tensor(nested_tensor([[1.0], [2.0, 3.0]], layout=torch.jagged), 0.0)
     tensor([[1., 0.],
             [2., 3.]])
     """

@@ -29,8 +29,12 @@ NO_SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an 
 class StridedNested(Tensor):
     """A batch of tensors of one dimension and of any sizes. `torch.nested.nested_tensor` makes it.
 
+    The first one of a process warns that PyTorch recommends the other layout.
+
+    >>> import warnings
     >>> import toytorch as torch
-    >>> x = torch.nested.nested_tensor([[1.0, 2.0], [3.0]])
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     x = torch.nested.nested_tensor([[1.0, 2.0], [3.0]])
     >>> 2 * x
     nested_tensor([
       tensor([2., 4.]),

@@ -19,7 +19,7 @@ class ModuleTracker:
     >>> import toytorch as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(1, 1))
     >>> with ModuleTracker() as tracker:
-    ...     _ = net[0].register_forward_hook(lambda *a: print(sorted(tracker.parents)))
+    ...     _ = net[0].register_forward_pre_hook(lambda *a: print(sorted(tracker.parents)))
     ...     _ = net(torch.ones(1))
     ['Global', 'Sequential', 'Sequential.0']
     """

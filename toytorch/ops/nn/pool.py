@@ -274,10 +274,8 @@ def _average_pool(n: int) -> Op:
     ) -> Any:
         if divisor == 0:
             raise RuntimeError("divisor must be not zero")
-        if a.dtype.kind not in "fi":
-            arguments(name, n, kernel, stride, padding, 1)  # which may be refused first
-            _need(name, a, "fi")
         window, steps, pad, _, out = sized(name, a.shape, n, kernel, stride, padding, 1, ceil_mode)
+        _need(name, a, "fi")
         if a.dtype.kind == "i":
             maps, counts = average_maps(a.shape[-n:], window, steps, pad, out, include)
             shared = xp.asarray(math.prod(np.ix_(*counts))) if divisor is None else divisor
