@@ -74,6 +74,8 @@ UNSET = {
 def ours(info: Any) -> Any:
     """The op as toytorch spells it: by the database's name, or as a method; None without one."""
     name = info.name.removeprefix("torch.")
+    if hasattr(getattr(tt.Tensor, name, None), "lacks"):
+        return None  # a method that says so
     for home, path in ((tt, name), (tt.ops.aten, name), (tt.Tensor, name), (tt.Tensor, name + "_")):
         found: Any = home
         for part in path.split("."):

@@ -187,6 +187,9 @@ def _not_here(name: str, why: str) -> Any:
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = f"Says that there are {why}."
+    refuse.__dict__["lacks"] = (
+        why  # by which programs can tell it from a method that does something
+    )
     return refuse
 
 

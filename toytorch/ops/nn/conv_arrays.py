@@ -13,6 +13,7 @@ from typing import Any
 from toytorch.backends.base import attempt
 from toytorch.core.memory_order import has_channels_last
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.kernels.copy import in_rows
 from toytorch.kernels.memory_format import with_last
 from toytorch.ops.nn.windows import inner, padded, tap_slices, taps, windows
 
@@ -64,7 +65,7 @@ def _direct(
         *((neutral, *v) for neutral, v in zip((1, 1, 0, 1)[-len(sizes) :], sizes)),
         *rest,
     )
-    return None if made is None else made[:, :, 0]
+    return None if made is None else in_rows(made[:, :, 0])  # lines lie in rows, whatever was read
 
 
 def _in_order_of(x: Array, w: Array, made: Array) -> Any:
