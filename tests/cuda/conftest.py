@@ -10,7 +10,7 @@ import pytest
 
 from tests.cuda import cupy_stand_in
 from tests.oracle import GPU
-from toytorch.backends import base, cupy_rows
+from toytorch.backends import base, cupy_kernels, cupy_rows
 from toytorch.backends.cupy import CupyBackend
 from toytorch.core import random
 from toytorch.core.op import registry
@@ -28,7 +28,7 @@ def pretended(formulas: bool) -> Iterator[Any]:
     before = base.of_kind("cuda")
     backend = CupyBackend(cupy_stand_in.made())
     if not formulas:
-        for name in ("formula", *cupy_rows.TABLE):
+        for name in ("formula", *cupy_rows.TABLE, *" ".join(cupy_kernels.LATER.values()).split()):
             del backend.kernels[name]
     base.register("cuda", backend)
     forget(backend.xp)

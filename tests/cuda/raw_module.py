@@ -12,6 +12,7 @@ import ctypes
 import functools
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -30,6 +31,11 @@ HEADER = Path(__file__).parents[1] / "loops" / "cuda_on_cpu.h"
 HEAD = re.compile(
     r"__global__ void(?: __launch_bounds__\((\d+)[^)]*\))?\s+(\w+)\((.*?)\)\s*\{", re.S
 )
+ASSEMBLY = {  # instructions of a card, and what they do in C++
+    'asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));': "y = widened(x);",
+    'asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));': "y = narrowed(x);",
+}
+OPTIONS = ["-mf16c"] if platform.machine() in ("x86_64", "AMD64") else []
 TYPES = {  # NumPy's name of a parameter's type in CUDA C
     "float": "float32", "double": "float64", "long long": "int64", "int": "int32",
     "unsigned long long": "uint64", "unsigned int": "uint32", "unsigned": "uint32",
@@ -90,7 +96,8 @@ class RawKernel:
         wanted = np.dtype(TYPES[type])
         if pointer:
             assert isinstance(a, ndarray), f"{name} is a pointer, and got {a!r}"
-            given = a.dtype if a.dtype.name != "float16" else np.dtype("uint16")
+            halves = a.dtype.name in ("float16", "bfloat16")
+            given = np.dtype("uint16") if halves else a.dtype
             assert given == wanted, f"{name} points to {wanted}, and got {a.dtype}"
             return ctypes.c_void_p(a.data.ptr)
         # CuPy passes NumPy's scalars as they are, and Python's as 8 bytes.
@@ -128,6 +135,8 @@ def compiled(sources: tuple[str, ...]) -> list[Any]:
         pytest.skip("there is no g++ with ucontext.h")
     lines = [HEADER.read_text()]
     for k, source in enumerate(sources):
+        for instruction, words in ASSEMBLY.items():
+            source = source.replace(instruction, words)
         matched = HEAD.search(source)
         assert matched is not None, source
         parts = [p for p in matched[3].split(",") if p.strip()]
@@ -145,7 +154,16 @@ def compiled(sources: tuple[str, ...]) -> list[Any]:
         source_file = stem.with_suffix(f".{os.getpid()}.cpp")
         source_file.write_text(text)
         made = stem.with_suffix(f".{os.getpid()}.so")
-        command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
+        command = [
+            compiler,
+            "-std=c++17",
+            "-O1",
+            "-ffp-contract=off",
+            "-shared",
+            "-fPIC",
+            "-w",
+            *OPTIONS,
+        ]
         done = subprocess.run(
             [*command, "-o", str(made), str(source_file)],
             text=True, capture_output=True, timeout=600, check=False,

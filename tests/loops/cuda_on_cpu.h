@@ -41,6 +41,16 @@ template <class T> T __shfl_down_sync(unsigned, T x, int distance) {
 static float __int_as_float(int x) { float y; std::memcpy(&y, &x, 4); return y; }
 static int __float_as_int(float x) { int y; std::memcpy(&y, &x, 4); return y; }
 static double __longlong_as_double(long long x) { double y; std::memcpy(&y, &x, 8); return y; }
+// What the prelude says in PTX; `raw_module` puts these in its place.
+#ifdef __x86_64__
+#include <immintrin.h>
+static float widened(unsigned short x) { return _cvtsh_ss(x); }
+static unsigned short narrowed(float x) { return _cvtss_sh(x, 0); }
+#else
+static float widened(unsigned short x) { __fp16 y; std::memcpy(&y, &x, 2); return y; }
+static unsigned short narrowed(float x) { __fp16 y = x; unsigned short z; std::memcpy(&z, &y, 2); return z; }
+#endif
+template <class T> T atomicAdd(T* at, T x) { T old = *at; *at += x; return old; }
 static float rsqrtf(float x) { return 1 / sqrtf(x); }
 static double rsqrt(double x) { return 1 / sqrt(x); }
 #define __sincosf card_sincosf  // glibc has one of its own

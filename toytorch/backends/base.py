@@ -246,6 +246,16 @@ def named(xp: ArrayModule, name: str) -> Any:
     return _kernels.get(xp.__name__, {}).get(f"own {name}") or getattr(xp, name)
 
 
+def worthwhile(a: Array, least: int) -> bool:
+    """Whether a kernel should be asked for: from so many elements on, and always on a device, where
+    what counts is the number of launches.
+
+    >>> worthwhile(np.ones(3), 4), worthwhile(np.ones(4), 4)
+    (False, True)
+    """
+    return bool(a.size >= least or a.__class__ is not np.ndarray)
+
+
 def guarded(xp: ArrayModule, kernel: Callable[..., Any]) -> Any:
     """A kernel in the backend's care, which says its errors in PyTorch's words."""
     guard = _kernels.get(xp.__name__, {}).get("guard")

@@ -8,6 +8,7 @@ CuPy 14.2): extremes of floating-point numbers are those of integers in the same
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -176,11 +177,30 @@ def formula(
     return None if found is None else found(xp, *args, out=out)
 
 
+def later(module: str, name: str) -> Callable[..., Any]:
+    """A kernel of a module that is imported when it is first asked for."""
+
+    def kernel(*args: Any) -> Any:
+        return getattr(importlib.import_module(f"toytorch.backends.{module}"), name)(*args)
+
+    return kernel
+
+
+# Kernels that are written by hand, by the module that has them.
+LATER = {
+    "cupy_images": "convolution convolution_input convolution_weight max_pool max_pool_backward "
+    "mean_pool mean_pool_backward",
+    "cupy_index": "gather scatter select known_rows add_slices add_rows picked_mean put_picked",
+    "cupy_scan": "running_sum running_product",
+    "cupy_folded": "cast folded loop sum",
+    "cupy_norms": "batch_norm batch_norm_affine batch_norm_backward group_norm group_norm_backward",
+}
 _one_kernel: WeakKeyDictionary[Formula, Any] = WeakKeyDictionary()
 TABLE: dict[str, Callable[..., Any]] = {
     "accumulate": accumulate,
     "at": at,
     "copy": copy,
+    **{name: later(module, name) for module, names in LATER.items() for name in names.split()},
     **cupy_rows.TABLE,
     "formula": formula,
     "reduceat": reduceat,

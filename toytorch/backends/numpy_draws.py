@@ -47,8 +47,9 @@ class NumpyDraws:
         """Numbers in [low, high)."""
         work = work_type(type)
         made = self.source.random(count, work)
-        made *= work(high - low)
-        made += work(low)
+        if (low, high) != (0, 1):
+            made *= work(high - low)
+            made += work(low)
         return made
 
     def normal(
@@ -62,8 +63,9 @@ class NumpyDraws:
         """Normal numbers."""
         work = work_type(type)
         made = self.source.standard_normal(count, work)
-        made *= work(std)
-        made += work(mean)
+        if (mean, std) != (0, 1):
+            made *= work(std)
+            made += work(mean)
         return made
 
     def integers(self, count: int, low: int, high: int) -> Any:
@@ -82,7 +84,7 @@ class NumpyDraws:
         """0 with probability p, else 1/(1 - p)."""
         work: Any = work_type(type)
         kept = work(1) / work(1 - p)
-        return self.below(count, 1 - p) * kept
+        return (self.source.random(count, np.float32) < 1 - p) * kept
 
     def exponential(self, count: int, rate: float = 1.0) -> Any:
         """Times between events."""

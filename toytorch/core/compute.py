@@ -182,6 +182,8 @@ def compute_pointwise(
             refuse_complex(common)
     reduced = common in REDUCED or (common is not None and common.storage_only)
     half = reduced and not op.in_halves
+    if half and xp is not np and not common.storage_only and op.takes_halves(xp):  # type: ignore[union-attr]  # reduced has a dtype
+        half = False
     own: Any = None if common is None else common.numpy
     work = np.float32 if half else own
     arrays, lying = converted(op, args, xp, where, common, half)
@@ -218,7 +220,10 @@ def compute_pointwise(
 def retyped(a: Any, kind: Any) -> Any:
     """An array in another type; half types of large arrays by the kernel of conversions, for which
     NumPy takes ten times as long."""
-    made = base.attempt(np, "cast", a, np.dtype(kind)) if a.size >= SMALLEST else None
+    if a.__class__ is not ndarray:
+        made = base.attempt(base.of_array(a).xp, "cast", a, np.dtype(kind))
+    else:
+        made = base.attempt(np, "cast", a, np.dtype(kind)) if a.size >= SMALLEST else None
     return a.astype(kind) if made is None else made
 
 
@@ -328,17 +333,23 @@ def run_pointwise(
                 break
         else:
             return op.into(xp)(*operands, out=target)
-    if (
-        target is not None
-        and target.dtype == work
-        and op.kernel.__class__ is FormulaKernel
-        and xp is np
-    ):
-        made = op.kernel.into(target, arrays)
+    if target is not None and target.dtype == work and op.kernel.__class__ is FormulaKernel:
+        if xp is np:
+            made = op.kernel.into(target, arrays)
+        else:
+            made = in_place_on(op, xp, arrays, target)
         if made is not None:
             return made
     result = op.kernel_on(xp)(*arrays)
     return in_order(op, result, lying) if xp is np else result
+
+
+def in_place_on(op: Op, xp: Any, arrays: list[Any], target: Array) -> Any:
+    """The result of a device's kernel of the formula in `target`; None where there is none."""
+    if not op.takes_halves(xp) or len(arrays) != len(op.schema.args):
+        return None
+    params = [a.name for a in op.schema.args]
+    return base.attempt(xp, "formula", op.formula, params, tuple(arrays), target)
 
 
 def refuse_two_devices(where: device_class, other: object) -> NoReturn:

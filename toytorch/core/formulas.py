@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.backends.base import attempt, offers
-from toytorch.facts import syntax
+from toytorch.backends.sparse import TABLES
+from toytorch.facts import state, syntax
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.schema import REQUIRED, Schema
 from toytorch.loops.formula import Formula, OnePass
@@ -100,19 +102,39 @@ class FormulaKernel:
 def one_kernel(
     xp: ArrayModule, formula: Formula, schema: Schema, otherwise: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """The function that tries a device's kernel for formulas before the array module's functions."""
+    """The function that tries a device's kernel for formulas before the array module's functions.
+
+    The kernel takes half types as they are (`Op.takes_halves`); for the functions they are made float32,
+    since each of them would round.
+    """
     if schema.returns != ("Tensor",) or not offers(xp, "formula"):
         return otherwise
     params = [a.name for a in schema.args]
     defaults = tuple(a.default for a in schema.args)
 
-    def chosen(*args: object, out: Array | None = None) -> Any:
+    def chosen(*args: Any, out: Array | None = None) -> Any:
         made = attempt(xp, "formula", formula, params, (*args, *defaults[len(args) :]), out)
         if made is not None:
             return made
-        return otherwise(*args) if out is None else otherwise(*args, out=out)
+        wide = [a.astype(np.float32) if is_half(a) else a for a in args]
+        if out is None:
+            return otherwise(*wide)
+        if not is_half(out):
+            return otherwise(*wide, out=out)
+        out[...] = otherwise(*wide)
+        return out
 
     return chosen
+
+
+def is_half(a: object) -> bool:
+    """Whether something is an array of float16 or bfloat16.
+
+    >>> is_half(np.ones(2, "float16")), is_half(np.ones(2, "int16")), is_half(0.5)
+    (True, False, False)
+    """
+    dtype = getattr(a, "dtype", None)
+    return dtype is not None and dtype.itemsize == 2 and dtype.kind in "fV"
 
 
 def many(smallest: int, params: list[str]) -> list[str]:
@@ -198,7 +220,9 @@ class Derivative:
             self.params = ("g",)
         self.late, self.text = late, inspect.cleandoc(text)
         tensor_words = Words(lambda word: of_tensors(word, late), {"filled": filled_tensor})
-        self.of_tensors = self.formula.function("derivative", self.params, tensor_words)
+        function = self.formula.function("derivative", self.params, tensor_words)
+        one = self.formula.known and not constant
+        self.of_tensors = in_one_kernel(self.formula, self.params, function) if one else function
 
     def __str__(self) -> str:
         return self.text
@@ -226,6 +250,36 @@ class Derivative:
         """The expression, where it is as good as a call; "" where a function is better."""
         simple = not self.formula.lines and not OnePass.serves(self.formula)
         return self.formula.spelled(self.formula.result) if simple else ""
+
+
+def in_one_kernel(
+    formula: Formula, params: Sequence[str], otherwise: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A derivative of tensors that is one kernel on devices which compute formulas, where nobody
+    differentiates it; elsewhere its records, one after the other."""
+
+    def derivative(g: Any, *args: Any) -> Any:
+        array = getattr(g, "_array", None)
+        if array is None or array.__class__ is np.ndarray or state.is_grad_enabled():
+            return otherwise(g, *args)
+        made = of_device(formula, params, (g, *args))
+        return otherwise(g, *args) if made is None else made
+
+    return derivative
+
+
+def of_device(formula: Formula, params: Sequence[str], args: tuple[Any, ...]) -> Any:
+    """What the kernel of a formula makes of tensors, as a tensor; None where there is none."""
+    from toytorch.core.tensor import Tensor, wrap_result  # which imports records' modules
+
+    arrays = [a._array if a.__class__ is Tensor else a for a in args]
+    if any(isinstance(a, Tensor) for a in arrays):  # of a subclass, which sees what is done to it
+        return None
+    backend = None if arrays[0].__class__ in TABLES else base.of_array(arrays[0])
+    if backend is None or "formula" not in backend.kernels:
+        return None
+    made = backend.kernels["formula"](formula, params, tuple(arrays))
+    return None if made is None else wrap_result(made)
 
 
 # Primitives whose records have other names, and those of two operands where one is a number.

@@ -358,6 +358,17 @@ class Op:
             self._kernels[xp] = found
         return found
 
+    def takes_halves(self, xp: ArrayModule) -> bool:
+        """Whether arrays of half types go to the kernel as they are: where a device computes the
+        formula in one kernel, which widens what it reads and rounds once."""
+        return bool(
+            xp is not np
+            and self.formula is not None
+            and self.schema.returns == ("Tensor",)
+            and base.offers(xp, "formula")
+            and self.formula.known
+        )
+
     def into(self, xp: ArrayModule) -> Callable[..., Any]:
         """The ufunc that the op is where its numbers have their defaults, called with `out=`."""
         if not self.plain:

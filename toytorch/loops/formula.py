@@ -24,6 +24,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import functools
 import linecache
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -99,7 +100,7 @@ class Formula:
         calls = (n.func for tree in self.trees for n in ast.walk(tree) if isinstance(n, ast.Call))
         return list(dict.fromkeys(f.id for f in calls if isinstance(f, ast.Name)))
 
-    @property
+    @functools.cached_property
     def known(self) -> bool:
         """Whether loops have all that it says."""
         if any(isinstance(n, ast.MatMult) for tree in self.trees for n in ast.walk(tree)):

@@ -6,6 +6,8 @@ import ast
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from toytorch.backends import base
 from toytorch.core.formulas import of_tensors
 from toytorch.core.op import Late
@@ -103,7 +105,11 @@ class Rule:
 
     def run(self, *args: Array | float) -> None:
         """The rule on arrays of this process's memory, or of a card's."""
-        if not self.loop(*args):
+        first: Any = args[0]
+        if first.__class__ is not np.ndarray:
+            if base.attempt(base.of_array(first).xp, "loop", self.loop, *args) is None:
+                self.on_arrays(*args)
+        elif not self.loop(*args):
             self.on_arrays(*args)
 
     @cached_property

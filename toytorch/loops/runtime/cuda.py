@@ -7,6 +7,7 @@ programs with the same loops share one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -79,17 +80,19 @@ class Launch:
         places = {b.name: k for k, b in enumerate(nest.buffers)}
         named = {f"n{k}": n for k, n in enumerate(lengths)}
         named |= {f"size_{d}": n for d, n in sizes.items()}
-        types = {n.name: np.dtype(TYPES[n.type].numpy).type for n in program.scalars}
+        types = {
+            n.name: (k, np.dtype(TYPES[n.type].numpy).type) for k, n in enumerate(program.scalars)
+        }
         self.args: list[Any] = []  # all but these, by their place:
         self.arrays: list[tuple[int, int]] = []
-        self.scalars: list[tuple[int, str, Any]] = []
+        self.scalars: list[tuple[int, int, Any]] = []
         self.scratch: list[tuple[int, int, str]] = []
         for slot, (what, name) in enumerate(made.parameters):
             value = None
             if what == "array":
                 self.arrays.append((slot, places[name]))
             elif what == "scalar":
-                self.scalars.append((slot, name, types[name]))
+                self.scalars.append((slot, *types[name]))
             elif what == "size":
                 value = found.integer(named[name])
             elif what == "stride":
@@ -105,15 +108,15 @@ class Launch:
                 value = found.integer(turns)
             self.args.append(value)
 
-    def __call__(self, arrays: list[Array], numbers: dict[str, float]) -> None:
-        """Launches it on arrays (outputs, then inputs) and the scalars by name."""
+    def __call__(self, arrays: list[Array], numbers: Sequence[float]) -> None:
+        """Launches it on arrays (outputs, then inputs) and the scalars."""
         if not self.grid[0]:
             return
         args = self.args.copy()
         for slot, k in self.arrays:
             args[slot] = arrays[k]
-        for slot, name, type in self.scalars:
-            args[slot] = type(numbers[name])
+        for slot, k, type in self.scalars:
+            args[slot] = type(numbers[k])
         for slot, count, type in self.scratch:
             args[slot] = self.xp.empty(count, type)
         self.kernel(self.grid, self.block, tuple(args))
@@ -159,5 +162,4 @@ def run(xp: ArrayModule, program: Program, *args: Any) -> None:
     """Runs a program on CuPy's arrays (outputs, then inputs) and numbers; see `launch_of`."""
     count = len(program.outputs) + len(program.inputs)
     arrays = list(args[:count])
-    numbers = dict(zip((n.name for n in program.scalars), args[count:]))
-    launch_of(xp, program, arrays)(arrays, numbers)
+    launch_of(xp, program, arrays)(arrays, args[count:])

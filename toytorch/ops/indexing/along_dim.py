@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, reduced
+from toytorch.backends.base import attempt, counting, reduced, worthwhile
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
@@ -347,7 +347,7 @@ def places(
 
 def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) -> Any:
     d = dim + a.ndim if dim < 0 else dim
-    if 0 <= d < a.ndim and i.size >= MANY:
+    if 0 <= d < a.ndim and worthwhile(i, MANY):
         made = attempt(xp, "gather", a, d, i)
         if made is not None:
             return made
@@ -404,7 +404,7 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
         start = _wide(a) if adds else a
         if start is not a:
             src = _wide(src)
-        if src.ndim and a.ndim and i.size >= MANY:
+        if src.ndim and a.ndim and worthwhile(i, MANY):
             result = in_rows(start)
             if attempt(xp, "scatter", result, d, i, src, adds):
                 return result.astype(a.dtype, copy=False)

@@ -77,7 +77,7 @@ def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = places_of(a, indices)
     arrays = list(_check_bounds(a, arrays))
-    if a.size >= MANY:
+    if base.worthwhile(a, MANY):
         made = _slices(xp, a, arrays)
         if made is not None:
             return made

@@ -38,6 +38,9 @@ def _embedding(
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _indices("embedding", indices)
+    made = attempt(xp, "known_rows", weight, indices)
+    if made is not None:
+        return made
     if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= len(weight)):
         raise IndexError("index out of range in self")
     made = attempt(xp, "take_rows", weight, indices)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, reduced
+from toytorch.backends.base import attempt, reduced, worthwhile
 from toytorch.core.memory_order import placed
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor
@@ -32,7 +32,7 @@ def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
     half = None
     if a.dtype != b.dtype or a.dtype.char not in "fd":
         a, b, half = _same_type(a, b)
-    if a.size >= SMALLEST and reduction in ("mean", "sum"):
+    if worthwhile(a, SMALLEST) and reduction in ("mean", "sum"):
         made = attempt(xp, "folded", MSE, {"self": a, "target": b}, {"reduction": reduction})
         if made is not None:
             return made if half is None else made.astype(half)
@@ -105,7 +105,7 @@ def _nll(
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
         mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
-            return np.subtract(0, mean, mean)  # 0 and not -0, as all sums that begin with 0
+            return xp.subtract(0, mean, out=mean)  # 0 and not -0, as all sums that begin with 0
     if (
         logs.ndim == 2
         and weight is None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends.base import attempt
+from toytorch.backends.base import attempt, worthwhile
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
@@ -109,7 +109,7 @@ def _loss(
     words = tuple(part.split()[-1].split("=")[0] for part in params.split(",") if part)
 
     def forward(xp: ArrayModule, x: Any, t: Any, *rest: Any) -> Any:
-        if text is not None and x.size >= SMALLEST and rest[-1] in ("mean", "sum"):
+        if text is not None and worthwhile(x, SMALLEST) and rest[-1] in ("mean", "sum"):
             given = {**dict(zip(words, rest)), "reduction": rest[-1]}
             made = attempt(xp, "folded", text, {"self": x, "target": t}, given)
             if made is not None:
@@ -277,7 +277,7 @@ def _with_logits(
     for a in (weight, pos_weight):
         if a is not None:
             broadcast_pair(a.shape, t.shape)
-    if x.size >= SMALLEST and reduction in ("mean", "sum"):
+    if worthwhile(x, SMALLEST) and reduction in ("mean", "sum"):
         arrays = {"self": x, "target": t, "weight": weight, "pos_weight": pos_weight}
         made = attempt(xp, "folded", WITH_LOGITS, arrays, {"reduction": reduction})
         if made is not None:

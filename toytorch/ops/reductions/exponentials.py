@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, reduced
+from toytorch.backends.base import attempt, reduced, worthwhile
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
@@ -29,7 +29,7 @@ def _logsumexp(xp: ArrayModule, a: Array, dim: Sequence[int] | int, keepdim: boo
     over = axes(dim, a.ndim)
     if not a.size:
         return xp.log(xp.sum(xp.exp(a), axis=over, keepdims=keepdim))
-    if a.size >= SMALLEST:
+    if worthwhile(a, SMALLEST):
         made = attempt(xp, "folded", LOG_SUM_EXP, {"self": a}, {}, over, keepdim)
         if made is not None:
             return made
@@ -70,7 +70,7 @@ LOG_SOFTMAX = "c = self - fmax(self); c - log(sum(exp(c)))"
 
 def _across(xp: ArrayModule, text: str, a: Array, dim: int) -> Any:
     """A softmax along a dimension that is not the last, of a large array; or None."""
-    if a.size < SMALLEST:
+    if not worthwhile(a, SMALLEST):
         return None
     return attempt(xp, "folded", text, {"self": a}, {}, (dim % a.ndim,), False, True)
 
@@ -227,7 +227,7 @@ def _vector_norm(
         _check_norm_type(from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)
     over = axes(dim, a.ndim)
-    if a.size >= SMALLEST and ord:
+    if worthwhile(a, SMALLEST) and ord:
         made = attempt(xp, "folded", NORM, {"self": a}, {"ord": ord}, over, keepdim)
         if made is not None:
             return made

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.backends.base import attempt
+from toytorch.backends.base import attempt, worthwhile
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim, wrap_dims
@@ -96,7 +96,7 @@ def _sum(
     elif dim is None and dtype is None and not keepdim and a.ndim and a.dtype.char in "fd":
         return xp.add.reduce(a, None)
     kind = sum_type(a, dtype)
-    if a.size >= SMALLEST:
+    if worthwhile(a, SMALLEST):
         made = _large(xp, a, dim, keepdim, kind)
         if made is not None:
             return made
@@ -178,7 +178,7 @@ def _mean(
             f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} "
             f"dtype must be either a floating point or complex dtype. Got: {from_numpy_dtype(kind).legacy}"
         )
-    made = _large(xp, a, dim, keepdim, kind, True) if a.size >= SMALLEST else None
+    made = _large(xp, a, dim, keepdim, kind, True) if worthwhile(a, SMALLEST) else None
     if made is not None:
         return made
     over = axes(dim, a.ndim)
@@ -210,7 +210,7 @@ def _prod(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool, dtype: DTyp
     if dim is not None:
         dim = wrap_dim(dim, a.ndim)
     axis = None if dim is None or a.ndim == 0 else dim
-    if a.size >= SMALLEST and dtype is None:
+    if worthwhile(a, SMALLEST) and dtype is None:
         over = None if axis is None else (axis,)
         made = attempt(xp, "folded", "prod(self)", {"self": a}, {}, over, keepdim)
         if made is not None:
@@ -266,7 +266,7 @@ def _var(
 ) -> Any:
     _need_float("std and var", a)
     over = axes(dim, a.ndim)
-    if a.size >= SMALLEST:
+    if worthwhile(a, SMALLEST):
         given = {"correction": correction}
         made = attempt(xp, "folded", SPREAD + "v", {"self": a}, given, over, keepdim)
         if made is not None:

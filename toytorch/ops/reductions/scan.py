@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import accumulate, attempt
+from toytorch.backends.base import accumulate, attempt, worthwhile
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
@@ -34,7 +34,7 @@ def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
         return a.astype(kind)
     _refuse_masks("cumprod", a, kind)
     if a.dtype.kind == "f" and kind == a.dtype:
-        made = attempt(xp, "running_product", a, d) if a.size >= MANY else None
+        made = attempt(xp, "running_product", a, d) if worthwhile(a, MANY) else None
         if made is not None:
             return made
     if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch multiplies in float64 on the CPU
@@ -57,7 +57,7 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
         return a.astype(kind)
     _refuse_masks("cumsum", a, kind)
     if a.dtype.kind == "f" and kind == a.dtype:
-        made = attempt(xp, "running_sum", a, d) if a.size >= MANY else None
+        made = attempt(xp, "running_sum", a, d) if worthwhile(a, MANY) else None
         if made is not None:
             return made
     if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch adds up in float64 on the CPU

@@ -1,0 +1,132 @@
+"""Ops whose kernels for GPUs are written by hand, or are programs of the CPU's, against PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cuda import raw_module
+from tests.cuda.test_images_on_cupy import agree, numbers
+from tests.oracle import GPU, ORACLE, SELFTEST, tt
+
+pytestmark = [
+    pytest.mark.usefixtures("compiling_device"),
+    pytest.mark.skipif(SELFTEST, reason="PyTorch has its own CUDA"),
+]
+PLACES = np.array([[2, 0, 3], [1, 1, 4], [0, 4, 4], [3, 2, 0]])
+F = Callable[[Any, Any], Any]
+
+
+def at(m: Any, x: Any, places: np.ndarray = PLACES) -> Any:
+    return m.from_numpy(places).to(x.device)
+
+
+INDEXED: dict[str, F] = {
+    "gather": lambda m, x: x.gather(0, at(m, x)),
+    "gather along the last": lambda m, x: x.gather(1, at(m, x, PLACES[:, :2].repeat(2, 0)[:5] % 3)),
+    "index_select": lambda m, x: x.index_select(1, at(m, x, np.array([2, 0, 0]))),
+    "index": lambda m, x: x[at(m, x, np.array([4, -1, 0]))],
+    "scatter": lambda m, x: m.zeros_like(x).scatter(0, at(m, x, np.array([[4, 3, 2]])), x[:1]),
+    "scatter_add": lambda m, x: m.zeros_like(x).scatter_add(0, at(m, x), x[:4]),
+    "index_add": lambda m, x: (x * 2).index_add(0, at(m, x, np.array([1, 1, 4])), x[:3]),
+    "embedding": lambda m, x: m.nn.functional.embedding(at(m, x), x),
+    "cross_entropy": lambda m, x: m.nn.functional.cross_entropy(
+        x, at(m, x, np.array([2, 0, 1, 1, 0]))
+    ),
+}
+REDUCED: dict[str, F] = {
+    "var": lambda m, x: x.var(1),
+    "std": lambda m, x: x.std(1, keepdim=True),
+    "norm": lambda m, x: x.norm(dim=1),
+    "logsumexp": lambda m, x: x.logsumexp(1),
+    "sum of columns": lambda m, x: x.sum(0),
+    "mean of columns": lambda m, x: x.mean(0),
+    "cumsum": lambda m, x: x.cumsum(1),
+    "cumprod": lambda m, x: x.cumprod(1),
+    "mse": lambda m, x: m.nn.functional.mse_loss(x, x * x),
+}
+NORMED: dict[str, F] = {
+    "batch_norm": lambda m, x: m.nn.functional.batch_norm(x, None, None, None, None, True),
+    "batch_norm, evaluation": lambda m, x: m.nn.functional.batch_norm(
+        x, x.detach()[0, :, 0, 0], x.detach()[1, :, 0, 0] ** 2
+    ),
+    "group_norm": lambda m, x: m.nn.functional.group_norm(x, 2),
+    "instance_norm": lambda m, x: m.nn.functional.instance_norm(x),
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("name", INDEXED)
+def test_by_index(name: str, kind: str) -> None:
+    agree(INDEXED[name], numbers(kind, (5, 3)), launches=1)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (300, 7), (1024, 20)], ids=str)
+@pytest.mark.parametrize("name", REDUCED)
+def test_reductions(name: str, shape: tuple[int, int]) -> None:
+    agree(REDUCED[name], numbers("float64", shape), launches=shape[0] > 1000)
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["rows", "channels last"])
+@pytest.mark.parametrize("name", NORMED)
+def test_norms(name: str, last: bool) -> None:
+    agree(NORMED[name], numbers("float64", (3, 4, 5, 6)), last)
+
+
+def test_norms_with_weights_and_running_statistics() -> None:
+    def call(m: Any, x: Any, w: Any, b: Any) -> Any:
+        mean, variance = (m.ones(4, dtype=x.dtype, device=x.device) for _ in range(2))
+        y = m.nn.functional.batch_norm(x, mean, variance, w, b, True, 0.3)
+        return y + mean.reshape(4, 1, 1) * variance.reshape(4, 1, 1)
+
+    agree(call, numbers("float32", (3, 4, 5, 6), (4,), (4,)))
+
+
+@pytest.mark.parametrize("bad", [5, -6])
+def test_what_is_outside_is_refused(bad: int) -> None:
+    for m, device in ((tt, "cuda"), (ORACLE.root, "cpu")):
+        x, i = m.ones(5, 3, device=device), m.tensor([[bad, 0, 1]], device=device)
+        for call in (
+            lambda x=x, i=i: x.gather(0, i),
+            lambda x=x, i=i: x.scatter_add(0, i, x[:1]),
+            lambda x=x, i=i: x.index_select(0, i[0]),
+            lambda m=m, x=x, i=i: m.nn.functional.embedding(i, x),
+            lambda m=m, x=x, i=i: m.nn.functional.cross_entropy(x[:, :2], i[0].repeat(2)[:5]),
+        ):
+            with pytest.raises((IndexError, RuntimeError)):
+                call()
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_a_step_of_an_optimizer_is_one_launch_for_each_parameter(name: str) -> None:
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal(s).astype("float32") for s in ((3, 4), (5,))]
+    made = []
+    for m, device in ((tt, "cuda"), (ORACLE.root, "cpu")):
+        leaves = [m.from_numpy(a.copy()).to(device).requires_grad_() for a in given]
+        optimizer = getattr(m.optim, name)(leaves, 0.1)
+        for _ in range(3):
+            sum((p * p).sum() for p in leaves).backward()
+            before = len(raw_module.launched)
+            optimizer.step()
+            assert GPU or m is not tt or len(raw_module.launched) == before + 2
+            optimizer.zero_grad()
+        made.append([p.detach().cpu().numpy() for p in leaves])
+    for a, b in zip(*made):
+        assert np.allclose(a, b, 1e-5, 1e-6)
+
+
+def test_half_types_are_widened_and_rounded_once() -> None:
+    x = np.linspace(-3, 3, 70).reshape(7, 10)
+    for type in ("float16", "bfloat16"):
+        made = []
+        for m, device in ((tt, "cuda"), (ORACLE.root, "cpu")):
+            a = m.tensor(x).to(getattr(m, type)).to(device)
+            y = m.nn.functional.gelu(a) * a.sigmoid() + a
+            a.add_(a, alpha=3)
+            made.append([v.cpu().double().numpy() for v in (y, a, (a > 0).int())])
+        for mine, theirs in zip(*made):
+            assert np.allclose(mine, theirs, 2e-2 if type == "bfloat16" else 2e-3, 1e-6)

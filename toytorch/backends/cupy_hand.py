@@ -1,0 +1,103 @@
+"""Kernels in CUDA C that are written by hand: what programs of the loop language cannot say.
+
+Windows of images, and elements that lie where an index says. Each kernel is the body of a loop over
+`count` elements, of which every thread takes some; it is compiled when it is first launched, for the
+type of the arrays (`T`) and for indices (`I`) of 32 or 64 bits.
+
+    >>> double = Each("y[i] = 2 * x[i];", "T* y, const T* x")
+    >>> print(double.source("float32", True))
+    extern "C" __global__ void __launch_bounds__(256) kernel(float* y, const float* x, int count) {
+        for (int i = blockIdx.x * 256 + threadIdx.x; i < count; i += gridDim.x * 256) {
+            y[i] = 2 * x[i];
+        }
+    }
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array, ArrayModule
+
+THREADS = 256  # of a block
+GRID = 1 << 15  # blocks at most
+NARROW = 1 << 30  # elements up to which indices have 32 bits
+OPTIONS = ("-std=c++17",)
+CUDA = {"float32": "float", "float64": "double", "int64": "long long", "int32": "int",
+        "int16": "short", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+        "float16": "unsigned short", "bfloat16": "unsigned short"}  # fmt: skip
+_kernels: dict[Any, Any] = {}  # by the array module and the source
+
+
+def typed(source: str, type: str, index: str = "long long") -> str:
+    """A source whose elements are of a type (`T`), and its indices of another (`I`)."""
+    words = {"T": CUDA[type], "I": index}
+    return re.sub(r"\b[TI]\b", lambda found: words[found[0]], source)
+
+
+class Each:
+    """A kernel that does the same for each of `count` elements, whose number is `i`."""
+
+    def __init__(self, body: str, params: str, before: str = "") -> None:
+        self.body, self.params, self.before = textwrap.dedent(body).strip("\n"), params, before
+
+    def source(self, type: str, narrow: bool) -> str:
+        """The kernel in CUDA C."""
+        index, suffix = ("int", "") if narrow else ("long long", "LL")
+        first, step = f"blockIdx.x * 256{suffix} + threadIdx.x", f"gridDim.x * 256{suffix}"
+        head = f"__global__ void __launch_bounds__(256) kernel({self.params}, I count)"
+        lines = [
+            self.before.strip("\n"),
+            f'extern "C" {head} {{',
+            f"    for (I i = {first}; i < count; i += {step}) {{",
+            textwrap.indent(self.body, " " * 8),
+            "    }",
+            "}",
+        ]
+        return typed("\n".join(filter(None, lines)), type, index)
+
+    def __call__(
+        self, xp: ArrayModule, type: np.dtype[Any], count: int, *args: Any, reach: int = 0
+    ) -> None:
+        """Launches it: arrays as they are, whole numbers as indices, real ones as numbers of the type.
+
+        reach   the largest index of any array, where that is not below `count`
+        """
+        if not count:
+            return
+        narrow = max(count, reach) < NARROW
+        key = xp, type, narrow, self
+        kernel = _kernels.get(key)
+        if kernel is None:
+            module = xp.RawModule(code=self.source(type.name, narrow), options=OPTIONS)
+            kernel = _kernels[key] = module.get_function("kernel")
+        whole = np.int32 if narrow else np.int64
+        given = [
+            whole(a) if a.__class__ is int else type.type(a) if a.__class__ is float else a
+            for a in args
+        ]
+        blocks = min(-(-count // THREADS), GRID)
+        kernel((blocks,), (THREADS,), (*given, whole(count)))
+
+
+def real(*arrays: Array | None) -> bool:
+    """Whether arrays are of float32 or of float64, all of one."""
+    given = [a for a in arrays if a is not None]
+    kind = given[0].dtype
+    return kind.char in "fd" and all(a.dtype == kind for a in given)
+
+
+def lies_last(a: Any) -> bool:
+    """Whether images lie in memory with their channels last."""
+    return bool(
+        a.ndim == 4 and not a.flags.c_contiguous and a.transpose(0, 2, 3, 1).flags.c_contiguous
+    )
+
+
+def with_last(xp: ArrayModule, a: Any) -> Any:
+    """Images with their channels last in memory."""
+    return xp.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
