@@ -48,6 +48,14 @@ REDUCED: dict[str, F] = {
     "cumprod": lambda m, x: x.cumprod(1),
     "mse": lambda m, x: m.nn.functional.mse_loss(x, x * x),
 }
+SORTED: dict[str, F] = {
+    "sort": lambda m, x: x.sort(1).values,
+    "sort, descending": lambda m, x: x.sort(0, descending=True).values,
+    "topk": lambda m, x: x.topk(3, 1).values,
+    "topk of the smallest": lambda m, x: x.topk(2, 0, largest=False).values,
+    "median": lambda m, x: x.median(1).values,
+    "kthvalue": lambda m, x: x.kthvalue(2, 1).values,
+}
 NORMED: dict[str, F] = {
     "batch_norm": lambda m, x: m.nn.functional.batch_norm(x, None, None, None, None, True),
     "batch_norm, evaluation": lambda m, x: m.nn.functional.batch_norm(
@@ -68,6 +76,27 @@ def test_by_index(name: str, kind: str) -> None:
 @pytest.mark.parametrize("name", REDUCED)
 def test_reductions(name: str, shape: tuple[int, int]) -> None:
     agree(REDUCED[name], numbers("float64", shape), launches=shape[0] > 1000)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (4, 70)], ids=str)
+@pytest.mark.parametrize("name", SORTED)
+def test_sorted(name: str, shape: tuple[int, int]) -> None:
+    agree(SORTED[name], numbers("float32", shape), launches=1)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("descending", [False, True], ids=["up", "down"])
+def test_the_order_of_equal_ones_and_nan(kind: str, descending: bool) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 5, (7, 33)).astype(kind)
+    if kind.startswith("float"):
+        x[:, ::4], x[:, 1::7] = np.nan, -np.inf
+    found = []
+    for m, device in ((tt, "cuda"), (ORACLE.root, "cpu")):
+        made = m.sort(m.from_numpy(x).to(device), dim=1, descending=descending, stable=True)
+        found.append([v.cpu().numpy() for v in made])
+    for mine, theirs in zip(*found):
+        assert np.array_equal(mine, theirs, equal_nan=kind.startswith("float"))
 
 
 @pytest.mark.parametrize("last", [False, True], ids=["rows", "channels last"])

@@ -94,7 +94,7 @@ class CupyBackend:
         return int(self.xp.cuda.runtime.getDeviceCount()) if self.is_available() else 0
 
     def device(self, array: Any) -> device_class:
-        return device_class("cuda", int(array.device.id))
+        return place(int(array.device.id))
 
     def on(self, where: device_class) -> Any:
         index = where.index
@@ -175,6 +175,12 @@ class CupyBackend:
 
     def synchronize(self) -> None:
         self.xp.cuda.get_current_stream().synchronize()
+
+
+@functools.cache
+def place(index: int) -> device_class:
+    """The device of an index, made once: every op asks for it."""
+    return device_class("cuda", index)
 
 
 backend = CupyBackend()

@@ -192,6 +192,7 @@ LATER = {
     "mean_pool mean_pool_backward",
     "cupy_index": "gather scatter select known_rows add_slices add_rows picked_mean put_picked",
     "cupy_scan": "running_sum running_product",
+    "cupy_sort": "ordered top",
     "cupy_folded": "cast folded loop sum",
     "cupy_norms": "batch_norm batch_norm_affine batch_norm_backward group_norm group_norm_backward",
 }
