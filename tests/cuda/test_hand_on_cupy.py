@@ -105,6 +105,18 @@ def test_norms(name: str, last: bool) -> None:
     agree(NORMED[name], numbers("float64", (3, 4, 5, 6)), last)
 
 
+@pytest.mark.parametrize("name", ["mse_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits"])
+def test_totals_by_parts(name: str) -> None:
+    """More elements than one block of threads adds up."""
+    for reduction in ("mean", "sum"):
+        agree(
+            lambda m, x, y, r=reduction: getattr(m.nn.functional, name)(
+                x, y.sigmoid(), reduction=r
+            ),
+            numbers("float32", (2048, 20), (2048, 20)),
+        )
+
+
 def test_norms_with_weights_and_running_statistics() -> None:
     def call(m: Any, x: Any, w: Any, b: Any) -> Any:
         mean, variance = (m.ones(4, dtype=x.dtype, device=x.device) for _ in range(2))

@@ -4,6 +4,7 @@ reductions, and the rules of optimizers, each in one launch where CuPy's functio
 
 from __future__ import annotations
 
+import ast
 import functools
 import math
 from collections.abc import Mapping
@@ -17,11 +18,15 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.fold import LETTERS, grouped, recipe_of
 from toytorch.loops import Program, Recipe
 from toytorch.loops.elementwise import Loop
+from toytorch.loops.formula import CONSTANTS, Formula
+from toytorch.loops.language.primitives import JOINS
 from toytorch.loops.one_kernel import order_of
 from toytorch.loops.runtime import cuda
 
 ALONE = 1 << 15  # elements of one total, which one block of threads adds up
 PARTS = 64  # of columns, so that there are blocks for the whole card
+TOTALS = 1024  # parts of one total
+TOTAL = Recipe("x[k,j], c -> s[j]\n s = sum[k](x) / c")
 COLUMNS = Recipe("x[k,i,j] -> s[k,j]\n s = sum[i](x)")
 
 
@@ -47,13 +52,25 @@ def folded(
     pattern, sizes = grouped(shape, gone)
     if pattern[-1:] != "s" or len(pattern) > len(LETTERS):
         return None
-    if pattern == "s" and first.size > ALONE:
-        return None
     missing = dict.fromkeys((name for name, a in arrays.items() if a is None), None)
     counted = float(math.prod(shape[d] for d in gone))
-    recipe, names = recipe_of(
-        text, tuple(given), pattern, whole, tuple({**numbers, **missing}.items())
-    )
+    known = tuple({**numbers, **missing}.items())
+    parts = 1
+    if pattern == "s" and first.size > ALONE:
+        parts = (
+            parts_of(first.size, TOTALS) if not whole and adds_up(text, tuple(given), known) else 1
+        )
+        if parts < PARTS:
+            return None
+        pattern, sizes = "ks", [parts, first.size // parts]
+    recipe, names = recipe_of(text, tuple(given), pattern, whole, known)
+    if parts > 1:
+        partial = xp.empty(parts, first.dtype)
+        scalars = [counted if name == "count" else float(numbers[name]) for name in names]
+        tables = [a.reshape(sizes) for a in given.values()]
+        launch(xp, recipe, first.dtype.name, partial, *tables, *scalars)
+        total = partial.sum()
+        return total.reshape([1] * len(shape)) if keepdim else total
     kept = shape if whole else tuple(n for d, n in enumerate(shape) if d not in gone)
     made = xp.empty(kept, first.dtype)
     left = [n for letter, n in zip(pattern, sizes) if whole or letter == "k"]
@@ -66,9 +83,31 @@ def folded(
 
 
 @functools.lru_cache(1024)
-def parts_of(rows: int) -> int:
+def parts_of(rows: int, most: int) -> int:
     """Into how many equal parts rows are divided."""
-    return next(k for k in range(min(PARTS, rows), 0, -1) if rows % k == 0)
+    return next(k for k in range(min(most, rows), 0, -1) if rows % k == 0)
+
+
+@functools.lru_cache(1024)
+def adds_up(text: str, arrays: tuple[str, ...], numbers: tuple[tuple[str, Any], ...]) -> bool:
+    """Whether the results of parts add up to that of all: a sum, or one that is divided.
+
+    >>> adds_up("d = a - b; sum(d * d) / count", ("a", "b"), ())
+    True
+    >>> adds_up("sqrt(sum(a * a))", ("a",), ()), adds_up("m = sum(a); sum(a - m)", ("a",), ())
+    (False, False)
+    """
+    formula = Formula(text.replace(";", "\n"), arrays)
+    known = {**CONSTANTS, **dict(numbers), "count": math.inf}
+    trees = [tree for _, tree in formula.straight(known)[1]]
+    calls = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    joins = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id in JOINS]
+    last = trees[-1]
+    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Div):
+        if not isinstance(last.right, (ast.Name, ast.Constant)):
+            return False
+        last = last.left
+    return len(joins) == 1 and last is joins[0] and ast.unparse(last.func) == "sum"
 
 
 def sum(xp: ArrayModule, a: Array, over: tuple[int, ...] | None = None, mean: bool = False) -> Any:
@@ -79,15 +118,25 @@ def sum(xp: ArrayModule, a: Array, over: tuple[int, ...] | None = None, mean: bo
     if pattern != "sk":
         return None
     rows, columns = sizes
-    parts = parts_of(rows)
+    parts = parts_of(rows, PARTS)
     if parts < 8 or rows // parts < 8:
         return None
     partial = xp.empty((parts, columns), a.dtype)
     launch(xp, COLUMNS, a.dtype.name, partial, a.reshape(parts, rows // parts, columns))
-    made = partial.sum(0)
-    if mean:
-        made /= made.dtype.type(rows)
+    made = xp.empty(columns, a.dtype)
+    launch(xp, TOTAL, a.dtype.name, made, partial, float(rows if mean else 1))
     return made.reshape([n for d, n in enumerate(a.shape) if d not in over])
+
+
+FACTORS = Recipe("u[i], keep, scale -> y[i]\n y = scale if u < keep else 0")
+
+
+def factors(xp: ArrayModule, drawn: Array, keep: float, scale: float) -> Any:
+    """The factors of dropout from uniform numbers: the scale where one is below `keep`, else 0."""
+    made = xp.empty(drawn.shape, drawn.dtype)
+    if drawn.size:
+        launch(xp, FACTORS, drawn.dtype.name, made, drawn, keep, scale)
+    return made
 
 
 def cast(xp: ArrayModule, a: Array, type: np.dtype[Any]) -> Any:

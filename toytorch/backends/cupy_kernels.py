@@ -191,9 +191,11 @@ LATER = {
     "cupy_images": "convolution convolution_input convolution_weight max_pool max_pool_backward "
     "mean_pool mean_pool_backward",
     "cupy_index": "gather scatter select known_rows add_slices add_rows picked_mean put_picked",
+    "cupy_products": "linear product products",
+    "cupy_attention": "attention attention_backward",
     "cupy_scan": "running_sum running_product",
     "cupy_sort": "ordered top",
-    "cupy_folded": "cast folded loop sum",
+    "cupy_folded": "cast factors folded loop sum",
     "cupy_norms": "batch_norm batch_norm_affine batch_norm_backward group_norm group_norm_backward",
 }
 _one_kernel: WeakKeyDictionary[Formula, Any] = WeakKeyDictionary()
@@ -202,6 +204,10 @@ TABLE: dict[str, Callable[..., Any]] = {
     "at": at,
     "copy": copy,
     **{name: later(module, name) for module, names in LATER.items() for name in names.split()},
+    **{
+        f"halves {n}, not widened": later("cupy_products", f"halves_{n}")
+        for n in ("linear", "product")
+    },
     **cupy_rows.TABLE,
     "formula": formula,
     "reduceat": reduceat,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from toytorch.backends.base import attempt
 from toytorch.backends.mt19937 import work_type
 from toytorch.facts.hints import Array
 
@@ -84,7 +85,9 @@ class NumpyDraws:
         """0 with probability p, else 1/(1 - p)."""
         work: Any = work_type(type)
         kept = work(1) / work(1 - p)
-        return (self.source.random(count, np.float32) < 1 - p) * kept
+        drawn = self.source.random(count, np.float32)
+        made = attempt(self.xp, "factors", drawn, 1 - p, kept) if work is np.float32 else None
+        return (drawn < 1 - p) * kept if made is None else made
 
     def exponential(self, count: int, rate: float = 1.0) -> Any:
         """Times between events."""

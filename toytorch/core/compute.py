@@ -54,6 +54,10 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
         made = handed_over(op, args, compute_held, target)
         if made is not NotImplemented:
             return made
+    if op.halves:
+        made = of_halves(op, args)
+        if made is not None:
+            return made
     arrays, mixed = list(args), False
     for i in op.tensor_at:
         a = arrays[i]
@@ -82,6 +86,21 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             return made
     results = op.kernel_on(xp)(*arrays)
     return results if half is None else down(results, half)
+
+
+def of_halves(op: Op, args: tuple[Any, ...]) -> Any:
+    """What a device's kernel makes of half types as they are, all of one; None where they have to be
+    widened first, as for NumPy's arrays always."""
+    tensors = [args[i] for i in op.tensor_at if args[i] is not None]
+    first = tensors[0] if tensors else None
+    if not isinstance(first, Tensor) or first._array.__class__ is ndarray:
+        return None
+    if first._array.__class__ in TABLES or first.dtype not in REDUCED:
+        return None
+    if any(t.__class__ is not first.__class__ or t.dtype is not first.dtype for t in tensors):
+        return None
+    given = [a._array if isinstance(a, Tensor) else a for a in args]
+    return base.attempt(base.of_array(first._array).xp, f"{op.halves}, not widened", *given)
 
 
 def compute_held(op: Op, args: tuple[Any, ...], target: Array | None, common: dtype | None) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.base import attempt, worthwhile
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import wrap
 from toytorch.facts import state
@@ -112,7 +112,9 @@ def same_of_dot(a: Any, b: Any) -> None:
 def _product(xp: ArrayModule, a: Array, b: Array) -> Any:
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if a.ndim == 2 == b.ndim and (len(a) >= LEAST or a.size * b.shape[1] >= FEWEST):
+    if a.ndim == 2 == b.ndim and (
+        len(a) >= LEAST or a.size * b.shape[1] >= FEWEST or a.__class__ is not np.ndarray
+    ):
         made = attempt(xp, "product", a, b)
         if made is not None:
             return made
@@ -121,7 +123,8 @@ def _product(xp: ArrayModule, a: Array, b: Array) -> Any:
 
 def stacked(xp: ArrayModule, a: Array, b: Array) -> Any:
     """Products of two stacks of matrices."""
-    made = attempt(xp, "products", a, b) if a.size * b.shape[-1] >= FEWEST_OF_STACKS else None
+    least = -(-FEWEST_OF_STACKS // max(b.shape[-1], 1))
+    made = attempt(xp, "products", a, b) if worthwhile(a, least) else None
     return xp.matmul(a, b) if made is None else made
 
 
@@ -185,6 +188,7 @@ mm = general(
     d_self=lambda g, mat2, self_order, work: left_share(g, mat2, self_order, work),
     d_mat2=lambda g, self, mat2_order, work: right_share(g, self, mat2_order, work),
     amp="half",
+    halves="halves product",
     batch=batching.matrices,
     names=named_dims.product("self", "mat2"),
     fresh=True,
@@ -217,6 +221,7 @@ bmm = general(
     d_self=lambda g, mat2: g.bmm(mat2.transpose(1, 2)),
     d_mat2=lambda g, self: self.transpose(1, 2).bmm(g),
     amp="half",
+    halves="halves product",
     batch=batching.matrices,
     names=named_dims.product("self", "mat2"),
     fresh=True,
@@ -337,7 +342,7 @@ def _addmm(xp: ArrayModule, a: Array, m1: Array, m2: Array, beta: float, alpha: 
         check_factors(m1, m2)
         same_three(a, m1, m2)
     if beta == 1 == alpha and a.shape == m2.shape[1:]:  # a layer, which adds its bias as it goes
-        made = attempt(xp, "linear", m1, m2.T, a) if m1.size >= LAYER else None
+        made = attempt(xp, "linear", m1, m2.T, a) if worthwhile(m1, LAYER) else None
         if made is None:
             made = _product(xp, m1, m2)
             made += a
@@ -464,7 +469,7 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
         )
     if not bias.dtype is x.dtype is weight.dtype:
         same_three(bias, x, weight)
-    if x.size >= LAYER:
+    if worthwhile(x, LAYER):
         made = attempt(xp, "linear", x, weight, bias)
         if made is not None:
             return made
@@ -490,6 +495,7 @@ linear = general(
     d_weight="mm(g.T, self)",
     d_bias="sum(g, 0)",
     amp="half",
+    halves="halves linear",
     batch=batching.linear,
     names=named_dims.layer,
     fresh=True,

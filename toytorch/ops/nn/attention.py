@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.base import attempt, of_array
 from toytorch.backends.cuda import attention_ways
+from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor, beside
 from toytorch.facts import state
@@ -286,11 +287,17 @@ def _fits_flash(
     )
 
 
+def on_card(q: Array) -> bool:
+    """Whether there is a kernel of attention for an array that is not NumPy's."""
+    return q.__class__ not in TABLES and "attention" in of_array(q).kernels
+
+
 def _usual(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """`_fits_flash` for the usual call, of arrays that are alike in all that it asks."""
     q, k, v = query._array, key._array, value._array
     return bool(
-        q.__class__ is k.__class__ is v.__class__ is np.ndarray
+        q.__class__ is k.__class__ is v.__class__
+        and (q.__class__ is np.ndarray or on_card(q))
         and q.ndim == 4
         and q.shape == k.shape == v.shape
         and q.dtype is k.dtype is v.dtype
