@@ -40,7 +40,7 @@ TYPES = {  # NumPy's name of a parameter's type in CUDA C
     "float": "float32", "double": "float64", "long long": "int64", "int": "int32",
     "unsigned long long": "uint64", "unsigned int": "uint32", "unsigned": "uint32",
     "bool": "bool", "unsigned char": "uint8", "signed char": "int8", "short": "int16",
-    "unsigned short": "uint16",
+    "unsigned short": "uint16", "Wide": "complex128",
 }  # fmt: skip
 GRID, BLOCK = (2**31 - 1, 65535, 65535), 1024  # limits of all cards since Kepler
 launched: list[str] = []  # the kernels that ran, by name
@@ -143,9 +143,9 @@ def compiled(sources: tuple[str, ...]) -> list[Any]:
         types = [" ".join(p.replace("__restrict__", "").split()[:-1]) for p in parts]
         values = ", ".join(f"*({t}*)args[{n}]" for n, t in enumerate(types))
         lines += [
-            f"namespace n{k} {{", source.replace(f"{matched[2]}(", f"kernel_{k}("), "}",
+            f"namespace n{k} {{", source.replace(f"{matched[2]}(", f"kernel_{k}("),
             f'extern "C" int run_{k}(void** args, unsigned blocks, int descending) {{',
-            f"    return launch(blocks, [=] {{ n{k}::kernel_{k}({values}); }}, descending);", "}",
+            f"    return launch(blocks, [=] {{ n{k}::kernel_{k}({values}); }}, descending);", "}}",
         ]  # fmt: skip
     text = "\n".join(lines)
     stem = folder() / hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -33,6 +33,11 @@ INDEXED: dict[str, F] = {
     "scatter_add": lambda m, x: m.zeros_like(x).scatter_add(0, at(m, x), x[:4]),
     "index_add": lambda m, x: (x * 2).index_add(0, at(m, x, np.array([1, 1, 4])), x[:3]),
     "embedding": lambda m, x: m.nn.functional.embedding(at(m, x), x),
+    "getitem": lambda m, x: x[[4, 0, -1]],
+    "one place": lambda m, x: x[[3]],
+    "cross_entropy, some ignored": lambda m, x: m.nn.functional.cross_entropy(
+        x, at(m, x, np.array([2, -100, 1, -100, 0]))
+    ),
     "cross_entropy": lambda m, x: m.nn.functional.cross_entropy(
         x, at(m, x, np.array([2, 0, 1, 1, 0]))
     ),
@@ -70,6 +75,17 @@ NORMED: dict[str, F] = {
 @pytest.mark.parametrize("name", INDEXED)
 def test_by_index(name: str, kind: str) -> None:
     agree(INDEXED[name], numbers(kind, (5, 3)), launches=1)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 8])
+def test_slices_of_any_width(kind: str, columns: int) -> None:
+    """What is moved at once follows from the bytes of a slice, and from where it lies."""
+    x = np.arange(20 * columns).reshape(5, 4, columns).astype(kind)
+    places = np.array([3, 0, 3])
+    for part in (slice(None), slice(1, None)):
+        mine = tt.from_numpy(x).cuda()[part].index_select(1, tt.from_numpy(places).cuda())
+        assert np.array_equal(mine.cpu().numpy(), x[part][:, places])
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (300, 7), (1024, 20)], ids=str)

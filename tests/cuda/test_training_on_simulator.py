@@ -75,3 +75,17 @@ def test_optimizer(name: str, options: dict[str, Any]) -> None:
             optimizers.step(torch, optimizer, given, i)
         results.append((given, list(optimizer.state_dict()["state"].values())))
     same(*results)
+
+
+def test_muon() -> None:
+    """It takes matrices only, which it rounds to bfloat16 bit by bit."""
+    results = []
+    for place in ("cpu", "cuda"):
+        given = torch.nn.Parameter(torch.arange(12.0, device=place).reshape(3, 4).sin())
+        optimizer = torch.optim.Muon([given], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (given * given).sum().backward()
+            optimizer.step()
+        results.append([given])
+    same(*results)

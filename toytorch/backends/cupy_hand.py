@@ -29,7 +29,8 @@ NARROW = 1 << 30  # elements up to which indices have 32 bits
 OPTIONS = ("-std=c++17",)
 CUDA = {"float32": "float", "float64": "double", "int64": "long long", "int32": "int",
         "int16": "short", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
-        "float16": "unsigned short", "bfloat16": "unsigned short"}  # fmt: skip
+        "float16": "unsigned short", "bfloat16": "unsigned short",
+        "complex128": "Wide"}  # fmt: skip
 _kernels: dict[Any, Any] = {}  # by the array module and the source
 
 
@@ -75,6 +76,8 @@ class Each:
         if kernel is None:
             module = xp.RawModule(code=self.source(type.name, narrow), options=OPTIONS)
             kernel = _kernels[key] = module.get_function("kernel")
+        if any(a.__class__ is np.ndarray for a in args):  # whose address says nothing to a card
+            raise TypeError("a kernel of a device was given an array of the host")
         whole = np.int32 if narrow else np.int64
         given = [
             whole(a) if a.__class__ is int else type.type(a) if a.__class__ is float else a

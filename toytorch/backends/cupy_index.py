@@ -16,6 +16,7 @@ import numpy as np
 from toytorch.backends.cupy_hand import Each, real
 from toytorch.facts.hints import Array, ArrayModule
 
+WIDE = ((16, "complex128"), (8, "int64"), (4, "int32"))
 MOVED = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}  # types that stand for all of their size
 AT = """
 const I k = i % INNER, b = i / INNER / COUNT;
@@ -42,6 +43,7 @@ SLICES = AT.replace("index[i]", "index[i / INNER % COUNT]")
 SELECT = Each(
     SLICES + "made[i] = given[(b * N + (I)at) * INNER + k];",
     "T* made, const T* given, const long long* index, int* outside, I N, I COUNT, I INNER",
+    "struct alignas(16) Wide { double x, y; };",
 )
 ADD_SLICES = Each(
     SLICES + "atomicAdd(made + (b * N + (I)at) * INNER + k, given[i]);",
@@ -55,12 +57,13 @@ PICKED = Each(
     """,
     "double* totals, const T* given, const long long* numbers, I N",
 )
+KNOWN = Each("if (numbers[i] >= 0) atomicAdd(known, 1);", "int* known, const long long* numbers")
 PUT_PICKED = Each(
     """
     const long long at = numbers[i];
-    if (at >= 0 && at < N) made[i * N + (I)at] = -value[0] / T(count);
+    if (at >= 0 && at < N) made[i * N + (I)at] = -value[0] / T(known[0]);
     """,
-    "T* made, const long long* numbers, const T* value, I N",
+    "T* made, const long long* numbers, const T* value, const int* known, I N",
 )
 
 
@@ -68,6 +71,17 @@ def moved(a: Array) -> Any:
     """Elements as integers of their size, which a kernel moves; None for others than 1 to 8 bytes."""
     name = MOVED.get(a.dtype.itemsize)
     return None if name is None else a.view(name)
+
+
+def moved_widely(made: Array, given: Array, inner: int) -> tuple[Any, Any, int]:
+    """Two arrays in rows as elements of up to 16 bytes, of which one load fetches several of theirs,
+    and how many of these lie behind each place."""
+    size = inner * made.itemsize
+    for width, name in WIDE:
+        if size % width == 0 and made.data.ptr % width == 0 == given.data.ptr % width:
+            flat = made.reshape(-1), given.reshape(-1)
+            return flat[0].view(name), flat[1].view(name), size // width
+    return moved(made), moved(given), inner
 
 
 def around(shape: tuple[int, ...], d: int) -> tuple[int, int]:
@@ -144,8 +158,9 @@ def select(xp: ArrayModule, a: Array, d: int, numbers: Array) -> Any:
     made = xp.empty((*a.shape[:d], numbers.size, *a.shape[d + 1 :]), a.dtype)
     numbers = whole(xp, numbers.astype(np.int64, copy=False))
     n, inner = around(a.shape, d)
-    arrays = moved(made), moved(whole(xp, a))
-    return made if run(xp, SELECT, *arrays, numbers, n, numbers.size, inner, made.size) else None
+    *arrays, inner = moved_widely(made, whole(xp, a), inner)
+    total = arrays[0].size
+    return made if run(xp, SELECT, *arrays, numbers, n, numbers.size, inner, total) else None
 
 
 def known_rows(xp: ArrayModule, table: Array, numbers: Array) -> Any:
@@ -200,11 +215,12 @@ def picked_mean(xp: ArrayModule, table: Array, numbers: Array) -> Any:
 
 
 def put_picked(xp: ArrayModule, table: Array, numbers: Array, value: Array) -> bool:
-    """table[i, numbers[i]] = -value / len(numbers), and says so."""
+    """table[i, numbers[i]] = -value / n, and says so; n is how many numbers there are that are not
+    negative, as those are which the loss ignored."""
     if not (table.size and real(table, value) and numbers.dtype == np.int64):
         return False
-    numbers = whole(xp, numbers)
-    PUT_PICKED(
-        xp, table.dtype, numbers.size, table, numbers, value, table.shape[1], reach=table.size
-    )
+    numbers, known = whole(xp, numbers), xp.zeros(1, np.int32)
+    KNOWN(xp, table.dtype, numbers.size, known, numbers)
+    given = table, numbers, value, known, table.shape[1]
+    PUT_PICKED(xp, table.dtype, numbers.size, *given, reach=table.size)
     return True

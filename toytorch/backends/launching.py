@@ -26,6 +26,8 @@ OPERATORS = {
     "__mod__": np.remainder,
     "__pow__": np.power,
     "__matmul__": np.matmul,
+    "__lshift__": np.left_shift,
+    "__rshift__": np.right_shift,
     "__and__": np.bitwise_and,
     "__or__": np.bitwise_or,
     "__xor__": np.bitwise_xor,
@@ -36,8 +38,9 @@ OPERATORS = {
     "__eq__": np.equal,
     "__ne__": np.not_equal,
 }
-REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
-IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+BITS = ("lshift", "rshift", "and", "or", "xor")
+REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", *BITS)
+IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", *BITS)
 UNARY = {"__neg__": np.negative, "__invert__": np.invert, "__abs__": np.absolute}
 DATA_DEPENDENT = ("nonzero", "argwhere", "flatnonzero", "unique")  # the host waits for the shape
 MAKING = ("empty", "zeros", "ones", "full")

@@ -26,10 +26,8 @@ def lying(array: Array, shape: Sequence[int], strides: Sequence[int], start: int
     facts = dict(array.__array_interface__)
     facts.update(shape=tuple(shape), strides=tuple(strides), data=(facts["data"][0] + start, False))
     made = np.asarray(_Keeper(facts, array))
-    if made.dtype != array.dtype:  # NumPy has no text for bfloat16
-        named: Any = made
-        named.dtype = array.dtype  # a view would need a last dimension that fits
-    return made
+    # NumPy has no text for bfloat16: what it made of that has two bytes for each element, too.
+    return made if made.dtype == array.dtype else made.view(array.dtype)
 
 
 class _Keeper:

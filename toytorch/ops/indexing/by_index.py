@@ -107,6 +107,8 @@ def _slices(xp: ArrayModule, a: Array, arrays: Sequence[Array | None]) -> Any:
     if i is None or i.dtype.kind != "i" or not i.flags.c_contiguous or not i.size:
         return None
     flat = i.reshape(-1)
+    if flat.__class__ is not a.__class__:  # a list, for memory of a device
+        flat = xp.asarray(flat)
     if int(flat.min()) < 0:
         flat = xp.where(flat < 0, flat + a.shape[d], flat)
     made = base.attempt(xp, "select", a, d, flat)

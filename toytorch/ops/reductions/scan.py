@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,14 @@ def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
         ones = xp.ones_like(a[(*(slice(None),) * d, slice(1))], dtype=kind)
         made = xp.cumprod(xp.concatenate([ones, a], d), axis=d, dtype=kind)
         return made[(*(slice(None),) * d, slice(1, None))].copy()
-    return xp.cumprod(a, axis=d, dtype=kind)
+    return wide_scan(xp.cumprod, a, d, kind)
+
+
+def wide_scan(scan: Callable[..., Any], a: Array, d: int, kind: Any) -> Any:
+    """An array module's scan; of bfloat16, for which CuPy has none, in float32."""
+    if a.__class__ is np.ndarray or np.dtype(kind).kind != "V":
+        return scan(a, axis=d, dtype=kind)
+    return scan(a.astype(np.float32), axis=d).astype(kind)
 
 
 def _cumsum_gradient(g: Tensor, dim: int) -> Any:
@@ -62,7 +70,7 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
             return made
     if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch adds up in float64 on the CPU
         return np.add.accumulate(a, d, np.float64).astype(kind)
-    return xp.cumsum(a, axis=d, dtype=kind)
+    return wide_scan(xp.cumsum, a, d, kind)
 
 
 cumsum = general(

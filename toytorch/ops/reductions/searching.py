@@ -109,7 +109,8 @@ def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     _refuse_complex(a, dim)
     if d is not None:
         _refuse_nothing(a.shape, d)
-    in_order = attempt(xp, "ordered", a.reshape(-1), 0, False) if d is None else None
+    here = d is None and a.__class__ is np.ndarray
+    in_order = attempt(xp, "ordered", a.reshape(-1), 0, False) if here else None
     if in_order is not None:
         return _runs_of(in_order, a.shape)
     if d is None and a.dtype.kind in "fc" and xp.isnan(a).any():  # each is one of its own

@@ -275,7 +275,7 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
         power = shifted**-x
         rest, term = power * shifted / (x - 1) + (power / 2 - lost), x * power / shifted
         for j, b in enumerate(BERNOULLI, 1):
-            rest = rest + b * term / math.factorial(2 * j)
+            rest = rest + b * term / float(math.factorial(2 * j))
             term = term * (x + 2 * j - 1) * (x + 2 * j) / (shifted * shifted)
         value = xp.where(xp.isposinf(shifted) | xp.isposinf(x), total, total + rest)
         # A negative base to a broken power is no number; at the poles q = 0, -1, … it is infinite.
