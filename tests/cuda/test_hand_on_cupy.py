@@ -10,7 +10,10 @@ import pytest
 
 from tests.cuda import raw_module
 from tests.cuda.test_images_on_cupy import agree, numbers
+from tests.loops import nvrtc
 from tests.oracle import GPU, ORACLE, SELFTEST, tt
+from toytorch.backends import cupy_images, cupy_index, cupy_scan, cupy_sort
+from toytorch.backends.cupy_hand import Each, typed
 
 pytestmark = [
     pytest.mark.usefixtures("compiling_device"),
@@ -187,3 +190,32 @@ def test_half_types_are_widened_and_rounded_once() -> None:
             made.append([v.cpu().double().numpy() for v in (y, a, (a > 0).int())])
         for mine, theirs in zip(*made):
             assert np.allclose(mine, theirs, 2e-2 if type == "bfloat16" else 2e-3, 1e-6)
+
+
+BY_HAND = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": kernel
+    for module in (cupy_images, cupy_index)
+    for name, kernel in vars(module).items()
+    if isinstance(kernel, Each)
+}
+
+
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize("name", [*BY_HAND, "scan", "sort"])
+def test_they_compile_for_gpus(name: str, architecture: str) -> None:
+    if name == "scan":
+        sources = [typed(cupy_scan.SOURCE.replace("START", "0").replace("OP", "+"), "float64")]
+    elif name == "sort":
+        words = ("SIZE", "64"), ("BEFORE", "<"), ("NAN_LAST", "true")
+        sources = [cupy_sort.SOURCE]
+        for word, value in words:
+            sources = [s.replace(word, value) for s in sources]
+        sources = [typed(s, type) for s in sources for type in ("float32", "int64", "bool")]
+    else:
+        # Indices of 64 bits are for tensors of a gigabyte and more; divisions of them may spill.
+        sources = [BY_HAND[name].source(type, True) for type in ("float32", "float64")]
+        if name == "cupy_index.SELECT":
+            sources.append(BY_HAND[name].source("complex128", True))
+    for source in sources:
+        # Divisions, of which those that spread columns have eight, take many registers for a moment.
+        nvrtc.compiles_without_spills(source, architecture, most=64)

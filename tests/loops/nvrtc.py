@@ -44,8 +44,9 @@ def supported() -> set[str]:
     return {f"sm_{n}" for n in numbers}
 
 
-def compiles_without_spills(source: str, architecture: str) -> None:
-    """Fails where a kernel does not compile, or where its registers do not suffice."""
+def compiles_without_spills(source: str, architecture: str, most: int = 0) -> None:
+    """Fails where a kernel does not compile, or where its registers do not suffice but for some
+    bytes."""
     nvrtc = library()
     if nvrtc is None:
         pytest.skip("there is no NVRTC")
@@ -69,4 +70,4 @@ def compiles_without_spills(source: str, architecture: str) -> None:
     text = log.value.decode()
     assert code == 0, text + source
     spilled = SPILLS.findall(text)
-    assert spilled and set(spilled) == {"0"}, text + source
+    assert spilled and max(map(int, spilled)) <= most, text + source
