@@ -140,7 +140,9 @@ def test_untouched_notebook_runs_to_its_end_and_fails_in_exactly_its_check_cells
     for number, cell in enumerate(cells):
         outputs = [nbformat.from_dict(output) for output in said[f"Cell {number}"]]
         for output in outputs:
-            notebooks.settled(output, cell)  # nothing of this machine, no error but where one belongs
+            notebooks.settled(
+                output, cell
+            )  # nothing of this machine, no error but where one belongs
         if cell.role == "check":
             shown = "".join(str(output.data.get("text/plain", "")) for output in outputs)
             assert shown.startswith("○"), shown
@@ -165,7 +167,9 @@ def test_learners_notebook_with_the_answers_filled_in_is_the_solved_one(chapter:
             other.cell_type, other.source, other.metadata,
         )  # fmt: skip
         if cell.cell_type == "code" and cell.outputs:
-            assert cell.execution_count is not None  # nbval asks for a number, for it to be compared
+            assert (
+                cell.execution_count is not None
+            )  # nbval asks for a number, for it to be compared
         if "nbval-check-output" in cell.metadata.get("tags", ()):
             expected, printed = (
                 json.loads(panel.sub("PANEL", json.dumps(one.outputs, ensure_ascii=False)))
