@@ -108,7 +108,11 @@ def judge(found: Exercise, submission: Any, *, hidden: bool = True) -> Verdict:
     """Run the checks of an exercise over a submission, without recording anything."""
     if submission is None or submission is Ellipsis:
         return Verdict(found, "open", hidden=hidden)
-    outcomes = run_checks(found, submission, hidden=hidden)
+    return verdict_on(found, run_checks(found, submission, hidden=hidden), hidden=hidden)
+
+
+def verdict_on(found: Exercise, outcomes: list[Outcome], *, hidden: bool = True) -> Verdict:
+    """What the outcomes of all cases come to, and which misconception it looks like."""
     state = state_of(outcomes)
     if state != "red":
         return Verdict(found, state, outcomes if state == "green" else [], hidden=hidden)
@@ -175,12 +179,17 @@ def _first(signature: list[tuple[str, str]]) -> tuple[str, str] | None:
 _known: dict[tuple[str, int, bool], list[tuple[str, str]]] = {}
 
 
+def know(found: Exercise, position: int, outcomes: list[Outcome], *, hidden: bool = True) -> None:
+    """Keep what a mutant came to, for the answers that are compared with it."""
+    _known[found.name, position, hidden] = [outcome.signature for outcome in outcomes]
+
+
 def _signature(found: Exercise, position: int, *, hidden: bool) -> list[tuple[str, str]]:
     """A mutant's outcomes, run once a session."""
     key = (found.name, position, hidden)
     if key not in _known:
         outcomes = run_checks(found, found.mutants[position].value, hidden=hidden)
-        _known[key] = [outcome.signature for outcome in outcomes]
+        know(found, position, outcomes, hidden=hidden)
     return _known[key]
 
 

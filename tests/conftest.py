@@ -40,12 +40,39 @@ BESIDE_PYTORCH = {
 }
 
 
+# The files that take longest, the longest first. Several workers take a file at a time, in this order:
+# one that began last would have its worker go on when the others have nothing left to do.
+LONGEST = (
+    "kernels/test_guarded.py",
+    "course/test_notebooks.py",
+    "course/test_exercises.py",
+    "course/test_build.py",
+    "course/test_marking_class.py",
+    "course/test_marking_attacks.py",
+    "course/test_marking_all.py",
+    "course/test_marking.py",
+    "course/test_lecturer_day.py",
+    "course/test_walk.py",
+    "course/test_slides.py",
+    "cuda/test_formulas_on_cupy.py",
+    "ops/test_gradcheck.py",
+)
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Put the files that take longest before all others, which keep their order."""
+    places = {HERE / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """PyTorch warns of its own deprecations; the suites that run it beside toytorch let it.
 
     What toytorch's own lines cause is an error there, too. The framework's doctests lie in folders
     of the same names; in them, every warning is an error.
     """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        longest_first(items)
     for item in items:
         if item.path.parent in BESIDE_PYTORCH:
             known = "ignore:enable_nested_tensor is True"  # see pyproject.toml

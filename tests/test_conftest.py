@@ -44,6 +44,15 @@ def test_warnings_are_ignored_only_where_pytorch_runs_beside() -> None:
         assert any("tests.oracle" in text for text in texts), folder
 
 
+def test_the_longest_files_come_first_where_several_work() -> None:
+    files = sorted(conftest.HERE.rglob("test_*.py"))
+    long = [conftest.HERE / name for name in conftest.LONGEST]
+    assert set(long) <= set(files)
+    items: list[Any] = [Item(path) for path in files]
+    conftest.longest_first(items)
+    assert [item.path for item in items] == [*long, *(f for f in files if f not in long)]
+
+
 @pytest.mark.filterwarnings("default")
 def test_the_projects_own_filter_is_strict(pytestconfig: pytest.Config) -> None:
     strict, *others = pytestconfig.getini("filterwarnings")

@@ -45,8 +45,8 @@ def untouched(cells: list[Cell], chapter: int) -> Any:
     return _notebook(nodes, chapter)
 
 
-def execute(cells: list[Cell], *, solution: bool = True, progress: Progress | None = None) -> None:
-    """Run all cells in a new kernel and keep their outputs, made the same at every run.
+def execute(cells: list[Cell], *, progress: Progress | None = None) -> None:
+    """Run all cells, solved, in a new kernel and keep their outputs, made the same at every run.
 
     Raises:
         SourceError: a cell raised that should not, or did not that should; names the cell.
@@ -54,7 +54,7 @@ def execute(cells: list[Cell], *, solution: bool = True, progress: Progress | No
     import nbclient
     from nbclient.exceptions import CellExecutionError
 
-    notebook = solved(cells, 0) if solution else untouched(cells, 0)
+    notebook = solved(cells, 0)
     numbered = [cell for cell in cells if cell.is_code]
     place = {cell.id: number for number, cell in enumerate(numbered, start=1)}
     by_id = {cell.id: cell for cell in cells}
@@ -74,9 +74,9 @@ def execute(cells: list[Cell], *, solution: bool = True, progress: Progress | No
             on_cell_execute=tell,
             resources={"metadata": {"path": folder}},
         )
-        if solution:  # whoever has come so far has solved the chapters before
-            numbers = [cell.exercise.chapter for cell in cells if cell.exercise]
-            package.begin(Path(folder) / "work", before=min(numbers, default=0))
+        # whoever has come so far has solved the chapters before
+        numbers = [cell.exercise.chapter for cell in cells if cell.exercise]
+        package.begin(Path(folder) / "work", before=min(numbers, default=0))
         try:
             client.execute(env=environment(Path(folder)))
         except CellExecutionError as error:
@@ -84,10 +84,9 @@ def execute(cells: list[Cell], *, solution: bool = True, progress: Progress | No
     for node in notebook.cells:
         cell = by_id[node.id]
         if cell.is_code:
-            cell.outputs = [_settled(output, cell) for output in node.outputs]
+            cell.outputs = [settled(output, cell) for output in node.outputs]
             cell.count = node.execution_count
-    if solution:
-        _demand_green(cells)
+    _demand_green(cells)
 
 
 def _demand_green(cells: list[Cell]) -> None:
@@ -188,7 +187,7 @@ def _expected(cell: Cell) -> list[Any]:
     return outputs
 
 
-def _settled(output: Any, cell: Cell) -> Any:
+def settled(output: Any, cell: Cell) -> Any:
     """An output without anything that depends on the machine it ran on."""
     if output.output_type == "error":
         if not cell.raises:

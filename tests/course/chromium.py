@@ -1,17 +1,16 @@
-"""Headless Chromium for tests that look at pages: load one, run a script, read what it says."""
+"""Headless Chromium for tests that look at pages: where it is, and what a page says without network."""
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
-import subprocess
 import tempfile
-from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.course.walk.devtools import Browser
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _QUIET = [
@@ -37,7 +36,7 @@ def find() -> str:
     pytest.skip("no Chromium on this machine")
 
 
-def ask(page: str, script: str, budget_ms: int = 20_000, width: int = 1280) -> Any:
+def ask(browser: Browser, page: str, script: str, width: int = 1280) -> Any:
     """Load ``page`` (HTML text) from disk, run ``script``, return what it passes to ``answer``.
 
     A policy that forbids the network is put in front, so that a request that would be made is
@@ -48,35 +47,15 @@ def ask(page: str, script: str, budget_ms: int = 20_000, width: int = 1280) -> A
       <script>window.refused = []; document.addEventListener('securitypolicyviolation',
       e => window.refused.push(e.blockedURI + ' by ' + e.violatedDirective));</script>"""
     tail = f"""<script>(() => {{
-      const answer = value => {{
-        const box = document.createElement('pre');
-        box.id = 'the-answer';
-        box.textContent = JSON.stringify(value);
-        document.body.appendChild(box);
-      }};
+      const answer = value => {{ window.answered = [value]; }};
       {script}
     }})();</script>"""
     page, _, _ = page.replace("<head>", "<head>" + guard, 1).rpartition("</body>")
     page += tail + "</body></html>"
+    browser.size(width, 720)
+    browser.call("Emulation.setScrollbarsHidden", hidden=True)
     with tempfile.TemporaryDirectory(prefix="toytorch-page-") as folder:
         file = Path(folder) / "page.html"
         file.write_text(page, encoding="utf-8")
-        dumped = dump(file, Path(folder) / "profile", budget_ms, width)
-    match = re.search(r'<pre id="the-answer">(.*?)</pre>', dumped, re.S)
-    assert match, f"the script in the page did not answer; the page ended with {dumped[-500:]}"
-    return json.loads(unescape(match.group(1)))
-
-
-def dump(file: Path, profile: Path, budget_ms: int, width: int = 1280) -> str:
-    """The page's document after its scripts ran."""
-    command = [
-        find(),
-        *_QUIET,
-        f"--window-size={width},720",
-        f"--user-data-dir={profile}",
-        f"--virtual-time-budget={budget_ms}",
-        "--dump-dom",
-        file.as_uri(),
-    ]
-    done = subprocess.run(command, capture_output=True, timeout=120)
-    return done.stdout.decode("utf-8", errors="replace")
+        browser.open(file.as_uri())
+        return browser.until(f"location.href === {file.as_uri()!r} && window.answered")[0]

@@ -1,9 +1,15 @@
-"""Every exercise: the reference passes, the stub is open, each mutant fails under its own name."""
+"""Every exercise: the reference passes, the stub is open, each mutant fails under its own name.
+
+Every wrong answer of tests/course/wrong is red, and at least half of them are named. That is asked in
+this file, too, as answers are compared with what the mutants came to, which is found out once a process.
+"""
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,9 +17,10 @@ import pytest
 from course import package, registry
 from course.build.source import read
 from course.contents import Chapter, written
-from course.judge import Verdict, judge
+from course.judge import Verdict, judge, know, run_checks, verdict_on
 from course.panel import Panel, html, text
 from course.records import Exercise
+from tests.course.wrong import Wrong, all_wrong
 
 EXERCISES = list(registry.all_exercises().values())
 
@@ -44,15 +51,20 @@ def test_stub_is_open(found: Exercise) -> None:
 
 
 @functools.cache
-def verdict_on(found: Exercise, position: int) -> Verdict:
-    """What the checks say of a mutant, asked once for all tests below."""
-    return judge(found, found.mutants[position].value)
+def first_verdict(found: Exercise, position: int) -> Verdict:
+    """What the checks say of a mutant, asked once for all tests below.
+
+    Answers are compared with these very outcomes: another run's are those of the test of panels.
+    """
+    outcomes = run_checks(found, found.mutants[position].value)
+    know(found, position, outcomes)
+    return verdict_on(found, outcomes)
 
 
 @every_mutant
 def test_mutant_is_red_under_its_own_name(found: Exercise, position: int) -> None:
     mutant = found.mutants[position]
-    verdict = verdict_on(found, position)
+    verdict = first_verdict(found, position)
     assert verdict.state == "red"
     said = text(verdict)
     assert verdict.mutant is mutant, said
@@ -66,7 +78,7 @@ def test_mutant_is_red_under_its_own_name(found: Exercise, position: int) -> Non
 @every_mutant
 def test_panels_are_stable_and_show_no_machinery(found: Exercise, position: int) -> None:
     again = judge(found, found.mutants[position].value)
-    panels = [Panel(verdict) for verdict in (verdict_on(found, position), again)]
+    panels = [Panel(verdict) for verdict in (first_verdict(found, position), again)]
     assert repr(panels[0]) == repr(panels[1])
     assert panels[0]._repr_html_() == panels[1]._repr_html_()
     for shown in (repr(panels[0]), panels[0]._repr_html_()):
@@ -128,3 +140,81 @@ def test_doors_open_and_close(found: Exercise) -> None:
     finally:
         found.keep(None)
     assert judge(found, answer).state == "green"
+
+
+# -- wrong answers --------------------------------------------------------------------------------
+
+
+WRONG = all_wrong()
+
+
+def _meaning(source: str) -> str:
+    """A definition without its docstrings and comments."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(
+            node, clean=False
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree)
+
+
+@functools.cache
+def _meanings(exercise: str) -> frozenset[str]:
+    """Those of an exercise's mutants, asked once for all of its wrong answers."""
+    return frozenset(_meaning(mutant.source) for mutant in registry.exercise(exercise).mutants)
+
+
+def _is_mutant(answer: Wrong) -> bool:
+    """Whether it has become a mutant since it was written."""
+    source = getattr(answer.variant, "source", None)  # what was handed in has none
+    return source is not None and _meaning(source) in _meanings(answer.exercise)
+
+
+OTHERS = [answer for answer in WRONG if not _is_mutant(answer)]
+
+
+@functools.cache
+def wrong_verdict(answer: Wrong) -> Verdict:
+    """What the checks say, asked once a session."""
+    return judge(registry.exercise(answer.exercise), answer.value)
+
+
+def _named(answer: Wrong) -> bool:
+    """Whether the panel says which misconception it is, or that the answer is borrowed."""
+    verdict = wrong_verdict(answer)
+    return verdict.mutant is not None or any(o.kind == "borrowed" for o in verdict.outcomes)
+
+
+@pytest.mark.parametrize("answer", WRONG, ids=lambda answer: f"{answer.exercise}: {answer.label}")
+def test_a_wrong_answer_is_red(answer: Wrong) -> None:
+    verdict = wrong_verdict(answer)
+    assert verdict.state == "red", text(verdict)
+    assert all(outcome.kind != "broken" for outcome in verdict.outcomes), text(verdict)
+
+
+@pytest.mark.parametrize("number", sorted({registry.exercise(w.exercise).chapter for w in OTHERS}))
+def test_half_of_those_that_are_no_mutants_are_named_or_diagnosed(number: int) -> None:
+    """A copy of a mutant is always named, so it does not count here."""
+    own = [w for w in OTHERS if registry.exercise(w.exercise).chapter == number]
+    named = [w for w in own if _named(w)]
+    told = [w for w in own if not _named(w) and wrong_verdict(w).diagnosis]
+    said = f"chapter {number:02d}: of {len(own)}, {len(named)} named, {len(told)} diagnosed"
+    print(said)
+    assert 2 * (len(named) + len(told)) >= len(own), said
+
+
+def test_every_exercise_has_five_that_are_no_mutants() -> None:
+    count = Counter(answer.exercise for answer in OTHERS)
+    assert not {name: count[name] for name in registry.all_exercises() if count[name] < 5}
+
+
+def test_there_are_300_that_are_no_mutants() -> None:
+    said = f"{len(WRONG)} wrong answers, of which {len(WRONG) - len(OTHERS)} have become mutants"
+    print(said)
+    assert len(OTHERS) >= 300, said
+
+
+def test_no_label_comes_twice() -> None:
+    count = Counter((w.exercise, w.label) for w in WRONG)
+    assert [key for key, times in count.items() if times > 1] == []

@@ -14,7 +14,7 @@ from course import hint, progress, registry, shell
 from course.build.source import read
 from course.contents import written
 from course.hints import code_of
-from course.judge import check, judge
+from course.judge import check, run_checks, state_of
 from course.records import Exercise
 
 # Chapters with an exercise that has no hints yet. Take a chapter out when all of its have them.
@@ -52,8 +52,8 @@ def test_no_hint_is_an_answer(found: Exercise) -> None:
         except Exception:
             continue
         submission = space.get(found.function)
-        if submission is not None:
-            assert judge(hasty, submission).state != "green"
+        if submission is not None and submission is not ...:
+            assert state_of(run_checks(hasty, submission)) != "green"
 
 
 def registry_module(found: Exercise) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from course.notebook import look
@@ -24,11 +26,12 @@ def mine(items):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "beside"), [(1900, True), (1150, True), (700, False)])
-def test_sources_stand_side_by_side_where_there_is_room(width: int, beside: bool) -> None:
-    chromium.find()
+def test_sources_stand_side_by_side_where_there_is_room(
+    browser: Any, width: int, beside: bool
+) -> None:
     shown = look(chromium.ask, beside=mine)._repr_html_()
     page = f"<!doctype html><html><head></head><body style='font:14px sans-serif'>{shown}</body></html>"
-    seen = chromium.ask(page, _WHERE, width=width)
+    seen = chromium.ask(browser, page, _WHERE, width=width)
     yours, ours = seen["boxes"]
     assert seen["across"] <= seen["room"]
     if beside:
@@ -42,3 +45,12 @@ def test_sources_stand_side_by_side_where_there_is_room(width: int, beside: bool
 
 def test_one_source_takes_the_whole_width() -> None:
     assert look(chromium.ask)._repr_html_().count("source-pane") == 1
+
+
+@pytest.mark.browser
+def test_a_page_that_asks_for_something_elsewhere_is_told(browser: Any) -> None:
+    page = "<html><head></head><body><img src='https://example.invalid/a.png'></body></html>"
+    script = "addEventListener('load', () => setTimeout(() => answer(window.refused), 50))"
+    (said,) = chromium.ask(browser, page, script)
+    assert said == "https://example.invalid/a.png by img-src"
+    assert chromium.ask(browser, page.replace("https:", "data:"), script) == []

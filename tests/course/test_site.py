@@ -6,6 +6,7 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ window.addEventListener('load', () => setTimeout(() => {
       .filter(n => !n.startsWith('data:') && !n.startsWith('file:')),
     broken: [...document.images].filter(i => i.complete && !i.naturalWidth).length
   });
-}, 300));
+}, 50));
 """
 
 
@@ -104,15 +105,14 @@ window.addEventListener('load', () => setTimeout(() => {
         *(f"chapters/{chapter.stem}" for chapter in written()),
     ],
 )
-def test_pages_are_whole_in_a_browser(site: Path, name: str, width: int) -> None:
+def test_pages_are_whole_in_a_browser(site: Path, browser: Any, name: str, width: int) -> None:
     """With the network forbidden nothing is refused, nothing is empty, nothing too wide."""
-    chromium.find()
     page = (site / f"{name}.html").read_text(encoding="utf-8")
     style = (site / "site.css").read_text(encoding="utf-8")
     # one file, as the guard in front lets a page load nothing at all
     page = re.sub(r'<link rel="stylesheet"[^>]*>', f"<style>{style}</style>", page)
     page = re.sub(r'src="pictures/[^"]*"', 'src="data:image/gif;base64,R0lGODlhAQABAAAAACw="', page)
-    seen = chromium.ask(page, _LOOK, width=width)
+    seen = chromium.ask(browser, page, _LOOK, width=width)
     assert seen["width"] == width
     assert seen["refused"] == []
     assert seen["loaded"] == []

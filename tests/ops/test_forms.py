@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -122,6 +123,7 @@ def _inplace_gradients(side: Side, name: str, sample: Sample) -> list[Any]:
     return list(side.root.autograd.grad(y, inputs, side.cotangent(y), allow_unused=True))
 
 
+@functools.cache
 def accepts_out(name: str) -> list[Sample]:
     """The samples whose function has, in PyTorch, an out= that fits one result."""
     entry, good = TESTED[name], []

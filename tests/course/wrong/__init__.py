@@ -1,4 +1,4 @@
-"""Wrong answers that somebody might hand in. Each has to be red; see test_wrong_answers.py.
+"""Wrong answers that somebody might hand in. Each has to be red; see test_exercises.py.
 
 A file a chapter. They were written before the properties that catch them, and none of them is a
 copy of a mutant at that time; some have become mutants since.

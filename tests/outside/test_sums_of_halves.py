@@ -1,5 +1,4 @@
-"""Sums of half types, and of many rows, as PyTorch's own tests and a search beside them found them:
-what is added up is added in float32, and rounded once."""
+"""Sums of half types, and of many rows: what is added up is added in float32, and rounded once."""
 
 from __future__ import annotations
 
@@ -11,11 +10,61 @@ import pytest
 
 from tests.oracle import torch, tt
 
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_sparse_entries_of_halves_are_summed_with_more_digits(kind: str) -> None:
+    values = [1.0] + [2**-9] * 512
+    for dense in (False, True):
+        x = tt.sparse_coo_tensor(tt.zeros(1, 513, dtype=tt.int64), values, (2,)).to(
+            getattr(tt, kind)
+        )
+        assert (x.to_dense() if dense else x.coalesce().to_dense()).tolist() == [2, 0]
+
+
+def test_embedding_bag_sums_bfloat16_no_worse_than_pytorch() -> None:
+    from toytorch.nn.functional import embedding
+
+    indices = tt.randint(0, 5, (40, 10), generator=tt.Generator().manual_seed(1))
+    weights = tt.rand(5, 3, generator=tt.Generator().manual_seed(2)).bfloat16()
+    g = tt.randn(40, 3, generator=tt.Generator().manual_seed(3)).bfloat16()
+    exact = torch.zeros(5, 3, dtype=torch.float64)
+    rows = torch.from_numpy(g.double().numpy()).repeat_interleave(10, 0)
+    exact.index_add_(0, torch.from_numpy(indices.numpy()).reshape(-1), rows)
+
+    def error(grad: Any) -> float:
+        assert grad is not None
+        return float((torch.from_numpy(grad.to_dense().double().numpy()) - exact).abs().max())
+
+    for sparse in (False, True):
+        errors = []
+        for m in (tt, torch):
+            w = m.from_numpy(weights.float().numpy()).bfloat16().requires_grad_()
+            given = m.from_numpy(indices.numpy())
+            made = m.nn.functional.embedding_bag(given, w, mode="sum", sparse=sparse)
+            made.backward(m.from_numpy(g.float().numpy()).bfloat16())
+            errors.append(error(w.grad.float()))
+        assert errors[0] <= errors[1]
+    w = weights.clone().requires_grad_()
+    embedding(indices, w).sum(1).backward(g)
+    assert error(w.grad) < 0.5
+
+
 N = 3000
+
+
 DRAW = np.random.default_rng(0)
+
+
 ROWS = DRAW.uniform(0.05, 0.95, (N, 4)).astype("f4")
+
+
 NUMBERS = DRAW.integers(0, 3, N)
+
+
 EPS = {"bfloat16": 2**-8, "float16": 2**-11}
+
 
 LOSSES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "huber": lambda F, x, y: F.huber_loss(x * 60, y, delta=0.3),
@@ -108,6 +157,7 @@ def test_bias_of_many_rows(rows: int) -> None:
 
 
 # -- at a limit ------------------------------------------------------------------------------------
+
 
 LIMITS: dict[str, Callable[[Any, Any, float], Any]] = {
     "threshold": lambda F, x, p: F.threshold(x, p, 20.3),

@@ -1,5 +1,4 @@
-"""Rules that one walk over a whole class of calls showed to be other here: counts of writes and views of what
-PyTorch composes, types of out=, layouts of gradients, what derivatives save."""
+"""What functions that are composed of others return: versions, views, values."""
 
 from __future__ import annotations
 
@@ -10,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import ORACLE, SUBJECT, Side, attempt
-from tests.outside import forms, grads, signatures
-from tests.outside import statements as st
-from tests.outside.test_mended_densely import alike, alike_for, numbers
+from tests.outside.alike import alike, alike_for, numbers
 
 pytest.importorskip("expecttest", reason="samples come from PyTorch's database")
 pytestmark = pytest.mark.filterwarnings("ignore")
+
 FLOATS = ("float32", "complex64", "bfloat16", "int64")
 
+
 # -- counts of writes and views --------------------------------------------------------------------
+
 
 BORN: dict[str, Callable[[Any, Any], Any]] = {
     "isclose": lambda m, x: [m.isclose(x, x * 2, equal_nan=e, atol=a) for e in (False, True) for a in (0, 1)],
@@ -90,134 +89,6 @@ def test_what_compositions_return(name: str) -> None:
             return born(m, BORN[name](m, x.requires_grad_() if wanted else x))
 
         alike_for(what, dtype, wanted)
-
-
-# -- out= of other types ---------------------------------------------------------------------------
-
-SEVERAL = (
-    "geqrf linalg.qr linalg.eigh linalg.svd linalg.lu linalg.lu_factor linalg.lu_factor_ex"
-    " linalg.ldl_factor linalg.ldl_factor_ex linalg.slogdet linalg.inv_ex linalg.cholesky_ex sort topk"
-    " kthvalue mode cummax aminmax svd linalg.inv linalg.cholesky cholesky linalg.matrix_power"
-    " logcumsumexp nanmean"
-)
-
-
-@pytest.mark.parametrize("name", SEVERAL.split())
-def test_types_of_places_to_write_to(name: str) -> None:
-    more = {"topk": (1,), "kthvalue": (1,), "cummax": (0,), "linalg.matrix_power": (2,)}
-    args = more.get(name, (0,) if name == "logcumsumexp" else ())
-    kinds = ("bool", "int64", "float16", "float32", "complex64")
-    for dtype, other, count in itertools.product((*kinds, "bfloat16"), kinds, (1, 2, 3)):
-        if dtype == "int64" and "lu_" in name:
-            continue  # 64 bits are too many for the numbers of rows, which we ask after the kernel
-
-        def what(m: Any, dtype: str, other: str, count: int) -> Any:
-            f = m
-            for part in name.split("."):
-                f = getattr(f, part)
-            x = m.eye(2).add(m.tensor([[1.0, 0.5], [0.5, 0.0]])).to(getattr(m, dtype))
-            out = tuple(m.zeros(0, dtype=getattr(m, other)) for _ in range(count))
-            f(x, *args, out=out if count > 1 else out[0])
-            return [tuple(o.shape) for o in out]
-
-        alike_for(what, dtype, other, count)
-
-
-def test_out_of_factors_is_written_to() -> None:
-    for name in ("lu_factor", "ldl_factor"):
-
-        def what(m: Any, name: str) -> Any:
-            out = m.zeros(0), m.zeros(0, dtype=m.int32)
-            getattr(m.linalg, name)(m.tensor([[2.0, 1.0], [1.0, 3.0]]), out=out)
-            return out
-
-        alike_for(what, name)
-
-
-# -- gradients: how they lie, and what they need ---------------------------------------------------
-
-LIE = "addmm norm std std_mean var nansum nanmean mean take linalg.multi_dot nn.functional.pairwise_distance"
-LIE += " nn.functional.adaptive_avg_pool1d linalg.vector_norm dist"
-
-
-def entries(name: str) -> list[tuple[int, Any]]:
-    return [(i, info) for i, info in enumerate(signatures.database()) if info.name == name]
-
-
-@pytest.mark.parametrize("name", LIE.split())
-def test_gradients_lie_as_pytorch_has_them(name: str) -> None:
-    for i, info in entries(name):
-        some = [s for s in st.samples(i) if any(t.dim() > 1 for t in st.inside(s))][:4]
-        for s, layouts, way in itertools.product(
-            some, itertools.product(grads.LAYOUTS, repeat=2), ("ones", "sum")
-        ):
-            given = s, signatures.where(info), dict(enumerate(layouts)), way
-            a = grads.attempt(ORACLE, *given)
-            if a is not None and not isinstance(a, str):
-                found = grads.differ(a, grads.attempt(SUBJECT, *given))
-                assert found in ("", "node"), (s, layouts, way)
-
-
-SAVED = (
-    "take put index_add index_copy masked_select complex fft.fft fft.rfft linalg.householder_product ormqr"
-    " linalg.lstsq cholesky_solve special.log_ndtr linalg.qr linalg.svdvals nn.functional.layer_norm erfinv"
-)
-
-
-@pytest.mark.parametrize("name", SAVED.split())
-def test_what_derivatives_save(name: str) -> None:
-    for i, info in entries(name):
-        for s in [s for s in st.samples(i) if s.input is not None][:5]:
-            for kind, place in (("result", 0), ("operand", 0), ("operand", 1), ("operand", 2)):
-                given = s, signatures.where(info), kind, place
-                assert written(SUBJECT, *given) == written(ORACLE, *given), (s, kind, place)
-
-
-def written(side: Side, s: Any, name: str, kind: str, place: int) -> str | None:
-    """What a backward pass says after a result, or an operand, was written to."""
-    m, leaves, products = side.root, list[Any](), list[Any]()
-
-    def times(x: Any) -> Any:
-        if isinstance(x, m.Tensor) and x.requires_grad:
-            products.append(x * 1)
-            return products[-1]
-        return type(x)(times(v) for v in x) if type(x) in (list, tuple) else x
-
-    args = [times(grads.laid(m, a, {}, leaves)) for a in side.carry([s.input, *s.args], {})]
-    kwargs = side.carry(s.kwargs, {})
-
-    def run() -> None:
-        made = grads.tensors(m, forms.found(m, name)(*args, **kwargs))
-        targets = made if kind == "result" else products
-        results = [r for r in made if r.requires_grad]
-        if not results or place >= len(targets):
-            return
-        with m.no_grad():
-            targets[place].zero_()
-        m.autograd.grad(results, leaves, [m.ones_like(r) for r in results], allow_unused=True)
-
-    _, refused = attempt(run)
-    return type(refused).__name__ if refused is not None else None
-
-
-LOSSES = "mse_loss huber_loss nll_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div"
-
-
-@pytest.mark.parametrize("name", LOSSES.split())
-def test_losses_of_two_types(name: str) -> None:
-    kinds = ("float32", "bfloat16", "int64", "bool", "float64")
-    for dtype, other, shape, wanted in itertools.product(
-        kinds, kinds, ((2, 3), (3,), ()), (0, 1, 2)
-    ):
-
-        def what(m: Any, dtype: str, other: str, shape: Any, wanted: int) -> Any:
-            x = m.ones(shape, dtype=getattr(m, dtype))
-            y = m.ones(shape, dtype=getattr(m, other))
-            leaves = [t.requires_grad_() for t, on in ((x, wanted == 1), (y, wanted == 2)) if on]
-            made = getattr(m.nn.functional, name)(x, y)
-            return [made, *(m.autograd.grad(made, leaves) if leaves else ())]
-
-        alike_for(what, dtype, other, shape, wanted)
 
 
 # -- numbers ---------------------------------------------------------------------------------------

@@ -1,0 +1,207 @@
+"""Compiled and traced functions: types, memory and layouts as without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import torch, tt
+from tests.outside.alike import same, same_words
+
+
+def test_compiled_functions_return_what_is_one_as_one() -> None:
+    def twice(x: Any) -> Any:
+        y = x * 2
+        return y, y
+
+    compiled = tt.compile(twice)
+    for _ in range(2):
+        a, b = compiled(tt.ones(2))
+        assert a is b
+
+
+def test_compiled_out_has_the_type_of_what_was_given() -> None:
+    def written(x: Any) -> Any:
+        out = x.int()
+        tt.logical_xor(x, x, out=out)
+        return out * 2
+
+    assert tt.compile(written)(tt.ones(2)).dtype is tt.int32
+
+
+def test_traced_writes_into_new_tensors_by_out() -> None:
+    def cleared(x: Any) -> Any:
+        return tt.zeros((2,), out=x)
+
+    traced = tt.jit.trace(cleared, (tt.ones(2),))
+    x = tt.ones(2)
+    traced(x)
+    assert x.tolist() == [0, 0]
+
+
+def test_a_trace_refuses_to_write_to_leaves() -> None:
+    leaf = tt.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        tt.jit.trace(lambda x: x[0].mul_(2), (leaf,))
+
+
+@pytest.mark.parametrize("name", ["squeeze_", "unsqueeze_(0)", "t_"])
+def test_traces_refuse_other_layouts_of_leaves(name: str) -> None:
+    def run(x: Any) -> Any:
+        eval(f"x.{name}" + "()" * ("(" not in name))
+        return x
+
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        tt.jit.trace(run, (tt.ones(2, 2, requires_grad=True),), check_trace=False)
+
+
+# -- compositions ----------------------------------------------------------------------------------
+
+
+def test_a_function_that_leaves_values_it_cannot_be_planned_for() -> None:
+    def seen(m: Any) -> Any:
+        def f(x: Any) -> Any:
+            y = x.squeeze()
+            x %= x
+            return y - x
+
+        run = f if m is torch else m.compile(f)
+        x = m.tensor([[5], [-3], [-1]])
+        return run(x).tolist(), x.tolist(), run(m.tensor([[5], [2]])).tolist()
+
+    same(seen)
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+def test_traced_functions_lay_their_inputs_anew() -> None:
+    def squeezed(x: Any) -> Any:
+        x.squeeze_()
+        return x + 1
+
+    def cleared(x: Any) -> Any:
+        return tt.zeros(4, out=x)
+
+    made = tt.jit.trace(squeezed, (tt.ones(1, 3),), check_trace=False)
+    for shape in ((1, 3), (2, 1), (1, 3)):
+        x, y = tt.ones(shape), torch.ones(shape)
+        made(x), squeezed(y)
+        assert tuple(x.shape) == tuple(y.shape)
+    made = tt.jit.trace(cleared, (tt.ones(2),), check_trace=False)
+    x = tt.ones(2)
+    assert made(x) is x and x.tolist() == [0] * 4
+
+
+def test_a_trace_is_made_anew_for_another_layout() -> None:
+    made = tt.jit.trace(lambda x: x.contiguous(), (tt.ones(2, 3),), check_trace=False)
+    x = tt.ones(3, 2).t()
+    assert made(x) is not x and made(x).is_contiguous()
+
+
+def test_results_of_plans_lie_as_the_function_lays_them() -> None:
+    def power(x: Any) -> Any:
+        y = x.unfold(0, 2, 2)
+        return y**y / 2
+
+    compiled, x = tt.compile(power), tt.arange(6.0).reshape(2, 3)
+    for _ in range(3):
+        assert compiled(x).stride() == power(x).stride()
+
+
+def test_plans_of_losses_in_bfloat16() -> None:
+    def loss(x: Any) -> Any:
+        return tt.nn.functional.hinge_embedding_loss(x, x)
+
+    compiled, x = tt.compile(loss), tt.tensor([1.0, 2, -1], dtype=tt.bfloat16, requires_grad=True)
+    wanted = tt.autograd.grad(loss(x), x)[0].tolist()
+    for _ in range(3):
+        assert tt.autograd.grad(compiled(x), x)[0].tolist() == wanted
+
+
+# -- scripts ---------------------------------------------------------------------------------------
+
+
+def test_a_write_after_a_group_of_a_script() -> None:
+    text = """
+def foo(a, b):
+    c = a + b
+    e = 2 * a
+    torch.add(c, b, out=e)
+    return e
+"""
+    ours, theirs = tt.jit.CompilationUnit(text), torch.jit.CompilationUnit(text)
+    for shape in ((3,), (3, 3), (3,)):
+        for _ in range(2):
+            made = ours.foo(tt.ones(shape), tt.ones(3)).tolist()
+            assert made == theirs.foo(torch.ones(shape), torch.ones(3)).tolist()
+
+
+# -- batches of cotangents through compiled functions ----------------------------------------------
+
+
+COMPILED: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "product": lambda m, a, b: a * b,
+    "several": lambda m, a, b: ((a * b).sum(1), a.sin()),
+    "matrices": lambda m, a, b: a @ b.T,
+    "distance": lambda m, a, b: m.nn.functional.pairwise_distance(a, b),
+}
+
+
+def pulled(m: Any, name: str, way: str) -> Any:
+    rng = np.random.default_rng(0)
+    a, b = (
+        m.tensor(rng.standard_normal((3, 4)).tolist(), dtype=m.float64, requires_grad=True)
+        for _ in range(2)
+    )
+
+    def function(a: Any, b: Any) -> Any:
+        return COMPILED[name](m, a, b)
+
+    if way == "trace":
+        function = m.jit.trace(function, (a, b))
+    elif way == "compile" and m.__name__ == "toytorch":
+        function = m.compile(function)
+    for _ in range(3):  # the later calls of a compiled function are those that run its plan
+        made = function(a, b)
+    made = made if isinstance(made, tuple) else (made,)
+    grads = [m.tensor(rng.standard_normal((2, *y.shape)).tolist(), dtype=m.float64) for y in made]
+    found = []
+    for more in (False, True):
+        given = {"is_grads_batched": True, "retain_graph": True, "create_graph": more}
+        found += m.autograd.grad(made, (a, b), grads, **given)
+    found += m.autograd.grad(made[:1], (a, b), grads[:1], is_grads_batched=True, retain_graph=True)
+    found += m.func.vmap(lambda *g: m.autograd.grad(made, (a, b), g, retain_graph=True))(*grads)
+    forward = m.autograd.forward_ad
+    with forward.dual_level():
+        duals = [forward.make_dual(g[0], g[1]) for g in grads]
+        for x in m.autograd.grad(made, (a, b), duals, retain_graph=True):
+            found += [v.clone() for v in forward.unpack_dual(x)]
+    return [v.detach().numpy() for v in found]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
+@pytest.mark.parametrize("way", ["trace", "compile"])
+@pytest.mark.parametrize("name", COMPILED)
+def test_batches_of_cotangents(name: str, way: str) -> None:
+    for ours, theirs in zip(pulled(tt, name, way), pulled(torch, name, way), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+# -- what is taken now -----------------------------------------------------------------------------
+
+
+MODULES_LACK = """get_buffer get_parameter get_submodule set_submodule requires_grad_ to_empty
+bfloat16 xpu register_forward_hook register_full_backward_hook"""
+
+
+# -- compiled code ---------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
+@pytest.mark.parametrize("name", MODULES_LACK.split())
+def test_what_compiled_modules_refuse(name: str) -> None:
+    same_words(lambda m: getattr(m.jit.script(m.nn.Linear(2, 2)), name)("weight"))

@@ -1,0 +1,124 @@
+"""Arguments that are refused: which error comes first, and what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.oracle import torch
+from tests.outside.alike import What, alike_rounded, same_or_refused, told_rounded, whats
+
+REFUSED: list[What] = [
+    lambda m: m.fft.fftn(m.tensor(2.0), (), (0,)),
+    lambda m: m.fft.fftn(m.tensor(2.0), None, (1,)),
+    lambda m: m.fft.fftshift(m.ones(2), []),
+    lambda m: m.fft.ifftshift(m.ones(2), ()),
+    lambda m: m.fft.fftshift(m.tensor(1.0), 0),
+    lambda m: m.fft.fftshift(m.ones(2), 3),
+    lambda m: m.nn.functional.rms_norm(m.ones(3), (3, 3)),
+    lambda m: m.broadcast_tensors([m.ones(2), m.ones(2)]),
+    lambda m: m.block_diag((m.ones(2), m.ones(2))),
+    lambda m: m.chain_matmul([m.ones(2, 2)]),
+    lambda m: m.chain_matmul(),
+    lambda m: m.binary_cross_entropy_with_logits(m.ones(2, 2), m.ones(2)),
+    lambda m: m.ones(3).index_put_((m.tensor([[0]], dtype=m.int16),), m.ones(1)),
+    lambda m: m.ones(0, 2)[[-4]],
+    lambda m: m.ones(2, 0)[m.tensor([5]), m.tensor([5])],
+    lambda m: m.nn.AdaptiveAvgPool2d(1)(m.ones(3)),
+    lambda m: m.nn.AdaptiveAvgPool3d(1)(m.ones(3, 2)),
+    lambda m: m.embedding_renorm_(m.ones(1), m.tensor([0]), 0.5, 0.5),
+    lambda m: m.pinverse(m.tensor([[m.nan, 1.0], [2.0, 3.0]])),
+    lambda m: m.linalg.svdvals(m.tensor([[[m.nan, 1.0], [2.0, 3.0]]])),
+    lambda m: m.linalg.matrix_rank(m.tensor([[m.nan, 1.0], [2.0, 3.0]])),
+    lambda m: m.bilinear(m.ones(3, 3), m.ones(3, 3) > 0, m.ones(3, 3, 3)),
+    lambda m: m.nn.functional.layer_norm(m.ones(3, 2), (2,), m.ones(2).double()),
+    lambda m: m.nn.functional.layer_norm(m.ones(3, 2).double(), (2,), m.ones(2)),
+    lambda m: m.nn.functional.group_norm(m.ones(3, 2), 1, m.ones(2).half()),
+    lambda m: m.nn.functional.batch_norm(m.ones(3, 2), None, None, m.ones(2).double(), None, True),
+    lambda m: m.sspaddmm(m.eye(2), m.ones(2, 2), m.ones(2, 2)),
+    lambda m: m.ones(2, 2).smm(m.ones(2, 2)),
+    lambda m: m.affine_grid_generator(m.ones(1, 2, 2), [1, 1, 2, 2], False),
+    lambda m: m.affine_grid_generator(m.ones(1, 2, 2), [1, 1, 2], False),
+    lambda m: m.take_along_dim(m.ones(2, 4), m.tensor([1], dtype=m.int16)),
+]
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refusals(what: What) -> None:
+    assert told_rounded(torch, what)[0].endswith("Error")
+    alike_rounded(what)
+
+
+# -- which refusal comes first ---------------------------------------------------------------------
+
+
+def test_shapes_are_asked_before_kernels() -> None:
+    for what in whats(
+        lambda m: m.ones(4) // m.ones(3, dtype=m.complex64),
+        lambda m: m.ones(5).long() >> m.ones(3),
+        lambda m: m.ones(2) | m.ones(3),
+        lambda m: m.ones(2).bool() << m.ones(3),
+        lambda m: m.igamma(m.ones(2).bool(), m.ones(3).bool()),
+        lambda m: m.special.chebyshev_polynomial_u(
+            m.ones(3).half(), m.tensor(2), out=m.ones(1).half().expand(3)
+        ),
+        lambda m: m.special.chebyshev_polynomial_w(
+            -1.5, m.ones(2).bfloat16(), out=m.ones(2).char()
+        ),
+        lambda m: m.ones(2).long().lerp(m.ones(3).long(), 0.5),
+        lambda m: m.ones(2).long().lerp_(m.ones(3).long(), 0.5),
+        lambda m: m.ones(2).long().lerp_(m.ones(2).long(), 0.5),
+        lambda m: m.ones(2, requires_grad=True).lerp_(True, 0.5),
+        lambda m: m.ones(2, requires_grad=True).lerp_(2, 0.5),
+    ):
+        same_or_refused(what)
+
+
+# -- linear algebra: shapes before types, and nothing to do ----------------------------------------
+
+
+def test_options_that_are_refused() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    for what in whats(
+        lambda m: m.nanmedian(m.from_numpy(x), out=m.zeros(())),
+        lambda m: m.max(m.zeros(0), out=m.zeros(())).item(),
+        lambda m: m.min(m.zeros(0, dtype=m.int8), out=m.zeros((), dtype=m.int8)).item(),
+        lambda m: m.max(m.zeros(0)),
+        lambda m: m.linalg.vector_norm(m.from_numpy(x), dtype=m.bfloat16),
+        lambda m: m.linalg.vector_norm(m.from_numpy(x), dtype=m.float32),
+        lambda m: m.linalg.vector_norm(m.from_numpy(x), dtype=m.complex128),
+        lambda m: m.linalg.vector_norm(m.ones(2).long(), dtype=m.float64).item(),
+        lambda m: m.nonzero_static(m.tensor([1, 0]), size=1, out=m.zeros(1, 1).char()),
+        lambda m: m.linalg.eigh(m.eye(2).cfloat(), out=(m.zeros(2).cfloat(), m.eye(2).cfloat())),
+        lambda m: m.special.softmax(m.from_numpy(x), 1, m.float32).dtype.is_floating_point,
+    ):
+        same_or_refused(what)
+
+
+# -- compositions ----------------------------------------------------------------------------------
+
+
+def test_small_refusals() -> None:
+    for what in whats(
+        lambda m: m.searchsorted(m.tensor(1), 1),
+        lambda m: m.trapezoid(m.ones(2), dx=True),
+        lambda m: m.cumulative_trapezoid(m.ones(2), dx=1j),
+        lambda m: m.ones(2).is_contiguous(m.preserve_format),
+        lambda m: m.tensor(1).tile(),
+        lambda m: m.ones(1).as_strided((-1,), (2,)),
+        lambda m: m.margin_ranking_loss(m.ones(1), m.ones(1), m.ones(1), 2.0, "sum"),
+        lambda m: m.kl_div(m.ones(3), m.ones(3).long(), reduction="mean"),
+        lambda m: m.ones(2).bool()[:0].cumsum_(0).tolist(),
+        lambda m: m.cumsum(m.ones(2), 0, out=m.ones(2).bool()),
+        lambda m: m.permute_copy(m.ones(2, 3), 0),
+        lambda m: m.expand_copy(m.ones(2, 3), 2, 3),
+        lambda m: m.split_copy(m.ones(2, 3), 1, out=m.ones(2)),
+        lambda m: m.ones(4).tensor_split(m.tensor(2.0)),
+        lambda m: m.nn.functional.avg_pool3d(m.ones(1, 1, 2, 2, 2).bool(), (1, 1, 2), (2, 1)),
+        lambda m: m.full((1, 1, 2), 2.0, out=m.zeros(2).long()).tolist(),
+        lambda m: list(m.frobenius_norm(m.ones(3, 2), [0], out=m.ones(3)).shape),
+        lambda m: list(m.nonzero(m.zeros(3, 3)).stride()),
+        lambda m: list(m.nn.functional.conv1d(m.zeros(2, 0, 4), m.zeros(3, 0, 2)).shape),
+        lambda m: list(m.nn.functional.conv2d(m.zeros(0, 2, 4, 4), m.zeros(3, 2, 2, 2)).shape),
+    ):
+        same_or_refused(what)

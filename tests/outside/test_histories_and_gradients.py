@@ -1,0 +1,276 @@
+"""Nodes of the graph, gradients and their memory, and what has none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.outside.alike import (
+    LAYOUTS,
+    alike,
+    alike_rounded,
+    node,
+    numbers,
+    same,
+    same_or_refused,
+    same_words,
+    whats,
+)
+
+
+def ones_leaf(m: Any, *shape: int) -> Any:
+    return m.ones(*shape, requires_grad=True)
+
+
+def test_ties_of_extremes_are_shared_with_self() -> None:
+    def slopes(m: Any, name: str) -> Any:
+        x, s = ones_leaf(m, 2), ones_leaf(m, 1)
+        made = getattr(x, name)(0, m.tensor([0]), s, "amax", include_self=False)
+        made.sum().backward()
+        return x.grad, s.grad
+
+    alike_rounded(lambda m: slopes(m, "index_reduce"))
+    alike_rounded(lambda m: slopes(m, "scatter_reduce"))
+
+
+def test_gradients_of_one_factor_are_what_came() -> None:
+    def twice(m: Any) -> Any:
+        x = m.tensor([[1.0], [2.0]], requires_grad=True)
+        m.autograd.backward(x.cumprod(1), m.ones(2, 1), create_graph=True)
+        return x.grad.requires_grad
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alike_rounded(twice)
+
+
+@pytest.mark.parametrize("rule", ["SGD", "Adam", "Adagrad", "RMSprop", "Rprop"])
+def test_rules_refuse_parameters_that_overlap(rule: str) -> None:
+    def step(m: Any) -> Any:
+        x = m.ones(1).expand(3).requires_grad_()
+        x.grad = m.ones(3)
+        getattr(m.optim, rule)([x], lr=0.1).step()
+
+    alike_rounded(step)
+
+
+# -- gradients -------------------------------------------------------------------------------------
+
+
+LINEAR: dict[str, Callable[[Any, Any], Any]] = {
+    "reflection": lambda m, x: m.nn.functional.pad(x, (1, 1), "reflect"),
+    "replication": lambda m, x: m.nn.functional.pad(x, (1, 1), "replicate"),
+    "average": lambda m, x: m.nn.functional.avg_pool1d(x, 2),
+    "average of images": lambda m, x: m.nn.functional.avg_pool2d(x, 1),
+    "even averages": lambda m, x: m.nn.functional.adaptive_avg_pool2d(x, 2),
+    "even maxima": lambda m, x: m.nn.functional.adaptive_max_pool2d(x, 1),
+    "norm of order 0": lambda m, x: m.linalg.vector_norm(x, 0),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", LINEAR)
+def test_gradients_of_linear_maps_depend_on_their_input(how: str) -> None:
+    def what(m: Any) -> Any:
+        x = numbers(m, (2, 3, 4), "float64").requires_grad_()
+        made = LINEAR[how](m, x)
+        made.backward(m.ones_like(made), create_graph=True)
+        if x.grad is None:
+            return None
+        return [x.grad, m.autograd.grad(x.grad.sum(), x)]
+
+    alike(what)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["asinh_", "acosh_", "atanh_", "sinh_", "rsqrt_"])
+def test_forms_in_place_without_a_derivative(name: str) -> None:
+    def what(m: Any) -> Any:
+        x = m.full((2,), 0.5, requires_grad=True)
+        y = x.clone()
+        getattr(y, name)()
+        y.sum().backward()
+        return x.grad
+
+    alike(what)
+
+
+# -- linear algebra: shapes before types, and nothing to do ----------------------------------------
+
+
+def test_soft_margin_loss_is_computed_where_its_input_is() -> None:
+    def loss(m: Any, x: Any, target: Any, reduction: str) -> Any:
+        return m.nn.functional.soft_margin_loss(x, target, reduction=reduction).half().tolist()
+
+    for reduction in ("mean", "sum", "none"):
+        for what in whats(
+            lambda m, r=reduction: loss(m, m.ones(2, 3), m.ones(3), r),
+            lambda m, r=reduction: loss(m, m.ones(3), m.ones(2, 3), r),
+            lambda m, r=reduction: loss(m, m.full((2,), -4.0).half(), m.tensor([3.0, 1.0]), r),
+        ):
+            same_or_refused(what)
+
+
+# -- compositions ----------------------------------------------------------------------------------
+
+
+def test_cosine_similarity_lets_gradients_through_small_norms() -> None:
+    def seen(m: Any) -> Any:
+        a = m.tensor([[5, 1, -1], [0, 0, 5]])
+        b = m.tensor([[-0.25, 0.5, -0.75], [0.01, 0.02, 0.0]]).requires_grad_()
+        y = m.cosine_similarity(a, b, eps=0.5)
+        (g,) = m.autograd.grad(y.sum(), b)
+        odd = m.cosine_similarity(m.tensor([[float("inf"), 1.0]]), m.ones(1, 2))
+        mixed = m.cosine_similarity(m.ones(3, 1).double(), m.zeros(1).half())
+        return str(
+            [[f"{v:.4f}" for v in t.detach().reshape(-1).tolist()] for t in (y, g, odd, mixed)]
+        )
+
+    same(seen)
+
+
+# -- histories -------------------------------------------------------------------------------------
+
+
+def test_a_tensor_copied_to_itself_has_a_copys_node() -> None:
+    for write in whats(lambda x: x.copy_(x), lambda x: x.__setitem__(slice(None), x)):
+        same(lambda m: [x := m.ones(2, requires_grad=True) * 2, write(x), node(x)][2])  # noqa: B023  # called in this turn
+    same_or_refused(lambda m: [x := m.ones(2, requires_grad=True), x.copy_(x)][0] is None)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gradients_of_leaves_with_gaps_lie_in_rows(layout: str) -> None:
+    def strides(m: Any) -> Any:
+        x = LAYOUTS[layout](m)
+        if not x.is_floating_point():
+            return None
+        x = x.detach().requires_grad_()
+        (x * x).abs().sum().backward()
+        return [s for s, n in zip(x.grad.stride(), x.shape) if n > 1] if x.numel() else None
+
+    same(strides)
+
+
+def test_a_leaf_that_wants_no_gradient_any_more_gets_none() -> None:
+    def grad(m: Any) -> Any:
+        x = m.ones(2, requires_grad=True)
+        y = x * 2
+        x.requires_grad_(False)
+        y.sum().backward()
+        return x.grad
+
+    same(grad)
+
+
+def test_integers_that_are_written_to_have_a_history() -> None:
+    for write in whats(
+        lambda b, y: b.fill_(y[0]),
+        lambda b, y: b.gt_(y),
+        lambda b, y: b.copy_(y),
+        lambda b, y: b.logical_and_(y),
+    ):
+        same(
+            lambda m: (
+                write(  # noqa: B023  # called in this turn
+                    m.zeros(2, dtype=m.uint8), m.ones(2, requires_grad=True)
+                ).requires_grad
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, y, out: m.t_copy(y, out=out),
+        lambda m, y, out: m.diag(y, out=out),
+        lambda m, y, out: m.heaviside(y, y.detach(), out=out),
+        lambda m, y, out: m.floor_divide(y, 2, out=out),
+        lambda m, y, out: m.detach_copy(y),
+        lambda m, y, out: m.eye(2, out=y * 1),
+        lambda m, y, out: m.eye(2, out=y),
+        lambda m, y, out: m.arange(4, out=y),
+        lambda m, y, out: m.fft.hfft(y, out=out),
+        lambda m, y, out: m.gt(y, 1, out=out),
+        lambda m, y, out: 2 % y,
+    ],
+)
+def test_what_has_no_derivative_says_so(call: Callable[..., Any]) -> None:
+    def made(m: Any) -> Any:
+        x = call(m, m.ones(2, 2, requires_grad=True), m.zeros(2, 2))
+        return x.requires_grad, node(x)
+
+    same_or_refused(made)
+
+
+# -- detached in place -----------------------------------------------------------------------------
+
+
+def leaf(m: Any) -> Any:
+    return m.tensor([1.0, 2.0], dtype=m.float64, requires_grad=True)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac", "special.zeta"])
+def test_words_where_there_is_no_derivative(name: str) -> None:
+    def call(m: Any) -> None:
+        function = m
+        for part in name.split("."):
+            function = getattr(function, part)
+        function(leaf(m) + 2, leaf(m)).sum().backward()
+
+    same_words(call)
+
+
+# -- gradients -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_sparse_gradients_of_two_leaves_are_two(kept: bool) -> None:
+    def grads(m: Any) -> Any:
+        class Both(m.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, a: Any, b: Any) -> Any:
+                return a + b
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                held.append(g) if kept else None
+                return g, g
+
+        held: list[Any] = []
+        a, b = (m.ones(10, 3, requires_grad=True) for _ in "ab")
+        rows = m.nn.functional.embedding(m.tensor([1, 2, 1]), Both.apply(a, b), sparse=True)
+        rows.sum().backward()
+        a.grad._values().mul_(5)
+        return [t.to_dense().sum().item() for t in (a.grad, b.grad, *held)]
+
+    same_words(grads)
+
+
+SLOPES: dict[str, Callable[[Any, Any], Any]] = {
+    "leaky_relu_": lambda m, x: m.nn.functional.leaky_relu_(x, -2),
+    "leaky_relu": lambda m, x: m.nn.functional.leaky_relu(x, -2, inplace=True),
+    "leaky_relu, aside": lambda m, x: m.nn.functional.leaky_relu(x, -2),
+    "LeakyReLU": lambda m, x: m.nn.LeakyReLU(-2, inplace=True)(x),
+    "rrelu_": lambda m, x: m.nn.functional.rrelu_(x, -5.0, 1.0),
+    "RReLU": lambda m, x: m.nn.RReLU(-5.0, 1.0, inplace=True).eval()(x),
+    "elu": lambda m, x: m.nn.functional.elu(x, -2, inplace=True),
+    "ELU": lambda m, x: m.nn.ELU(-2, inplace=True)(x),
+    "celu": lambda m, x: m.nn.functional.celu(x, -2.0, inplace=True),
+    "celu, above": lambda m, x: m.nn.functional.celu(x, 2.0, inplace=True),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_negative_slopes_in_place_are_refused_on_the_way_back(name: str) -> None:
+    def gradient(m: Any) -> Any:
+        x = m.tensor([-1.0, 1.0], dtype=m.float64, requires_grad=True)
+        SLOPES[name](m, x.clone()).sum().backward()
+        return [round(v, 9) for v in x.grad.tolist()]
+
+    same_words(gradient)

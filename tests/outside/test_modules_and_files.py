@@ -1,0 +1,153 @@
+"""Modules, their hooks and states, optimizers that divide by the scale, files."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.oracle import torch, tt
+from tests.outside.alike import answer, same_words
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def warned(what: Callable[[Any], Any], m: Any) -> tuple[Any, list[str]]:
+    """What a program gives or how it is refused, and the first words of its warnings."""
+    was = m.is_warn_always_enabled()
+    m.set_warn_always(True)
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            made = answer(what, m)
+    finally:
+        m.set_warn_always(was)
+    return made, [str(w.message)[:80] for w in seen if "TypedStorage" not in str(w.message)]
+
+
+# -- modules ---------------------------------------------------------------------------------------
+
+
+def hooks_as_given(m: Any) -> Any:
+    def before(module: Any, args: Any) -> None: ...
+
+    def after(module: Any, args: Any, kwargs: Any, out: Any) -> None: ...
+
+    layer = m.nn.Linear(2, 2)
+    layer.register_forward_pre_hook(before)
+    layer.register_forward_hook(after, with_kwargs=True, always_call=True)
+    layer(m.ones(2))
+    return (
+        next(iter(layer._forward_pre_hooks.values())) is before,
+        list(layer._forward_hooks_with_kwargs.values()),
+        list(layer._forward_hooks_always_called.values()),
+    )
+
+
+def base_last(m: Any) -> Any:
+    class Mixin:
+        def __init__(self, size: int = 1) -> None:
+            self.size = size
+
+    class Layer(m.nn.Module, Mixin):  # type: ignore[misc]
+        call_super_init = True
+
+    class Other(m.nn.Module, Mixin):  # type: ignore[misc]
+        pass
+
+    return Layer(size=3).size, hasattr(Other(), "size")
+
+
+def hook_of_two_kinds(m: Any) -> None:
+    def hook(module: Any, state: Any, prefix: str, metadata: Any) -> None: ...
+
+    layer = m.nn.Linear(2, 2)
+    layer.register_state_dict_post_hook(hook)
+    layer._register_state_dict_hook(hook)
+
+
+def pruned_twice(m: Any) -> Any:
+    layer = m.nn.Linear(4, 4)
+    prune = importlib.import_module(f"{m.__name__}.nn.utils.prune")
+    prune.l1_unstructured(layer, "weight", amount=0.25)
+    prune.l1_unstructured(layer, "weight", amount=0.5)
+    (hook,) = layer._forward_pre_hooks.values()
+    return type(hook).__name__, len(hook), int(layer.weight_mask.sum())
+
+
+@pytest.mark.parametrize("what", [hooks_as_given, base_last, hook_of_two_kinds, pruned_twice])
+def test_modules(what: Callable[[Any], Any]) -> None:
+    same_words(what)
+
+
+def test_loading_leaves_nothing_for_the_collector() -> None:
+    net = tt.nn.Sequential(tt.nn.Linear(2, 2), tt.nn.LSTM(2, 2))
+    state = net.state_dict()
+    gc.collect()
+    net.load_state_dict(state)
+    assert gc.collect() == 0
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_optimizers_that_divide_by_the_scale(passed: bool) -> None:
+    def steps(m: Any) -> Any:
+        seen: list[Any] = []
+
+        class Plain(m.optim.Optimizer):  # type: ignore[misc]
+            _step_supports_amp_scaling = True
+
+            def step(self, closure: Any = None) -> None:
+                seen.append((self.grad_scale.item(), self.found_inf.item()))
+
+        class Told(Plain):
+            def step(self, closure: Any = None, *, grad_scaler: Any = None) -> None:
+                seen.append((type(grad_scaler).__name__, hasattr(self, "grad_scale")))
+
+        layer = m.nn.Linear(2, 1)
+        optimizer = (Told if passed else Plain)(layer.parameters(), {})
+        scaler = m.amp.GradScaler("cpu", init_scale=2.0)
+        scaler.scale(layer(m.ones(1, 2)).sum()).backward()
+        scaler.step(optimizer)
+        if not passed:
+            scaler.update()
+        return (
+            seen,
+            scaler.get_scale(),
+            layer.weight.grad.tolist(),
+            vars(optimizer).get("found_inf"),
+        )
+
+    assert warned(steps, tt) == warned(steps, torch)
+
+
+# -- what is taken now -----------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
+def test_prefixes_of_state_dicts() -> None:
+    found = []
+    for m in (tt, torch):
+        net = m.nn.Sequential(m.nn.Sequential(m.nn.BatchNorm1d(2)))
+        state = net.state_dict()
+        m.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "0.")
+        found.append((list(state), dict(state._metadata)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
+def test_tensors_of_files(tmp_path: Path) -> None:
+    found = []
+    for m in (tt, torch):
+        file = str(tmp_path / m.__name__)
+        a = m.from_file(file, True, 4, dtype=m.int16).fill_(3)
+        b = m.from_file(file, shared=True, size=2, dtype=m.int16)
+        b[0] = 5
+        c = m.from_file(file, size=4, dtype=m.int16)
+        c[1] = 7
+        found.append((a.tolist(), b.tolist(), c.tolist(), Path(file).read_bytes()))
+    assert found[0] == found[1]

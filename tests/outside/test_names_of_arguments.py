@@ -1,0 +1,92 @@
+"""Arguments by the names that PyTorch, older PyTorch and NumPy have for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.outside.alike import What, alike_in_memory, alike_rounded
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda m: m.reciprocal_(self=m.ones(2)),
+        lambda m: m.clamp_(self=m.ones(2), min=2),
+        lambda m: m.squeeze_(self=m.ones(2)) if hasattr(m, "squeeze_") else m.relu_(self=m.ones(2)),
+        lambda m: m.clamp_(input=m.ones(2), min=2),
+        lambda m: m.pow(self=2, exponent=m.ones(2)),
+        lambda m: m.xlogy(self=2, other=m.ones(2)),
+        lambda m: m.zero_(x=m.ones(2)),
+        lambda m: m.norm_except_dim(m.ones(2, 3), axis=-2),
+        lambda m: m.rsub(m.ones(2), 1e-3, -1),
+        lambda m: m.ones(2).qscheme(),
+        lambda m: m.hspmm(m.eye(2), m.ones(2, 2)),
+        lambda m: m.native_norm(m.ones(2)),
+    ],
+)
+def test_names(what: What) -> None:
+    alike_rounded(what, words=False)
+
+
+# -- names of arguments ----------------------------------------------------------------------------
+
+
+FIRST = [
+    "det",
+    "inverse",
+    "slogdet",
+    "matrix_power",
+    "linalg.det",
+    "linalg.inv",
+    "linalg.slogdet",
+    "linalg.eigh",
+    "linalg.eigvalsh",
+    "linalg.cond",
+    "linalg.norm",
+    "linalg.cholesky",
+    "linalg.pinv",
+    "linalg.matrix_rank",
+    "linalg.tensorinv",
+    "linalg.svdvals",
+    "linalg.lstsq",
+    "linalg.matrix_norm",
+    "abs_",
+    "detach",
+    "detach_",
+    "zero_",
+    "nn.functional.one_hot",
+    "lu_solve",
+    "split",
+    "cosine_embedding_loss",
+    "triplet_margin_loss",
+    "hinge_embedding_loss",
+    "cdist",
+    "pairwise_distance",
+    "linalg.vander",
+    "linalg.vecdot",
+]
+
+
+@pytest.mark.parametrize("word", ["input", "self", "x", "a", "x1", "A"])
+@pytest.mark.parametrize("name", FIRST)
+def test_the_name_of_the_first_argument(name: str, word: str) -> None:
+    more: dict[str, Any] = {
+        "matrix_power": {"n": 1}, "linalg.tensorinv": {"ind": 1}, "split": {"dim": 0},
+    }.get(name, {})  # fmt: skip
+
+    def call(m: Any) -> Any:
+        function = m
+        for part in name.split("."):
+            function = getattr(function, part)
+        x = m.tensor([1, 2]) if name.endswith("one_hot") else m.eye(2)
+        return type(function(**{word: x}, **more)).__name__
+
+    alike_in_memory(call)
+
+
+def test_split_is_the_split_of_what_it_is_given() -> None:
+    alike_in_memory(lambda m: m.split("a-b", "-"))
+    alike_in_memory(lambda m: m.split(m.arange(4), 2))
+    alike_in_memory(lambda m: m.split(m.arange(4), split_size=2))

@@ -1,0 +1,226 @@
+"""`out=`: what is taken, resized, refused, and how the result lies in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.oracle import torch, tt
+from tests.outside.alike import What, alike_in_memory, alike_rounded, same, steps, whats
+
+
+def test_out_keeps_its_memory_when_it_is_resized() -> None:
+    def written(m: Any) -> Any:
+        x = m.arange(6.0)
+        part = x[2:]
+        with pytest.warns(UserWarning, match="resized"):
+            m.mul(m.ones(2), 7, out=part)
+        return x.tolist(), steps(part)
+
+    same(written)
+
+
+def test_functions_that_write_by_keyword() -> None:
+    for name in ("relu_", "exp_", "clamp_min_", "round_", "neg_"):
+        more = {"min": 0.5} if "min" in name else {}
+        same(lambda m: getattr(m, name)(input=m.tensor([1.5]), **more).tolist())  # noqa: B023  # called in this turn
+
+
+def ones_leaf(m: Any, *shape: int) -> Any:
+    return m.ones(*shape, requires_grad=True)
+
+
+OUT: list[What] = [
+    lambda m: m.eye(3, out=m.zeros(3, 3).bool()),
+    lambda m: m.range(0.5, 2.5, out=m.zeros(3).byte()),
+    lambda m: m.range(1, 5.5, 1.5, dtype=m.int32),
+    lambda m: m.range(0, 2, out=m.zeros(3).bool()),
+    lambda m: m.fft.fftfreq(3, out=m.zeros(3).int()),
+    lambda m: m.fft.rfftfreq(3, out=m.zeros(3).bool()),
+    lambda m: m.softmax(ones_leaf(m, 3), 0, out=m.ones(3)),
+    lambda m: m.log_softmax(ones_leaf(m, 3), 0, out=m.ones(3)),
+    lambda m: m.conj_physical(ones_leaf(m, 3), out=m.ones(3)),
+    lambda m: m.slice_scatter(ones_leaf(m, 3), m.ones(3), out=m.ones(3)),
+    lambda m: m.special.ndtr(ones_leaf(m, 3), out=m.ones(3)),
+    lambda m: m.special.ndtr(ones_leaf(m, 3), out=m.ones(2)),
+    lambda m: m.special.ndtr(m.ones(3), out=ones_leaf(m, 3)),
+    lambda m: m.special.ndtr(m.ones(0, 3).long(), out=m.ones(0, 3).long()),
+    lambda m: m.bitwise_and(m.ones(2).int(), m.ones(2).int(), out=ones_leaf(m, 2)),
+    lambda m: m.bitwise_not(m.ones(2), out=ones_leaf(m, 2)),
+    lambda m: m.gcd(m.ones(2).int(), m.ones(2).int(), out=ones_leaf(m, 2)[:]),
+    lambda m: m.arange(3.0, out=ones_leaf(m, 3)[:]),
+    lambda m: m.ones(2, out=ones_leaf(m, 2) * 1),
+    lambda m: m.linspace(ones_leaf(m), 0, steps=3, out=m.ones(3)),
+    lambda m: m.logspace(0, ones_leaf(m), steps=3, out=m.ones(3)),
+    lambda m: m.tensordot(ones_leaf(m, 2), m.ones(2), 1, out=m.ones(())),
+    lambda m: m.linalg.cond(ones_leaf(m, 2, 2) + m.eye(2), out=m.ones(())),
+    lambda m: m.linalg.matrix_norm(ones_leaf(m, 2, 2), out=m.ones(2)),
+    lambda m: m.nuclear_norm(m.ones(2, 2), out=m.ones(3)),
+    *[
+        lambda m, f=f: f(m)
+        for f in (
+            lambda m: m.diff(ones_leaf(m, 3), out=m.ones(2)),
+            lambda m: m.kron(ones_leaf(m, 2), m.ones(2), out=m.ones(4)),
+            lambda m: m.frobenius_norm(ones_leaf(m, 2, 2), 1, out=m.ones(2)),
+            lambda m: m.msort(ones_leaf(m, 2), out=m.ones(2)),
+            lambda m: m.nanmean(ones_leaf(m, 2), out=m.ones(())),
+            lambda m: m.linalg.vecdot(ones_leaf(m, 2), m.ones(2), out=m.ones(())),
+            lambda m: m.cholesky(ones_leaf(m, 1, 1), out=m.ones(1, 1)),
+        )
+    ],
+    lambda m: m.diff(m.tensor([[3, 1, 1]]), out=m.ones(1, 3, dtype=m.int32)),
+    lambda m: (
+        m.triangular_solve(m.ones(2, 1), 2 * m.eye(2), out=(m.zeros(2, 1), m.zeros(2, 2))).solution
+    ),
+    lambda m: m.triangular_solve(m.ones(2, 1), m.eye(2), out=(m.zeros(1).double(), m.zeros(2, 2))),
+    lambda m: m.triangular_solve(ones_leaf(m, 2, 1), m.eye(2), out=(m.zeros(2, 1), m.zeros(2, 2))),
+    lambda m: m.triangular_solve(m.ones(2, 1).double(), m.eye(2)),
+]
+
+
+@pytest.mark.parametrize("what", OUT)
+def test_out(what: What) -> None:
+    alike_rounded(what)
+
+
+@pytest.mark.parametrize(
+    "name", ["relu", "isnan", "isinf", "isfinite", "selu", "celu", "select_scatter"]
+)
+def test_functions_without_out(name: str) -> None:
+    for m in (torch, tt):
+        args = [m.ones(2, 2), m.ones(2), 0, 0] if "scatter" in name else [m.ones(2, 2)]
+        with pytest.raises(TypeError):
+            getattr(m, name)(*args, out=m.ones(2, 2))
+
+
+# -- out= ------------------------------------------------------------------------------------------
+
+
+ONE = whats(
+    lambda m, a, out: m.abs(a, out=out),
+    lambda m, a, out: m.maximum(a, a, out=out),
+    lambda m, a, out: m.amax(a, 0, out=out),
+    lambda m, a, out: m.clamp(a, 0, out=out),
+    lambda m, a, out: m.cat([a], out=out),
+    lambda m, a, out: m.stack([a], out=out),
+    lambda m, a, out: m.linalg.inv(a, out=out),
+    lambda m, a, out: m.linalg.det(a, out=out),
+    lambda m, a, out: m.fft.fft(a, out=out),
+    lambda m, a, out: m.diag(a, out=out),
+    lambda m, a, out: m.argsort(a, stable=True, out=out),
+    lambda m, a, out: m.linalg.matrix_power(a, 2, out=out),
+    lambda m, a, out: m.zeros(3, 3, out=out),
+    lambda m, a, out: m.special.ndtr(a, out=out),
+)
+
+
+SEVERAL = whats(
+    lambda m, a, out: m.sort(a, out=out),
+    lambda m, a, out: m.max(a, 0, out=out),
+    lambda m, a, out: m.linalg.eigh(a, out=out),
+    lambda m, a, out: m.linalg.slogdet(a, out=out),
+    lambda m, a, out: m.linalg.svd(a, out=out),
+    lambda m, a, out: m.aminmax(a, out=out),
+    lambda m, a, out: m.unbind_copy(a, out=out),
+    lambda m, a, out: m.split_with_sizes_copy(a, (1, 2), out=out),
+    lambda m, a, out: m.split_with_sizes_copy(a, (1, 1), out=out),
+)
+
+
+NO_OUT: dict[str, Callable[[Any], Any]] = {
+    "a number": lambda m: 1,
+    "a tensor": lambda m: m.empty(0),
+    "one in a tuple": lambda m: (m.empty(0),),
+    "a list": lambda m: [m.empty(0)],
+    "None in a tuple": lambda m: (m.empty(0), None),
+    "many": lambda m: tuple(m.empty(0) for _ in range(5)),
+}
+
+
+@pytest.mark.parametrize("given", [k for k in NO_OUT if k != "a tensor"])
+@pytest.mark.parametrize("what", ONE)
+def test_an_out_that_is_no_tensor(what: Any, given: str) -> None:
+    alike_in_memory(lambda m: what(m, m.eye(3), NO_OUT[given](m)))
+
+
+@pytest.mark.parametrize("given", [k for k in NO_OUT if k != "many"])
+@pytest.mark.parametrize("what", SEVERAL)
+def test_an_out_that_is_not_as_many_tensors(what: Any, given: str) -> None:
+    alike_in_memory(lambda m: type(what(m, m.eye(3), NO_OUT[given](m))).__name__)
+
+
+@pytest.mark.parametrize(
+    "what",
+    whats(
+        lambda m: m.abs(m.ones(3, 3), out=m.zeros(1).expand(3)),
+        lambda m: m.add(m.ones(3), 1, out=m.zeros(1, 1).expand(3, 3)),
+        lambda m: m.gcd(m.ones(3, dtype=m.int64), m.tensor(2), out=m.zeros(1).long().expand(3)),
+        lambda m: m.threshold(m.ones(3, 3), 0, 1, out=m.zeros(1).expand(3)),
+        lambda m: m.nan_to_num(m.ones(3, 3).long(), out=m.zeros(1).long().expand(3)),
+        lambda m: m.zeros(2, 3, out=m.zeros(1, 1).expand(2, 3)),
+        lambda m: m.full((2, 3), 4, out=m.zeros(1, 1).expand(2, 3)),
+        lambda m: m.hstack([m.ones(2, 2)], out=m.zeros(1).expand(3)),
+        lambda m: m.cat([m.ones(3)], out=m.zeros(1).expand(3)),
+        lambda m: m.stack([m.ones(3)], out=m.zeros(1).expand(3)),
+    ),
+)
+def test_an_out_that_overlaps_itself(what: Any) -> None:
+    alike_in_memory(what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    whats(
+        lambda m: m.bitwise_and(1, m.tensor([3]), out=m.tensor([0])),
+        lambda m: m.bitwise_left_shift(1, m.tensor([3]), out=m.tensor([0])),
+        lambda m: m.remainder(7, m.tensor([3]), out=m.tensor([0])),
+        lambda m: m.pow(2, m.tensor([3.0]), out=m.tensor([0.0])),
+        lambda m: m.prod(m.tensor([3.0]), out=m.tensor([0.0])),
+        lambda m: m.prod(m.tensor([3.0]), 0, out=m.tensor(0.0)),
+        lambda m: m.cat([m.ones(2)], out=m.ones(2, dtype=m.int64)),
+        lambda m: m.stack([m.ones(2)], out=m.ones(2, dtype=m.int64)),
+        lambda m: m.argsort(m.ones(2), stable=True, out=m.empty(0)),
+        lambda m: m.fft.irfft(m.arange(9).reshape(3, 3), dim=-2, out=m.empty(0)),
+        lambda m: m.linalg.matrix_power(m.eye(3) * 2, -1, out=m.empty(0)),
+        lambda m: m.linalg.tensorinv(m.eye(3) * 2, 1, out=m.empty(0)),
+        lambda m: m.fft.fftfreq(1, 0.5, out=m.zeros(1, 1)),
+        lambda m: m.histc(m.tensor([3]), out=m.tensor([0.0])),
+        lambda m: m.nansum(m.tensor([True])[:0], (), True, out=m.tensor([True])[:0]),
+    ),
+)
+def test_what_out_needs_and_how_it_lies(what: Any) -> None:
+    alike_in_memory(what)
+
+
+def resized_inverse(m: Any, x: Any, y: Any) -> Any:
+    made = y.double() * 1
+    m.linalg.inv(x, out=made)
+    return made
+
+
+def resized_copy(m: Any, x: Any, y: Any) -> Any:
+    made = y.to(m.float64)
+    m.alias_copy(x, out=made)
+    return made
+
+
+@pytest.mark.filterwarnings("ignore:An output with one")
+@pytest.mark.parametrize("how", ["compile", "trace"])
+@pytest.mark.parametrize("what", [resized_inverse, resized_copy])
+def test_an_out_of_another_shape_inside_a_compiled_function(what: Any, how: str) -> None:
+    """It had the elements of the first call for ever after."""
+
+    def results(m: Any) -> Any:
+        def f(x: Any, y: Any) -> Any:
+            return what(m, x, y)
+
+        y = m.tensor(1.0)
+        if m is tt:
+            x = m.eye(2, dtype=m.float64)
+            f = m.compile(f) if how == "compile" else m.jit.trace(f, (x, y), check_trace=False)
+        made = [f(m.eye(2, dtype=m.float64) * k, y) for k in (1, 2, 4)]
+        return [t.tolist() for t in made]
+
+    assert results(tt) == results(torch)

@@ -1,0 +1,116 @@
+"""`out=` of other types than the result, for whole families of functions."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from tests.outside.alike import alike, alike_for, numbers
+
+pytest.importorskip("expecttest", reason="samples come from PyTorch's database")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# -- out= of other types ---------------------------------------------------------------------------
+
+
+SEVERAL = (
+    "geqrf linalg.qr linalg.eigh linalg.svd linalg.lu linalg.lu_factor linalg.lu_factor_ex"
+    " linalg.ldl_factor linalg.ldl_factor_ex linalg.slogdet linalg.inv_ex linalg.cholesky_ex sort topk"
+    " kthvalue mode cummax aminmax svd linalg.inv linalg.cholesky cholesky linalg.matrix_power"
+    " logcumsumexp nanmean"
+)
+
+
+@pytest.mark.parametrize("name", SEVERAL.split())
+def test_types_of_places_to_write_to(name: str) -> None:
+    more = {"topk": (1,), "kthvalue": (1,), "cummax": (0,), "linalg.matrix_power": (2,)}
+    args = more.get(name, (0,) if name == "logcumsumexp" else ())
+    kinds = ("bool", "int64", "float16", "float32", "complex64")
+    for dtype, other, count in itertools.product((*kinds, "bfloat16"), kinds, (1, 2, 3)):
+        if dtype == "int64" and "lu_" in name:
+            continue  # 64 bits are too many for the numbers of rows, which we ask after the kernel
+
+        def what(m: Any, dtype: str, other: str, count: int) -> Any:
+            f = m
+            for part in name.split("."):
+                f = getattr(f, part)
+            x = m.eye(2).add(m.tensor([[1.0, 0.5], [0.5, 0.0]])).to(getattr(m, dtype))
+            out = tuple(m.zeros(0, dtype=getattr(m, other)) for _ in range(count))
+            f(x, *args, out=out if count > 1 else out[0])
+            return [tuple(o.shape) for o in out]
+
+        alike_for(what, dtype, other, count)
+
+
+def test_out_of_factors_is_written_to() -> None:
+    for name in ("lu_factor", "ldl_factor"):
+
+        def what(m: Any, name: str) -> Any:
+            out = m.zeros(0), m.zeros(0, dtype=m.int32)
+            getattr(m.linalg, name)(m.tensor([[2.0, 1.0], [1.0, 3.0]]), out=out)
+            return out
+
+        alike_for(what, name)
+
+
+# -- what is refused first -------------------------------------------------------------------------
+
+
+FAMILIES = [
+    "abs",
+    "ceil",
+    "floor",
+    "trunc",
+    "round",
+    "sign",
+    "sgn",
+    "neg",
+    "exp",
+    "square",
+    "amax",
+    "amin",
+    "clamp_min",
+    "bitwise_not",
+    "cumsum",
+    "logical_not",
+    "frac",
+    "rsqrt",
+    "diff",
+    "nonzero",
+    "argmax",
+    "signbit",
+]
+
+
+KINDS = ("bool", "int64", "float16", "float32", "complex64")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_places_to_write_to(name: str) -> None:
+    more = {"amax": (0,), "amin": (0,), "clamp_min": (2,), "cumsum": (0,)}.get(name, ())
+    for dtype, other in itertools.product(KINDS, KINDS):
+        for lie in ("plain", "expanded"):
+            if name == "nonzero" and lie == "expanded":
+                continue  # of another shape, which PyTorch resizes before it looks
+
+            def what(m: Any, case: Any = (dtype, other, lie)) -> Any:
+                kind = getattr(m, case[1])
+                out = m.zeros(2, 3, dtype=kind)
+                out = m.zeros(3, dtype=kind).expand(2, 3) if case[2] == "expanded" else out
+                return getattr(m, name)(numbers(m, (2, 3), case[0]), *more, out=out).dtype
+
+            alike(what, dtype, other, lie)
+
+
+@pytest.mark.parametrize("name", ["clamp", "clamp_min", "clamp_max"])
+def test_limits_and_places_of_other_types(name: str) -> None:
+    for dtype, other, limit in itertools.product(KINDS, KINDS, (2, 1.5, True, "tensor")):
+
+        def what(m: Any, case: Any = (dtype, other, limit)) -> Any:
+            end = m.tensor(1) if case[2] == "tensor" else case[2]
+            out = m.zeros(2, 3, dtype=getattr(m, case[1]))
+            return getattr(m, name)(numbers(m, (2, 3), case[0]), end, out=out)
+
+        alike(what, dtype, other, limit)

@@ -1,0 +1,228 @@
+"""Values of single functions at their limits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import torch
+from tests.outside.alike import (
+    BOTH,
+    What,
+    alike,
+    alike_for,
+    alike_rounded,
+    numbers,
+    outcome,
+    same,
+    same_or_refused,
+    whats,
+)
+
+
+def test_logit_beyond_its_limits() -> None:
+    same(lambda m: m.tensor([0.2, 0.5, 0.9, float("nan")]).logit(0.9).isnan().tolist())
+    same(lambda m: str(m.tensor([0.2, 0.9]).logit(1.0)))
+
+
+def test_losses_with_a_number_for_the_reduction() -> None:
+    for name in ("hinge_embedding_loss", "kl_div", "binary_cross_entropy_with_logits"):
+        for reduction in ((), (0,), (1,), (2,)):
+            more = dict(zip(["reduction"], reduction))
+            x = [[0.5, 1.0], [0.25, 1.0]]
+            got, want = (getattr(m, name)(m.tensor(x), m.tensor(x), **more) for m in BOTH)
+            assert got.flatten().tolist() == pytest.approx(want.flatten().tolist()), name
+
+
+VALUES: list[What] = [
+    lambda m: m.linalg.solve_triangular(2 * m.eye(2).double(), m.ones(2, 2), upper=True),
+    lambda m: m.linalg.solve_triangular(2 * m.eye(2), m.ones(2, 2).bfloat16(), upper=True),
+    lambda m: m.margin_ranking_loss(m.ones(3, 1), m.zeros(3, 1), m.ones(2), 2.0, 2),
+    lambda m: m.binary_cross_entropy_with_logits(m.ones(2), m.ones(2, 2)),
+    lambda m: m.addr(m.ones(2, 2).half(), m.ones(2).half(), m.ones(2).bfloat16()),
+    lambda m: m.ones(2, 0)[[-4]],
+    lambda m: m.ones(1, 0, 3)[:, :, m.tensor([5])],
+    lambda m: m.ones(2, 0, 3)[m.tensor([5]), :, m.tensor([7])],
+    lambda m: m.ones(2, 3)[m.tensor([], dtype=m.int64).reshape(0, 1), m.tensor([7])],
+    lambda m: 0 ** m.tensor([-(2**31)], dtype=m.int32),
+    lambda m: (-1) ** m.tensor([-(2**31), -3, -2, 3]),
+    lambda m: m.nn.LSTM(2, 2)(m.zeros(1, 0, 2))[0].detach(),
+    lambda m: m.nn.GRU(2, 2, batch_first=True)(m.zeros(0, 1, 2))[0].detach(),
+    lambda m: m.nn.Linear(0, 2)(m.zeros(10, 5, 0)).shape,
+    # By position PyTorch's function loses what it is asked for: what comes is empty for any input.
+    lambda m: m.unique_consecutive(m.zeros(2, 0), return_inverse=True)[1],
+    lambda m: m.ones(1, 1).long().expand(4, 2).nan_to_num_(2.0),
+    lambda m: m.take_along_dim(m.ones(2, 4), m.tensor([1], dtype=m.int32)),
+    lambda m: m.smm(m.eye(2).to_sparse(), m.ones(2, 2)),
+    lambda m: m.hspmm(m.eye(2).to_sparse(), m.ones(2, 2)),
+    lambda m: m.sspaddmm(m.eye(2).to_sparse(), m.eye(2).to_sparse(), m.ones(2, 2), alpha=2),
+    lambda m: m.affine_grid_generator(m.ones(1, 2, 3), (1, 1, 2, 2), True),
+    lambda m: m.conv_transpose1d(
+        m.ones(1, 1, 4), m.ones(1, 1, 4), stride=2, padding=1
+    ).storage_offset(),
+    lambda m: m.embedding_renorm_(m.ones(3, 1), m.tensor([], dtype=m.int64), 0.1, 2.0)._version,
+    lambda m: m.special.chebyshev_polynomial_v(m.tensor([2.0, -2.0]), m.tensor([100.0])),
+    lambda m: m.special.hermite_polynomial_h(m.tensor([2.0, -2.0]), m.tensor([60.0])),
+]
+
+
+@pytest.mark.parametrize("what", VALUES)
+def test_values_of_single_calls(what: What) -> None:
+    alike_rounded(what)
+
+
+# -- what is refused first -------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["batch_norm", "native_batch_norm", "instance_norm"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex64"])
+def test_statistics_that_do_not_fit(name: str, dtype: str) -> None:
+    vectors = (None, (3, dtype), (2, "float32"), (3, "float64"))
+    for shape, running, weight, training in itertools.product(
+        ((2, 3), (1, 3), (0, 3), (2, 3, 2)), vectors, vectors[:3], (True, False)
+    ):
+        for variance in (running, None) if name == "batch_norm" else (running,):
+            if name != "batch_norm" and (
+                (running is None and not training) or (2, "float32") in (running, weight)
+            ):
+                continue  # PyTorch reads memory that is not theirs
+            if name == "instance_norm" and running is not None and running[1] != dtype:
+                continue  # of which types it is taken depends on strides
+
+            def what(m: Any, case: Any = (shape, running, variance, weight, training)) -> Any:
+                size, mean, var, scale, train = case
+                given = [
+                    None if v is None else (m.arange(v[0]) + 1).to(getattr(m, v[1]))
+                    for v in (scale, None, mean, var)
+                ]
+                more = (True,) * (name != "native_batch_norm")
+                made = getattr(m, name)(numbers(m, size, dtype, 7), *given, train, 0.1, 0.5, *more)
+                return [made, given[2:]]
+
+            alike(what, shape, running, variance, weight, training)
+
+
+KINDS = ("bool", "int64", "float16", "float32", "complex64")
+
+
+REDUCTIONS = [
+    "kthvalue",
+    "median",
+    "nanmedian",
+    "mode",
+    "topk",
+    "cummax",
+    "max",
+    "min",
+    "amax",
+    "amin",
+    "aminmax",
+    "unique",
+    "unique_consecutive",
+    "nansum",
+    "bincount",
+    "searchsorted",
+    "sort",
+    "argsort",
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_few_elements(name: str) -> None:
+    for shape, dtype, more in itertools.product(
+        ((), (1,), (0,), (3,), (2, 0), (2, 1)), KINDS, ((), (0,), (1,), (-1,), (1, 0), (2,))
+    ):
+
+        def what(m: Any, case: Any = (shape, dtype, more)) -> Any:
+            return getattr(m, name)(numbers(m, case[0], case[1]), *case[2])
+
+        if outcome(torch, what) != "TypeError":
+            alike(what, shape, dtype, more)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_which_of_equal_elements_is_the_kth() -> None:
+    rng = random.Random(0)
+    for _ in range(200):
+        n = rng.randint(1, 14)
+        few: list[float] = rng.choice(([0, 1], [0, 1, 2], [0.0, math.nan, 1.0]))
+        rows = [[float(rng.choice(few)) for _ in range(n)] for _ in range(2)]
+        k = rng.randint(1, n)
+        alike_for(lambda m, rows, k: m.tensor(rows).kthvalue(k), rows, k)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_small_things() -> None:
+    wrong = (2, 3, 1)
+    calls: tuple[Callable[[Any], Any], ...] = (
+        lambda m: m.nn.functional.cross_entropy(m.ones(4, 1), m.ones(1).double()),
+        lambda m: m.nn.functional.cross_entropy(m.ones(4), m.ones(4, 3)),
+        lambda m: m.nn.functional.cross_entropy(m.ones(4, 2, 3), m.ones(4, 3).byte()),
+        lambda m: m.stack([m.tensor(1.0), m.ones(wrong)], 1),
+        lambda m: m.cat([m.ones(2, 3), m.ones(wrong).double()], out=m.ones(2).long()),
+        lambda m: m.tensor(-2).lerp(m.tensor(3), m.tensor(1.5).bfloat16()),
+        lambda m: m.full((2,), -2).lerp(m.full((2,), 3), m.tensor(2)),
+        lambda m: m.embedding_renorm_(
+            m.tensor([[math.nan, 1.5]]).half(), m.tensor([0, 0]), 0.0, 0.1
+        ),
+        lambda m: m.stft(m.ones(10), 7, center=False, return_complex=True).detach_(),
+        lambda m: m.nonzero_static(x := m.tensor(4), size=1, out=x),
+        lambda m: m.ones(3).as_strided((2, 1), (1, 2), -1),
+        lambda m: m.ones(2, dtype=m.complex64).expand(3, 2).sign_(),
+        lambda m: m.diff(m.ones(3), 0, 5),
+        lambda m: m.searchsorted(m.ones(2), 1.0, sorter=m.ones(2)),
+        lambda m: m.from_dlpack(m.ones(4).bfloat16()[1:]).storage_offset(),
+        lambda m: m.diff(m.ones(1, 3).expand(2, 3), out=m.ones(1).expand(2, 2)),
+        lambda m: m.diff(
+            m.tensor([True, False, True]), out=m.zeros(2, requires_grad=True)
+        ).tolist(),
+        lambda m: (
+            m.log_softmax(m.ones(5, requires_grad=True), 0, out=(o := m.zeros(5, 1))[:, 0])
+            .detach()
+            .tolist()
+            + [o.requires_grad]
+        ),
+        lambda m: type(
+            m.nn.functional.elu_(m.ones(2, requires_grad=True) * 1, -1.5).grad_fn
+        ).__name__.rstrip("01"),
+    )
+    for what in calls:
+        alike(what)
+
+
+# -- compositions ----------------------------------------------------------------------------------
+
+
+def test_remainders_of_zero_have_the_sign_of_the_dividend() -> None:
+    numbers = [1e30, -3.0, 0.0, -0.0, 2.0] * 40
+    for what in whats(
+        lambda m: str((m.tensor(numbers) % -1).tolist()),
+        lambda m: str((m.tensor(numbers) % 1).tolist()),
+        lambda m: str((m.tensor(numbers).half() % m.tensor([1.0, -1.0] * 100).half()).tolist()),
+        lambda m: str((m.tensor(numbers).double() % m.tensor([1.0, -1.0] * 100)).tolist()),
+        lambda m: str(m.remainder(2.0, m.tensor([1.0, -1.0, -0.5])).tolist()),
+        lambda m: m.digamma(m.tensor(1e30) % -1).item(),
+    ):
+        same_or_refused(what)
+
+
+def test_sums_over_named_dimensions_by_lists() -> None:
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    for what in whats(
+        lambda m: m.einsum(m.from_numpy(a), [0, 1], m.from_numpy(b), [1, 2], [0, 2]).tolist(),
+        lambda m: m.einsum(m.from_numpy(a), [0, 1], m.from_numpy(b), [1, 2]).tolist(),
+        lambda m: m.einsum(m.from_numpy(a), [..., 30], [30, ...]).tolist(),
+        lambda m: m.einsum([m.ones(2, 3), m.ones(1, 3)], "ij,ij"),
+    ):
+        same_or_refused(what)
