@@ -17,7 +17,8 @@ from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.scalars import as_element
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.storage import Storage
+from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import made_view, quick, unrecorded_view
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -368,9 +369,49 @@ def quick_write(x: Tensor, index: Any, value: Any) -> bool:
     return True
 
 
+def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
+    """x[index] = value for ints and slices of a plain tensor of floats, where a graph remembers it:
+    through a view that nobody else sees. False, and nothing is done, for what takes more, or is
+    refused."""
+    a, kind, edge = x._array, x.dtype, x._grad_edge
+    storage = x._storage or x._memory()
+    if (
+        state.fast_path is not None
+        or a.__class__ is not np.ndarray
+        or not kind.plain
+        or storage.__class__ is not Storage
+        or x._no_grad_view is not None
+        or (edge is None and x._requires_grad)
+    ):
+        return False
+    owner = x if x._base is None else x._base
+    if owner._requires_grad and owner._grad_edge is None:
+        return False
+    for part in index if index.__class__ is tuple else (index,):
+        if not plain_part(part):
+            return False
+    try:
+        part = a[(*index, ...) if index.__class__ is tuple else (index, ...)]
+    except IndexError:
+        return False
+    if value.__class__ is float or value.__class__ is int:
+        if not -1e38 < value < 1e38:
+            return False
+        value = wrap(np.asarray(value, a.dtype), kind)
+    elif value.__class__ is not Tensor or value.dtype is not kind or value._storage is storage:
+        return False
+    elif not fits(value._array.shape, part.shape):
+        return False
+    view: Tensor = new(Tensor)  # `view_of` would tell the owner of it
+    view._array, view.dtype, view._storage, view._base = part, kind, storage, owner
+    view._requires_grad, view._grad_edge = x._requires_grad, edge
+    view.copy_(value)
+    return True
+
+
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, with the value cast and broadcast."""
-    if quick_write(x, index, value):
+    if quick_write(x, index, value) or recorded_write(x, index, value):
         return
     if x.layout is not strided:
         raise TypeError("Cannot assign to a sparse tensor")
