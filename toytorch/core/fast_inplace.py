@@ -100,7 +100,7 @@ RECORDED = """\
 RECORDED_TENSOR = """\
                 a{i} = {name}._array
                 w{i} = mode_ is None and {name}._requires_grad
-                if ({name}._storage is s0 is not None or {name} is self{alike}
+                if ({shared}{alike}
                         or a{i}.__class__ is not ndarray):
                     return inplace(op, {args})
 """
@@ -109,7 +109,7 @@ RECORDED_OPERAND = """\
                 if {tensor}:
                     a{i} = {name}._array
                     w{i} = mode_ is None and {name}._requires_grad
-                    if ({name}._storage is s0 is not None or {name} is self{alike}
+                    if ({shared}{alike}
                             or a{i}.__class__ is not ndarray):
                         return inplace(op, {args})
 """
@@ -133,8 +133,10 @@ FEW = 4096  # elements; of more, the general path writes the result where it bel
 
 def write_inplace(op: Op) -> str:
     """The lines in front of an in-place form that do the usual call; "" where there are none."""
-    few = by_ufunc(op) + by_kernel(op) * (len(op.schema.args) > 1 or not by_ufunc(op))
-    return few + with_history(op)
+    ufunc, recorded = by_ufunc(op), with_history(op)
+    if op.kind == "pointwise" and recorded:  # which also does what is not recorded
+        return ufunc + recorded
+    return ufunc + by_kernel(op) * (len(op.schema.args) > 1 or not ufunc) + recorded
 
 
 def with_history(op: Op) -> str:
@@ -172,6 +174,8 @@ def with_history(op: Op) -> str:
                 "i": i,
                 "name": a.name,
                 "args": given,
+                "shared": (f"({a.name} is self and w0)" if pointwise else f"{a.name} is self")
+                + f" or ({a.name}._storage is s0 is not None and {a.name} is not self)",
                 "alike": f" or {kind} is not self.dtype" if pointwise else f" or {kind}.reduced",
             }
             number = f"a{i}.__class__ is float or a{i}.__class__ is int"

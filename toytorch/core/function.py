@@ -162,7 +162,8 @@ def attach(op: Op) -> Any:
     if op.has_method and "." not in op.name:
         setattr(Tensor, name, op.function)
     if op.has_inplace:
-        setattr(Tensor, name + "_", make_inplace(op))
+        op.written = make_inplace(op)
+        setattr(Tensor, name + "_", op.written)
     return op
 
 
