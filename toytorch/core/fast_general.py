@@ -35,6 +35,18 @@ def {name}({params}):
         return call(op, args)  # which says what is wrong
     return call(op, args)
 """
+VIEWS = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args}), more)[0])
+{checks}    args = ({args})
+    try:
+        if state.fast_path is None and quick({first}):
+            return several_views(op, args, kernel({first}._array, {rest}))
+    except (AttributeError, TypeError):
+        pass  # the general path says what is wrong
+    return call(op, args)
+"""
 GENERAL = """\
 def {name}({params}):
     if more:

@@ -107,6 +107,17 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
             kernel=f"own_kernel(numpy, {rest})" if own else f"kernel({rest})",
             known="" if op.derivatives else " and op.derivatives",
         )
+    if op.kind == "view" and op.derivatives and not any("(" in p for p in passed):
+        from toytorch.core import fast_general  # see above
+
+        return fast_general.VIEWS.format(
+            name=name,
+            params=", ".join(params),
+            args=args,
+            first=passed[0],
+            checks=checks,
+            rest=", ".join(passed[1:]),
+        )
     out = ", out" if op.has_out else ""
     return (
         f"def {name}({', '.join(params)}):\n    if more:\n"

@@ -14,7 +14,7 @@ from toytorch.backends import base, no_elements
 from toytorch.core import inplace as writing
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.op import Op
-from toytorch.core.record import edge, record
+from toytorch.core.record import edge, record, recorder
 from toytorch.core.storage import (
     Conjugated,
     InferenceStorage,
@@ -215,8 +215,9 @@ def one_of_many(name: str, count: int) -> list[str]:
     return [MANY_VIEWS % (i, name) for i in range(count)]
 
 
-def several_views(op: Op, source: Tensor, arrays: list[Array]) -> list[Tensor]:
-    """The views of a tensor that is `quick` and wants no gradient, by an op that makes several."""
+def several_views(op: Op, args: tuple[Any, ...], arrays: list[Array]) -> list[Tensor]:
+    """The views of a tensor that is `quick`, the first argument of an op that makes several."""
+    source = args[0]
     kind, storage = source.dtype, source._storage or source._memory()
     owner = source._base
     if owner is None:
@@ -251,6 +252,8 @@ def several_views(op: Op, source: Tensor, arrays: list[Array]) -> list[Tensor]:
         if storage.version:
             view._born = storage.version
         made.append(view)
+    if source._requires_grad:
+        record(op, args, made)
     return made
 
 
@@ -312,7 +315,7 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             unrecorded(source, view)
             return view
         if source._requires_grad:
-            record(op, args, view)
+            (op.remember or recorder(op))(args, view)
         why = source._no_grad_view
         if why is not None:
             writing.protect(view, of_a_view(why, maker(op.node_name)))

@@ -255,14 +255,12 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
                 args = (x, 0, start, stop, 1 if step is None else step)
                 part = a[index]
                 return made_view(slice_, args, part) if part.size else None
-        elif (
-            index.__class__ is tuple
-            and index
-            and not (x._requires_grad and state.fast_path is None)
-        ):
-            for part in index:  # with a gradient, each part is an op of its own
+        elif index.__class__ is tuple and index:
+            if x._requires_grad and state.fast_path is None:
+                return by_parts(x, index)
+            for part in index:
                 if not plain_part(part):
-                    return None
+                    return by_parts(x, index)
             if not all(part == WHOLE for part in index):
                 part = a[(*index, ...)]
                 return unrecorded_view(x, part) if part.size else None
@@ -271,6 +269,38 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
     except IndexError:
         return None
     return None
+
+
+def by_parts(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
+    """x[index] for ints, slices, None and one Ellipsis, of which each is a view of its own, as a graph
+    has them; None for what takes more, or is refused."""
+    left = x._array.ndim
+    for part in index:
+        if part is not None and part is not Ellipsis:
+            if not plain_part(part):
+                return None
+            left -= 1
+    if left < 0 or (left == 0 and not x._array.ndim):
+        return None
+    made, dim = x, 0
+    for part in index:
+        a = made._array
+        if part.__class__ is int:
+            made = made_view(select, (made, dim, part), a[(*(WHOLE,) * dim, part, ...)])
+        elif part is None:
+            made = made_view(unsqueeze, (made, dim), unsqueeze.on_cpu(a, dim))
+            dim += 1
+        elif part is Ellipsis:
+            dim, left = dim + left, 0
+        else:
+            start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
+            if start or step != 1 or not (stop is None or stop >= a.shape[dim]):
+                cut = a[(*(WHOLE,) * dim, part)]
+                if not cut.size:
+                    return None
+                made = made_view(slice_, (made, dim, start, stop, step), cut)
+            dim += 1
+    return None if made is x else made
 
 
 WHOLE = slice(None)

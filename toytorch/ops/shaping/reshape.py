@@ -260,11 +260,11 @@ def split(
 
 
 def parts(tensor: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
-    """Parts of one size, without the general path where nobody wants a gradient."""
+    """Parts of one size, without the general path where nobody watches."""
     plain = tensor.__class__ is Tensor and state.fast_path is None and quick(tensor)
-    if plain and not tensor._requires_grad:
+    if plain:
         made = several.split.kernel_on(np)(tensor._array, size, dim)
-        return tuple(several_views(several.split, tensor, made))
+        return tuple(several_views(several.split, (tensor, size, dim), made))
     return tuple(several.split.function(tensor, size, dim))
 
 
