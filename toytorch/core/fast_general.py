@@ -153,15 +153,38 @@ WRAPPED = """\
                 result._grad_edge = None
                 return result"""
 LISTED = """\
-            arrays = []
+            arrays, edges, recorded = [], [], False
             if {first}.__class__ is not list and {first}.__class__ is not tuple:
                 return call(op, ({args},){out})
             for t in {first}:
                 a = t._array
-                if (a.__class__ is not ndarray or t.dtype is not {first}[0].dtype
-                        or (t._requires_grad and mode_ is None)):
+                if a.__class__ is not ndarray or t.dtype is not {first}[0].dtype:
                     return call(op, ({args},){out})
-                arrays.append(a)"""
+                arrays.append(a)
+                if t._requires_grad and mode_ is None:{no_history}
+                    edges.append(t._grad_edge or t)
+                    recorded = True
+                else:
+                    edges.append(None)"""
+LISTED_HISTORY = """\
+                if made.__class__ is not ndarray:
+                    made = asarray(made)
+                result = new(Tensor)
+                result._array = made
+                result.dtype = from_numpy[made.dtype]
+                result._storage = None
+                if recorded and result.dtype.rank > 1:
+                    node = Node()
+                    node.edges = (*edges,)
+                    node.seq = next(sequence)
+                    node.meta = (made.shape, result.dtype)
+                    node.saved, node.versions = {saved}
+                    result._requires_grad = True
+                    result._grad_edge = node
+                else:
+                    result._requires_grad = False
+                    result._grad_edge = None
+                return result"""
 LIST_WRAPPED = "                return [wrap_result(c) for c in made]"
 WITH_HISTORY = """\
                 if made.__class__ is not ndarray:
@@ -210,7 +233,9 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
     if op.kind in ("general", "reduction") and args[0].is_tensor_list and len(op.tensor_at) == 1:
         if op.many or op.promotion != "default":
             return None
-        lines = [LISTED.format(**words)]
+        history = history_of_list(op, passed)
+        leave = f"\n                    return call(op, ({words['args']},){out})"
+        lines = [LISTED.format(**words, no_history="" if history else leave)]
         tests, values[0] = ["arrays"], "arrays"
     elif op.kind in ("general", "reduction") and several and op.tensor_at == (0,):
         tests.append(f"{first}.dtype.itemsize != 2")
@@ -262,6 +287,22 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
         tests=" and ".join(tests),
         made=made,
         result=LIST_WRAPPED if op.many else history or WRAPPED,
+    )
+
+
+def history_of_list(op: Op, passed: list[str]) -> str:
+    """The lines that make the result of an op of a list of tensors and its node, where one of them
+    wants a gradient; "" where there is none, or the general path has to look at more."""
+    saved = []
+    for kind, index, _ in op.plan:
+        if kind == "result":
+            return ""
+        saved.append(passed[index] if kind == "argument" else f"{kind}_of({passed[index]})")
+    if not op.derivatives or op.variant is not None or op.many:
+        return ""
+    nothing = "None, ()"
+    return LISTED_HISTORY.format(
+        saved=f"({', '.join(saved)},), {(None,) * len(saved)}" if saved else nothing
     )
 
 

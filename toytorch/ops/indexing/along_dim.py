@@ -408,6 +408,20 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
             result = in_rows(start)
             if attempt(xp, "scatter", result, d, i, src, adds):
                 return result.astype(a.dtype, copy=False)
+        if a.__class__ is np.ndarray and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:
+            other = 1 - d
+            if (
+                i.shape[other] == a.shape[other]
+                and (not src.ndim or src.shape == i.shape)
+                and i.flags.c_contiguous  # of equal places the last one counts
+                and np.minimum.reduce(i, None) >= 0
+            ):
+                result, along = in_rows(start), counting(a.shape[other])
+                try:
+                    write(xp, result, (along[:, None], i) if d else (i, along), src)
+                    return result.astype(a.dtype, copy=False)
+                except IndexError:
+                    pass  # which is said in PyTorch's words below
         flat = places(name, xp, a, dim, i, given)
         result = in_rows(start)
         if i.size:

@@ -62,6 +62,11 @@ def _check_bounds(a: Array, indices: Sequence[Array | None]) -> Sequence[Array |
     return indices
 
 
+def names_few(i: Array) -> bool:
+    """Whether an index array has places, by their numbers."""
+    return i.dtype == np.int64 and bool(i.size)
+
+
 def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
     """The arrays of indices, which for memory of the host are there, too."""
     arrays = [None if i is None else i._array for i in indices]
@@ -76,7 +81,9 @@ def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
 
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = places_of(a, indices)
-    arrays = list(_check_bounds(a, arrays))
+    few = xp is np and 0 < a.size < MANY and all(i is None or names_few(i) for i in arrays)
+    if not few:  # else NumPy asks
+        arrays = list(_check_bounds(a, arrays))
     if a.size >= MANY:
         made = _slices(xp, a, arrays)
         if made is not None:
@@ -84,6 +91,7 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     try:
         found = a[full_places(a, arrays)]
     except IndexError as error:
+        _check_bounds(a, arrays)
         raise_index(error, arrays)
         raise
     if found.__class__ is not np.ndarray or found.ndim < 2:

@@ -328,6 +328,25 @@ def by_places(x: Tensor, index: Tensor) -> Tensor | None:
     return None
 
 
+def by_numbers(x: Tensor, index: Any) -> list[Any] | None:
+    """The index tensors by dimension, None for a whole one, where an index is of tensors of numbers
+    and whole slices; None for what takes more, or is refused."""
+    parts = index if index.__class__ is tuple else (index,)
+    if state.fast_path is state.SLOW or len(parts) > x._array.ndim:
+        return None
+    tensors: list[Any] = []
+    for part in parts:
+        if part.__class__ is Tensor:
+            if part.dtype is not types.int64 or not part._array.ndim:
+                return None
+            tensors.append(part)
+        elif part.__class__ is slice and part.start is part.stop is part.step is None:
+            tensors.append(None)
+        else:
+            return None
+    return tensors if any(t is not None for t in tensors) else None
+
+
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index]: a view for ints, slices, None and Ellipsis; a copy where tensors index."""
     if quick(x):
@@ -349,6 +368,9 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     if index.__class__ is slice and x._array.ndim:
         picked = sliced(x, 0, index, among=False)
     else:
+        numbered = by_numbers(x, index)
+        if numbered is not None:
+            return gathering.index.function(x, numbered)
         picked, tensors = apply_views(x, [as_index(p) for p in as_tuple(index)])
         if any(t is not None for t in tensors):
             return gathering.index.function(picked, tensors)
@@ -445,7 +467,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         return
     if x.layout is not strided:
         raise TypeError("Cannot assign to a sparse tensor")
-    parts = [as_index(p) for p in as_tuple(index)]
+    numbered = by_numbers(x, index)
+    parts = numbered or [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
         value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
         whole = unsqueeze.function(x, 0)
@@ -457,7 +480,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
     try:
-        target, tensors = apply_views(x, parts)
+        target, tensors = apply_views(x, parts) if numbered is None else (x, numbered)
     except IndexError as error:
         if x._requires_grad and "shape of the mask" in str(error):
             writing.check(x, True)  # PyTorch looks at masks when it writes

@@ -148,12 +148,18 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
             f"of dim {d} ({input.shape[d]}) in the input tensor"
         ) from None
-    return input.view((*input.shape[:d], *sizes, *input.shape[d + 1 :]))
+    shape = input._array.shape
+    return view.viewed(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
 
 @public("movedim", "moveaxis", method=True)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Dimensions moved to other places, the rest keeping their order."""
+    if source.__class__ is int is destination.__class__:
+        order = list(range(max(input.ndim, 1)))
+        one = order.pop(wrap_dim(source, input.ndim))
+        order.insert(wrap_dim(destination, input.ndim), one)
+        return view.permute.function(input, tuple(order[: input.ndim]))
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(source) != len(destination):

@@ -213,6 +213,8 @@ def _unfold(xp: ArrayModule, a: Array, dimension: int, size: int, step: int) -> 
     strides = (*a.strides[:d], a.strides[d] * step, *a.strides[d + 1 :], a.strides[d])
     if 0 in shape:
         return lying(a, shape, strides)
+    if a.__class__ is np.ndarray and a.flags.c_contiguous:
+        return np.ndarray(shape, a.dtype, a, 0, strides)  # a fifth of the time
     return xp.lib.stride_tricks.as_strided(a, shape, strides)
 
 
