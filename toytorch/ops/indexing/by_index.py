@@ -62,9 +62,9 @@ def _check_bounds(a: Array, indices: Sequence[Array | None]) -> Sequence[Array |
     return indices
 
 
-def names_few(i: Array) -> bool:
+def names_few(i: Array | None) -> bool:
     """Whether an index array has places, by their numbers."""
-    return i.dtype == np.int64 and bool(i.size)
+    return i is not None and i.dtype == np.int64 and bool(i.size)
 
 
 def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
@@ -81,7 +81,7 @@ def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
 
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = places_of(a, indices)
-    few = xp is np and 0 < a.size < MANY and all(i is None or names_few(i) for i in arrays)
+    few = xp is np and 0 < a.size < MANY and all(names_few(i) or i is None for i in arrays)
     if not few:  # else NumPy asks
         arrays = list(_check_bounds(a, arrays))
     if a.size >= MANY:
@@ -179,11 +179,13 @@ def _index_put(
     for i in arrays:
         if i is not None and i.dtype not in (np.int64, np.int32, np.uint8, np.bool_):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    arrays = list(_check_bounds(a, arrays))
-    try:
-        np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
-    except ValueError:
-        raise_index("indexing arrays", arrays)
+    few = xp is np and a.size and len(arrays) == 1 == count and names_few(arrays[0])
+    if not few or accumulate:  # else NumPy asks before it writes
+        arrays = list(_check_bounds(a, arrays))
+        try:
+            np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
+        except ValueError:
+            raise_index("indexing arrays", arrays)
     masked = [i is not None and i.dtype == np.bool_ for i in arrays]
     if values.size == 1 and any(masked) and not accumulate:
         values = values.reshape(()).astype(a.dtype, copy=False)  # as masked_fill would
@@ -206,6 +208,7 @@ def _index_put(
         else:
             result[places] = values
     except (IndexError, ValueError) as error:
+        _check_bounds(a, arrays)
         raise_index(error, arrays)
         words = "could not be broadcast", "shape mismatch", "not broadcastable", "with a sequence"
         if any(said in str(error) for said in words):
@@ -304,8 +307,9 @@ masked_fill = define(
 def _masked_select(xp: ArrayModule, a: Array, mask: Array) -> Any:
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_pair(a.shape, mask.shape)
-    a, mask = xp.broadcast_to(a, shape), xp.broadcast_to(mask, shape)
+    if a.shape != mask.shape:
+        shape = broadcast_pair(a.shape, mask.shape)
+        a, mask = xp.broadcast_to(a, shape), xp.broadcast_to(mask, shape)
     made = base.attempt(xp, "picked", a, mask)
     return a[mask] if made is None else made
 

@@ -468,6 +468,15 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     if x.layout is not strided:
         raise TypeError("Cannot assign to a sparse tensor")
     numbered = by_numbers(x, index)
+    if (
+        numbered is not None
+        and value.__class__ is Tensor
+        and value.dtype is x.dtype
+        and value._array.__class__ is np.ndarray is x._array.__class__
+        and value._array.shape[:1] != (1,)
+    ):
+        gathering.index_put.written(x, numbered, value, False)
+        return
     parts = numbered or [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
         value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value

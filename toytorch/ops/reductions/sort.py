@@ -229,7 +229,7 @@ def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "m
         index = xp.where(
             bad.any(axis=d, keepdims=True), xp.argmax(bad, axis=d, keepdims=True), index
         )
-    values = xp.take_along_axis(a, index, d)
+    values = taken(xp, a, index, d)
     if not keepdim:
         values, index = values.squeeze(d), index.squeeze(d)
     return values, index.astype(np.int64)
