@@ -484,6 +484,11 @@ class Late:
     def __call__(self, *args: object) -> Any:
         return registry[self.name].function(*args)
 
+    @property
+    def is_view(self) -> bool:
+        """Whether it launches nothing on a device."""
+        return registry[self.name].kind == "view"
+
     def on_arrays(self, *args: object) -> Any:
         """The record's kernel for the CPU."""
         return registry[self.name].on_cpu(*args)

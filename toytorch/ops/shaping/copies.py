@@ -56,7 +56,7 @@ clone = general(
     _clone,
     out=False,
     upcast=False,
-    d_self=lambda g: g,
+    d_self="g",
     batch="leading",
     names="same",
     fresh=True,
