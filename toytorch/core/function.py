@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from toytorch.core import arguments, fast_path, older_forms, write
@@ -175,7 +176,14 @@ def attach(op: Op) -> Any:
     if op.has_inplace:
         op.written = make_inplace(op)
         setattr(Tensor, name + "_", op.written)
+    else:
+        op.written = functools.partial(written, op)
     return op
+
+
+def written(op: Op, *args: Any) -> Tensor:
+    """The form that writes into its first argument, of an op for which no method is generated."""
+    return write.inplace(op, args)
 
 
 def in_one_line(formula: str) -> str:

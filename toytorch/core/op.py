@@ -248,7 +248,7 @@ class Op:
         self._kernels: dict[ArrayModule, Any] = {}
         self.function: Any = None
         self.remember: Any = None  # of a view: makes its node, see `core.record.recorder`
-        self.written: Any = None  # the form with an underscore, where there is one
+        self.written: Any = None  # the form with an underscore
         self.generated: list[Any] = []  # its functions (see `toytorch.core.first_call`)
         registry[self.name] = self
 

@@ -450,9 +450,12 @@ def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
         if not -1e38 < value < 1e38:
             return False
         value = wrap(np.asarray(value, a.dtype), kind)
-    elif value.__class__ is not Tensor or value.dtype is not kind or value._storage is storage:
-        return False
-    elif not fits(value._array.shape, part.shape):
+    elif (
+        value.__class__ is not Tensor
+        or value.dtype is not kind
+        or value._storage is storage
+        or not fits(value._array.shape, part.shape)
+    ):
         return False
     view: Tensor = new(Tensor)  # `view_of` would tell the owner of it
     view._array, view.dtype, view._storage, view._base = part, kind, storage, owner

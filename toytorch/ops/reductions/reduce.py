@@ -310,8 +310,8 @@ def _std(
     xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
     made = xp.sqrt(_var(xp, a, dim, correction, keepdim))
-    if (
-        a.dtype == np.float32 and reduced(np.logical_or, xp, xp.isinf(made))
+    if a.dtype == np.float32 and reduced(
+        np.logical_or, xp, xp.isinf(made)
     ):  # the squares do not fit, though the root may
         return _std(xp, a.astype(np.float64), dim, correction, keepdim).astype(np.float32)
     return made
