@@ -210,7 +210,7 @@ def with_history(op: Op) -> str:
             edges.append("None")
     for kind, index, users in op.plan:
         if kind == "result":
-            before = ["kept = alias(self)"]
+            before = ["kept = kept_of(self)"]
             saved.append("kept")
             versions.append("kept._storage.version + 1")
         elif kind != "argument":
@@ -310,7 +310,7 @@ def names_in_place(op: Op) -> dict[str, Any]:
         "get_ident": get_ident,
         "assign": assign,
         "asarray": np.asarray,
-        "alias": alias,
+        "kept_of": alias,
         "snapshot": inplace.snapshot,
         "old_edge": inplace.old_edge,
         "recordable": inplace.recordable,

@@ -82,10 +82,10 @@ def general(op: Op, names: dict[str, Any]) -> str:
     if op.has_out:
         params += ["out=None"] if star else ["*", "out=None"]
     params.append("**more")
-    from toytorch.core import fast_general  # when the first such source is written
+    from toytorch.core import fast_general, fast_several  # when the first such source is written
 
     source = fast_general.make_general(op, params, passed, "".join(checks))
-    source = source or fast_general.make_several(op, params, passed, "".join(checks))
+    source = source or fast_several.make_several(op, params, passed, "".join(checks))
     return source or plain(op, params, passed, "".join(checks))
 
 

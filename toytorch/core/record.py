@@ -123,7 +123,7 @@ def recorder(op: Op) -> Callable[[tuple[Any, ...], Tensor], Any]:
         op.remember = functools.partial(record, op)
         return op.remember
     saved = f"({', '.join(values)},), {(None,) * len(values)}" if values else "None, ()"
-    space = {f"{trait}_of": found for trait, found in TRAITS.items()}
+    space: dict[str, Any] = {f"{trait}_of": found for trait, found in TRAITS.items()}
     space.update(Node=op.node, sequence=sequence)
     generate(f"{op.name}: node", REMEMBER.format(name=op.name, saved=saved), space)
     op.remember = space["remember"]

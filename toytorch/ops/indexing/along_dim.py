@@ -432,7 +432,7 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
     return kernel
 
 
-def _put(xp: ArrayModule, target: Array, at: Array, values: Array) -> None:
+def _put(xp: ArrayModule, target: Array, at: Array | tuple[Array, ...], values: Array) -> None:
     target[at] = values
 
 
@@ -459,6 +459,7 @@ scatter: Op = define(
     upcast=False,
     function=False,
     method=False,
+    variant=lambda self, dim, index, src: 0 if hasattr(src, "dtype") else 1,
     d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
     batch="along",

@@ -81,7 +81,11 @@ def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
 
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = places_of(a, indices)
-    few = xp is np and 0 < a.size < MANY and all(names_few(i) or i is None for i in arrays)
+    few = (
+        a.__class__ is np.ndarray
+        and 0 < a.size < MANY
+        and all(names_few(i) or i is None for i in arrays)
+    )
     if not few:  # else NumPy asks
         arrays = list(_check_bounds(a, arrays))
     if a.size >= MANY:
@@ -179,7 +183,9 @@ def _index_put(
     for i in arrays:
         if i is not None and i.dtype not in (np.int64, np.int32, np.uint8, np.bool_):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    few = xp is np and a.size and len(arrays) == 1 == count and names_few(arrays[0])
+    few = (
+        a.__class__ is np.ndarray and a.size and len(arrays) == 1 == count and names_few(arrays[0])
+    )
     if not few or accumulate:  # else NumPy asks before it writes
         arrays = list(_check_bounds(a, arrays))
         try:

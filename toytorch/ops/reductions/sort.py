@@ -293,7 +293,7 @@ def _places(xp: ArrayModule, row: Array, values: Array, side: str) -> Any:
     if row.__class__ is np.ndarray and 1 < len(row) <= 64:
         rising = np.logical_and.reduce(row[1:] >= row[:-1])  # which no NaN is
         if rising and np.logical_and.reduce(values == values, None):
-            return row.searchsorted(values, side)
+            return xp.searchsorted(row, values, side)
     known = (row == row).all() and (values == values).all()
     if len(row) > 64 or (known and (row[1:] >= row[:-1]).all()):
         return xp.searchsorted(row, values, side)
