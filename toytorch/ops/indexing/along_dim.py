@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, reduced
+from toytorch.backends.base import attempt, counting, reduced, span
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
@@ -57,8 +57,10 @@ def _vector_index(words: Refusals, a: Array, dim: int, i: Array) -> int:
     if i.dtype.kind != "i" or i.dtype.itemsize < (4 if words.smaller else 8):
         raise words.no_index(i)
     n = a.shape[d] if a.ndim else 1
-    if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
-        raise words.outside(a, d, int(i.max()) if int(i.max()) >= n else int(i.min()))
+    if i.size:
+        low, high = span(i)
+        if low < 0 or high >= n:
+            raise words.outside(a, d, high if high >= n else low)
     return d
 
 

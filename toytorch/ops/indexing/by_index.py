@@ -55,7 +55,7 @@ def _check_bounds(a: Array, indices: Sequence[Array | None]) -> Sequence[Array |
     picked = [(n, i) for n, i in zip(a.shape, indices) if i is not None]
     for k, (n, i) in enumerate(picked):  # as PyTorch counts: the dimensions that are indexed
         if i.size and i.dtype.kind in "iu":
-            low, high = int(i.min()), int(i.max())
+            low, high = base.span(i)
             if low < -n or high >= n:
                 bad = low if low < -n else high
                 raise IndexError(f"index {bad} is out of bounds for dimension {k} with size {n}")
