@@ -58,6 +58,21 @@ def rows(t: Given) -> Any:
     return list(t.x)
 
 
+def set_column(t: Given) -> None:
+    h = t.weight * 1
+    h[:, 2] = t.v
+
+
+def set_places(t: Given) -> None:
+    h = t.weight * 1
+    h[t.index] = t.y
+
+
+def views_and_back(t: Given) -> None:
+    h = t.weight.view(2, 4, 8).transpose(0, 1)[1].unsqueeze(0).squeeze(0)
+    t.m.autograd.grad(h.sum(), t.weight)
+
+
 CALLS: tuple[tuple[str, Callable[[Given], object]], ...] = (
     ("one_hot", lambda t: t.F.one_hot(t.index, 8)),
     ("x[0] = 1.", set_row),
@@ -161,6 +176,45 @@ CALLS: tuple[tuple[str, Callable[[Given], object]], ...] = (
     ("diff", lambda t: t.x.diff()),
     ("randn", lambda t: t.m.randn(4, 4)),
     ("randint", lambda t: t.m.randint(0, 9, (4,))),
+    ("h[:, 2] = v, with gradient", set_column),
+    ("h[idx] = x, with gradient", set_places),
+    ("h[1:3].add_(y), with gradient", lambda t: (t.weight * 1)[1:3].add_(t.y[1:3])),
+    ("h.mul_(y), with gradient", lambda t: (t.weight * 1).mul_(t.y)),
+    ("h.masked_fill_, with gradient", lambda t: (t.weight * 1).masked_fill_(t.mask, 0.0)),
+    ("h.scatter_, with gradient", lambda t: (t.weight * 1).scatter_(1, t.square, t.y)),
+    ("h.index_add_, with gradient", lambda t: (t.weight * 1).index_add_(0, t.index, t.y)),
+    ("h.fill_, with gradient", lambda t: (t.weight * 1).fill_(2.0)),
+    ("x[1:4], with gradient", lambda t: t.weight[1:4]),
+    ("x[:, 1], with gradient", lambda t: t.weight[:, 1]),
+    ("x[..., None], with gradient", lambda t: t.weight[..., None]),
+    ("view, with gradient", lambda t: t.weight.view(64)),
+    ("transpose, with gradient", lambda t: t.weight.transpose(0, 1)),
+    ("chunk, with gradient", lambda t: t.weight.chunk(2)),
+    ("unbind, with gradient", lambda t: t.weight.unbind()),
+    ("cat, with gradient", lambda t: t.m.cat([t.weight, t.y])),
+    ("stack, with gradient", lambda t: t.m.stack([t.weight, t.y])),
+    ("views and back", views_and_back),
+    ("x[idx, idx]", lambda t: t.x[t.index, t.index]),
+    ("x[:, idx]", lambda t: t.x[:, t.index]),
+    ("masked_select", lambda t: t.x.masked_select(t.mask)),
+    ("scatter", lambda t: t.x.scatter(1, t.square, t.y)),
+    ("scatter_add", lambda t: t.x.scatter_add(1, t.square, t.y)),
+    ("cosine_similarity", lambda t: t.F.cosine_similarity(t.x, t.y)),
+    ("nan_to_num", lambda t: t.x.nan_to_num()),
+    ("rfft", lambda t: t.m.fft.rfft(t.v)),
+    ("irfft", lambda t: t.m.fft.irfft(t.m.fft.rfft(t.v))),
+    ("median", lambda t: t.x.median()),
+    ("mode", lambda t: t.x.mode()),
+    ("isin", lambda t: t.m.isin(t.index, t.index)),
+    ("bucketize", lambda t: t.m.bucketize(t.v, t.x[0])),
+    ("aminmax", lambda t: t.x.aminmax()),
+    ("glu", lambda t: t.F.glu(t.x)),
+    ("movedim", lambda t: t.x.movedim(0, 1)),
+    ("unflatten", lambda t: t.x.unflatten(0, (2, 4))),
+    ("unfold", lambda t: t.x.unfold(0, 2, 1)),
+    ("full", lambda t: t.m.full((3, 3), 1.0)),
+    ("full_like", lambda t: t.m.full_like(t.x, 2.0)),
+    ("new_zeros", lambda t: t.x.new_zeros(3)),
 )
 RANDOM = {"dropout", "randn", "randint"}
 

@@ -106,6 +106,80 @@ def test_write(text: str, grad: bool) -> None:
     assert outcome(tt, text, True, grad) == outcome(torch, text, True, grad)
 
 
+# With a history: h is computed from x, which wants a gradient; k is a view of h; z is of zeros.
+RECORDED = """
+h[:, 2] = w; h[1] = w; h[1:3] = 0.5; h[0, 1] = 2; h[i] = y; h[i, i] = w; h[:, i] = y; h[h > 0] = 0.0
+h[9] = w; h[i + 9] = y; z[:, 2] = w; z[1] = w; z[0] = w.detach(); z[i] = y; z.add_(y); z.mul_(y)
+z[1:3].add_(y[1:3]); z.t()[0] = w; z.index_add_(0, i, y); h.add_(y); h.add_(1); h.add_(y, alpha=0.5)
+h.add_(w); h.add_(y[:3]); h.add_(i); h.sub_(2.5); h.mul_(y); h.mul_(h); h.mul_(2); h.div_(y)
+h.div_(y, rounding_mode="floor"); h.pow_(2); h.exp_(); h.sigmoid_(); h.tanh_(); h.sqrt_(); h.abs_()
+h.neg_(); h.relu_(); h.clamp_(0, 1); h.clamp_(min=0); h.clamp_(max=w); h.lerp_(y, 0.25)
+h.lerp_(y, y); h.addcmul_(y, y, value=2); h.addcdiv_(y, y + 5); h.zero_(); h.fill_(2); h.fill_(w[0])
+h.copy_(y); h.copy_(w); h.copy_(i); h.copy_(y[:3]); h.masked_fill_(h > 0, 1)
+h.masked_fill_(h > 0, w[0]); h.scatter_(1, s, y); h.scatter_(1, s, 2.0); h.scatter_add_(1, s, y)
+h.scatter_(0, s.t(), y); h.index_add_(0, i, y); h.index_add_(1, i, y, alpha=2)
+h.index_fill_(0, i, 1.5); h.index_copy_(0, i[:2], y[:2]); h.index_put_((i,), y)
+h.index_put_((i, i), w, True); h.gather(1, s).mul_(2); k.mul_(2); k.copy_(w); k[1:].add_(w[1:])
+h[1:3].add_(y[1:3]); h[1:3].mul_(h[2:]); h.t()[0].exp_(); h.unbind()[0].mul_(2)
+h.chunk(2)[1].zero_(); h[1:3].copy_(h[:2]); h.expand(2, 4, 4).add_(1); h.add_(k); k.add_(h[1])
+x.add_(1); x[0] = 1.0; x.detach().add_(1); h.eq_(y); h.floor_(); h.cumsum_(0); h.tril_()
+h.nan_to_num_(); h.sgn_(); h.addmm_(y, y); h.hardtanh(0, 1).add_(y)
+"""
+PIECES = """
+h[1:3]; h[:, 1]; h[1:3, 2:]; h[..., 0]; h[:, None]; h[None, 1]; h[0, 0]; h[-1, ::2]; h[1, ..., None]
+h[..., 9]; h[i]; h[i, i]; h[:, i]; h[i, 1:]; h.view(-1); h.view(2, 8); h.t(); h.T; h.transpose(0, 1)
+h.permute(1, 0); h.unsqueeze(1); h[None].squeeze(); h.expand(2, 4, 4); h.select(1, 2)
+h.narrow(0, 1, 2); h.diagonal(); h.unfold(0, 2, 1); h.movedim(0, 1); h.movedim(-1, 0)
+h.unflatten(0, (2, 2)); h.swapaxes(0, 1); h.flatten(); h.clone(); h.reshape(-1); h.t().reshape(16)
+h.t().contiguous(); h.sum().transpose(0, -1); h.sum().unsqueeze(0); h.sum().view(1, 1)
+m.cat([h, y]); m.cat([h, y.detach()], 1); m.cat([h, h]); m.stack([h, y]); m.stack([h, y], -1)
+m.hstack([h, y]); m.cat([h, w[:, None]], 1); m.cat(h.unbind()); m.stack(h.chunk(2))
+m.cat(h.split(3)[::-1]); m.cat(list(h)); h.unbind(1)[2]; h.split([1, 3])[1]; h.split(2, 1)[0]
+m.bmm(h[None], y[None]); h[None] @ y[None]; h.scatter(1, s, y); h.scatter_add(1, s, y)
+h.scatter_add(0, s.t(), y); h.gather(1, s); h.median(); h.nan_to_num(); h.std(0); h.var()
+m.nn.functional.cosine_similarity(h, y); m.nn.functional.glu(h); h.aminmax()[1]; h.mode()[0]
+h.nanmedian(); m.fft.rfft(h).abs(); m.fft.irfft(m.fft.rfft(w)); h.masked_select(h > 0)
+h.take_along_dim(s, 1)
+"""
+
+
+def history(m: Any, text: str, write: bool) -> Any:
+    """What a call with a graph gives or writes, the nodes it leaves, and the gradients; its refusal."""
+    names = given(m)
+    x, names["y"] = names["x"].requires_grad_(), (names["x"].detach() * 0.5 + 1).requires_grad_()
+    w = names["w"] = (names["v"] + 2).requires_grad_()
+    names["h"], names["z"] = x * 1, m.zeros(4, 4)
+    names["k"] = names["h"][1]
+    try:
+        if write:
+            exec(text, names)
+            made = names["h"] * names["k"] + names["z"]
+        else:
+            made = eval(text, names)
+        kept = [made, *(names[n] for n in "hkz")]
+        nodes = [type(t.grad_fn).__name__ for t in kept]
+        # Arguments that have no gradient have an edge here, to nothing.
+        edges = [f for t in kept if t.grad_fn for f, _ in t.grad_fn.next_functions if f is not None]
+        nodes += [type(f).__name__ for f in edges]
+        (made * m.cos(m.arange(float(made.numel())).reshape(made.shape))).sum().backward()
+    except Exception as error:
+        return type(error), str(error)
+    leaves = [t.grad for t in (x, names["y"], w)]
+    facts = [t._version for t in kept[1:]], [None if g is None else g.stride() for g in leaves]
+    return nodes, facts, [made.detach(), *(t.detach() for t in kept[1:]), *leaves]
+
+
+@pytest.mark.parametrize("text", [*parts(RECORDED), *parts(PIECES)])
+def test_history(text: str) -> None:
+    want, got = (history(m, text, text in RECORDED) for m in (torch, tt))
+    if isinstance(want[0], type):
+        assert got[0] is want[0], (want, got)
+        return
+    assert got[:2] == want[:2]
+    bad = differences(want[2], got[2], slack=16)
+    assert not bad, bad
+
+
 @pytest.mark.parametrize("m", [torch, tt], ids=["torch", "toytorch"])
 def test_graphs_and_writes(m: Any) -> None:
     """A write to what a graph needs is noticed, to a leaf is refused, through a view is recorded."""

@@ -268,6 +268,17 @@ def accumulate(xp: ArrayModule, name: str, array: Array, axis: int) -> Any:
     return getattr(xp, name).accumulate(array, axis=axis) if made is None else made
 
 
+def span(a: Any) -> tuple[int, int]:
+    """The smallest and the largest of whole numbers, of which there are some.
+
+    >>> span(np.array([3, -1, 2]))
+    (-1, 3)
+    """
+    if a.__class__ is np.ndarray:
+        return int(np.minimum.reduce(a, None)), int(np.maximum.reduce(a, None))
+    return int(a.min()), int(a.max())
+
+
 FUNCTIONS: dict[np.ufunc, str] = {  # of arrays, that reduce as ufuncs do
     np.maximum: "amax", np.minimum: "amin", np.logical_or: "any", np.logical_and: "all",
 }  # fmt: skip

@@ -17,6 +17,7 @@ from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
 from toytorch.kernels.table import KERNELS
+from toytorch.loops.runtime.jit import address_of
 
 # Sources of random numbers, by name: module and class. They are imported with the first number.
 GENERATORS = {
@@ -72,7 +73,7 @@ class NumpyBackend:
         return extent(array)  # a view of memory that NumPy does not own
 
     def data_ptr(self, array: Any) -> int:
-        return int(array.ctypes.data) if array.size else 0
+        return address_of(array) if array.size else 0
 
     def as_strided(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
         step = flat.itemsize

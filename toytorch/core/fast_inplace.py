@@ -1,17 +1,24 @@
 """The fast paths of in-place forms: of those that are one of NumPy's functions of arrays (ufuncs), and
-of other pointwise ones on few elements, whose result is made and copied."""
+of other pointwise ones on few elements, whose result is made and copied; and of all that write to one
+tensor of floats where a graph remembers it, or where the op is not pointwise."""
 
 from __future__ import annotations
 
+from _thread import get_ident
 from typing import Any
 
 import numpy as np
 
 from toytorch.core import inplace
 from toytorch.core import write as writes
-from toytorch.core.fast_path import ufunc_of
+from toytorch.core.fast_path import indent, ufunc_of
+from toytorch.core.memory_order import assign
 from toytorch.core.op import Op
+from toytorch.core.record import TRAITS
+from toytorch.core.storage import Storage
+from toytorch.core.tensor import Tensor, alias
 from toytorch.facts import state
+from toytorch.facts.node import sequence
 
 INPLACE = """\
     try:
@@ -60,12 +67,184 @@ OPERAND = """\
                 if a{i}.__class__ is not ndarray:
                     return inplace(op, {args})
 """
+RECORDED = """\
+    mode_ = state.fast_path
+    if mode_ is None or mode_ == get_ident():
+        try:
+            a0, s0 = self._array, self._storage
+            if (a0.__class__ is ndarray and (s0 is None or s0.__class__ is Storage)
+                    and self.dtype.plain and (a0.flags.c_contiguous or 0 not in a0.strides){tests}):
+                before = old_edge(self) if mode_ is None else None
+                w0 = mode_ is None and (before is not None or self._requires_grad)
+{operands}                recorded = {wants}
+                if not recorded or recordable(self):
+                    c = kernel({values})
+                    if c.__class__ is not ndarray:
+                        c = asarray(c)
+                    if c.shape == a0.shape{same}:
+                        if recorded:
+                            node = {node}()
+                            node.edges = ({edges},)
+                            node.seq = next(sequence)
+                            node.meta = (a0.shape, self.dtype)
+{save}
+                        if c is not a0:
+                            assign(a0, c)
+                        bump(self)
+                        if recorded:
+                            rebase(self, node)
+                        return self
+        except (AttributeError, TypeError, ValueError, ArithmeticError, LookupError, RuntimeError):
+            pass  # the general path says what is wrong
+"""
+RECORDED_TENSOR = """\
+                a{i} = {name}._array
+                w{i} = mode_ is None and {name}._requires_grad
+                if ({shared}{alike}
+                        or a{i}.__class__ is not ndarray):
+                    return inplace(op, {args})
+"""
+RECORDED_OPERAND = """\
+                a{i}, w{i} = {name}, False
+                if {tensor}:
+                    a{i} = {name}._array
+                    w{i} = mode_ is None and {name}._requires_grad
+                    if ({shared}{alike}
+                            or a{i}.__class__ is not ndarray):
+                        return inplace(op, {args})
+"""
+RECORDED_INDICES = """\
+                for t in {name}:
+                    if t is not None and (t.__class__ is not Tensor or t._storage is s0 is not None
+                            or t._array.__class__ is not ndarray):
+                        return inplace(op, {args})
+"""
+RECORDED_LIST = """\
+                if {name}.__class__ is not list and {name}.__class__ is not tuple:
+                    return inplace(op, {args})
+                w{i}, a{i} = True, [None if t is None else t._array for t in {name}]
+                for t, a in zip({name}, a{i}):
+                    if t is not None and (a.__class__ is not ndarray or t is self
+                            or t._storage is s0 is not None or t._requires_grad):
+                        return inplace(op, {args})
+"""
 FEW = 4096  # elements; of more, the general path writes the result where it belongs as it is made
 
 
 def write_inplace(op: Op) -> str:
     """The lines in front of an in-place form that do the usual call; "" where there are none."""
-    return by_ufunc(op) + by_kernel(op) * (len(op.schema.args) > 1 or not by_ufunc(op))
+    ufunc, recorded = by_ufunc(op), with_history(op)
+    if op.kind == "pointwise" and recorded:  # which also does what is not recorded
+        return ufunc + recorded
+    return ufunc + by_kernel(op) * (len(op.schema.args) > 1 or not ufunc) + recorded
+
+
+def with_history(op: Op) -> str:
+    """The lines for a write to a tensor of floats that a graph may know of; "" where the general path
+    has more to look at: ops whose results lie elsewhere, are drawn, or that have no derivative."""
+    args = op.schema.args
+    if (
+        op.kind not in ("pointwise", "general", "reduction")
+        or op.schema.returns != ("Tensor",)
+        or not op.derivatives
+        or args[0].name not in op.derivatives
+        or op.many
+        or op.random
+        or op.lost
+        or op.kernel is None
+        or any(kind == "result" and 0 not in users for kind, _, users in op.plan)
+        or (op.kind == "pointwise" and op.promotion not in ("default", "float", "tensors"))
+    ):
+        return ""
+    pointwise = op.kind == "pointwise"
+    names = [a.name for a in args]
+    given = f"({', '.join(names)},)"
+    operands, values, tests = "", ["a0"], ""
+    if pointwise:
+        tests += f" and a0.size < {FEW}"
+    for i, a in list(enumerate(args))[1:]:
+        values.append(a.name)
+        if i in op.tensor_at:
+            values[i] = f"a{i}"
+            if a.is_tensor_list:
+                operands += RECORDED_LIST.format(i=i, name=a.name, args=given)
+                continue
+            kind = f"{a.name}.dtype"
+            words = {
+                "i": i,
+                "name": a.name,
+                "args": given,
+                "shared": (f"({a.name} is self and w0)" if pointwise else f"{a.name} is self")
+                + f" or ({a.name}._storage is s0 is not None and {a.name} is not self)",
+                "alike": f" or {kind} is not self.dtype" if pointwise else f" or {kind}.reduced",
+            }
+            number = f"a{i}.__class__ is float or a{i}.__class__ is int"
+            number = number if a.takes_number else ""
+            tests_of = [f"a{i} is not None"] * a.is_optional + [f"not ({number})"] * bool(number)
+            if tests_of:
+                operands += RECORDED_OPERAND.format(**words, tensor=" and ".join(tests_of))
+            else:
+                operands += RECORDED_TENSOR.format(**words)
+            if pointwise and number:
+                operands += f"                elif {number}:\n"
+                operands += f"                    a{i} = a0.dtype.type(a{i})\n"
+        elif a.type == "Indices":
+            operands += RECORDED_INDICES.format(name=a.name, args=given)
+        elif a.type in ("Scalar", "float"):
+            tests += f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"
+        elif a.type.startswith("dtype"):
+            tests += f" and {a.name} is None"
+        else:
+            tests += f" and {a.name}.__class__ is not Tensor"
+    if pointwise and op.checks is not None:
+        tests += f" and check(self.dtype, {given}) is None"
+    wanted = [i for i in op.tensor_at if not args[i].is_tensor_list]
+    edges, before, saved, versions = ["before"], list[str](), list[str](), list[str]()
+    for i in op.tensor_at[1:]:
+        name = names[i]
+        if args[i].is_tensor_list:
+            edges.append(f"*[None] * len({name})")
+        elif name in op.derivatives:
+            edges.append(f"({name}._grad_edge or {name}) if w{i} else None")
+        else:
+            edges.append("None")
+    for kind, index, users in op.plan:
+        if kind == "result":
+            before = ["kept = kept_of(self)"]
+            saved.append("kept")
+            versions.append("kept._storage.version + 1")
+        elif kind != "argument":
+            saved.append(f"{kind}_of({names[index]})")
+            versions.append("None")
+        elif index not in op.tensor_at or args[index].is_tensor_list:
+            saved.append(names[index])
+            versions.append("None")
+        else:
+            name, some = names[index], " or ".join(f"w{u}" for u in users)
+            if not index:
+                saved.append(f"snapshot(self) if {some} else None")
+                versions.append(f"0 if {some} else None")
+                continue
+            tensor = f"a{index}.__class__ is ndarray"
+            saved.append(f"{name} if not ({tensor}) or {some} else None")
+            versions.append(
+                f"None if not ({tensor}) or not ({some}) else 0 if {name}._storage is None "
+                f"else {name}._storage.version"
+            )
+    lines = [*before, "node.saved, node.versions = None, ()"]
+    if saved:
+        kept = f"node.saved, node.versions = ({', '.join(saved)},), ({', '.join(versions)},)"
+        lines = [*before, kept]
+    return RECORDED.format(
+        tests=tests,
+        operands=operands,
+        wants=" or ".join(f"w{i}" for i in wanted),
+        values=", ".join(values),
+        same=" and c.dtype is a0.dtype" * pointwise,
+        node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(names)}))",
+        edges=", ".join(edges),
+        save=indent(lines, 28),
+    )
 
 
 def by_kernel(op: Op) -> str:
@@ -122,6 +301,21 @@ def names_in_place(op: Op) -> dict[str, Any]:
     """What the names in these lines stand for."""
     return {
         "quick": writes.quick,
+        "Storage": Storage,
+        "Tensor": Tensor,
+        "Node": op.node,
+        "new": object.__new__,
+        "variant": op.variant,
+        "sequence": sequence,
+        "get_ident": get_ident,
+        "assign": assign,
+        "asarray": np.asarray,
+        "kept_of": alias,
+        "snapshot": inplace.snapshot,
+        "old_edge": inplace.old_edge,
+        "recordable": inplace.recordable,
+        "rebase": inplace.rebase,
+        **{f"{trait}_of": found for trait, found in TRAITS.items()},
         "bump": inplace.bump,
         "ufunc": ufunc_of(op),
         "kernel": op.on_cpu,

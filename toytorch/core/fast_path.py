@@ -344,6 +344,8 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "view_of": views.view_of,
         "made_view": views.made_view,
         "plain": views.plain,
+        "quick": views.quick,
+        "several_views": views.several_views,
         "wrap_result": wrap_result,
         "check": op.checks,
         "record": record.record,

@@ -26,7 +26,7 @@ REFUSALS = (RuntimeError, TypeError, ValueError, ArithmeticError, MemoryError)
 
 def fits(op: Op) -> bool:
     """Whether the result of an op's kernel on whole numbers is the op's result."""
-    return op.promotion == "default" and not op.spreads
+    return op.promotion == "default" and (not op.spreads or bool(op.plain))
 
 
 def unary(op: Op, kernel: Callable[..., Any], input: Any) -> Any:
@@ -64,7 +64,7 @@ def binary(op: Op, kernel: Callable[..., Any], input: Any, other: Any) -> Any:
             return None
     try:
         if op.checks is not None:
-            op.checks(kind, (input, other))
+            op.checks(kind, (input, other, 1))  # where there is an alpha, it is 1
         return wrapped(op, kernel(a, b), a, b)
     except REFUSALS:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from toytorch.core import arguments, fast_path, older_forms, write
@@ -81,10 +82,10 @@ def general(op: Op, names: dict[str, Any]) -> str:
     if op.has_out:
         params += ["out=None"] if star else ["*", "out=None"]
     params.append("**more")
-    from toytorch.core import fast_general  # when the first such source is written
+    from toytorch.core import fast_general, fast_several  # when the first such source is written
 
     source = fast_general.make_general(op, params, passed, "".join(checks))
-    source = source or fast_general.make_several(op, params, passed, "".join(checks))
+    source = source or fast_several.make_several(op, params, passed, "".join(checks))
     return source or plain(op, params, passed, "".join(checks))
 
 
@@ -106,6 +107,17 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
             checks=checks,
             kernel=f"own_kernel(numpy, {rest})" if own else f"kernel({rest})",
             known="" if op.derivatives else " and op.derivatives",
+        )
+    if op.kind == "view" and op.derivatives and not any("(" in p for p in passed):
+        from toytorch.core import fast_general  # see above
+
+        return fast_general.VIEWS.format(
+            name=name,
+            params=", ".join(params),
+            args=args,
+            first=passed[0],
+            checks=checks,
+            rest=", ".join(passed[1:]),
         )
     out = ", out" if op.has_out else ""
     return (
@@ -162,8 +174,16 @@ def attach(op: Op) -> Any:
     if op.has_method and "." not in op.name:
         setattr(Tensor, name, op.function)
     if op.has_inplace:
-        setattr(Tensor, name + "_", make_inplace(op))
+        op.written = make_inplace(op)
+        setattr(Tensor, name + "_", op.written)
+    else:
+        op.written = functools.partial(written, op)
     return op
+
+
+def written(op: Op, *args: Any) -> Tensor:
+    """The form that writes into its first argument, of an op for which no method is generated."""
+    return write.inplace(op, args)
 
 
 def in_one_line(formula: str) -> str:

@@ -30,6 +30,7 @@ from toytorch.facts import state
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array
 from toytorch.facts.node import SAVED_TWICE, Node, Refusal, sequence
+from toytorch.loops.runtime.jit import address_of
 
 
 def refuse_inference(target: Tensor) -> None:
@@ -294,9 +295,15 @@ def geometry(owner: Tensor, view: Tensor) -> tuple[Any, ...]:
     a, b = owner._array, view._array
     if owner.dtype is not view.dtype:
         a, b = (x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x for x in (a, b))
-    backend = base.of_array(b)
     offset = 0
-    if b.size:
+    if b.__class__ is np.ndarray is a.__class__:
+        if b.size:
+            distance = address_of(b) - address_of(a)
+            if owner._storage.__class__ is Conjugated or view._storage.__class__ is Conjugated:
+                distance += shift_of(view) - shift_of(owner)
+            offset = distance // b.itemsize
+    elif b.size:
+        backend = base.of_array(b)
         distance = backend.data_ptr(b) - backend.data_ptr(a) + shift_of(view) - shift_of(owner)
         offset = distance // b.itemsize
     return tuple(a.shape), strides_of(a), tuple(b.shape), strides_of(b), offset
@@ -484,15 +491,28 @@ def rebase(target: Tensor, node: Node) -> None:
         for ref in owner._views:
             view = ref()
             if view is not None and not view._no_grad_view:
-                view._grad_edge, view._requires_grad, view._ignores_grad = (
-                    AsStridedBackward0(owner, view),
-                    True,
-                    False,
-                )
+                if view is target:  # whose place the node of the write knows already
+                    meta = view._array.shape, view.dtype
+                    view._grad_edge = AsStridedBackward0.of_part(owner._grad_edge, meta)
+                else:
+                    view._grad_edge = AsStridedBackward0(owner, view)
+                view._requires_grad = True
+                if view._ignores_grad:
+                    view._ignores_grad = False
                 if view._retained:
                     view._keep_retaining()
     if getattr(owner._storage, "guarded_views", None):
         retire(owner._storage)
+
+
+def recordable(target: Tensor) -> bool:
+    """Whether no refusal of `check_history` is due where a write to a tensor is recorded."""
+    owner, edge = target._base, target._grad_edge
+    if owner is None:
+        return edge is not None or not target._requires_grad
+    if target._no_grad_view is not None:
+        return False
+    return not target._requires_grad or (edge is not None and owner._grad_edge is not None)
 
 
 def old_edge(target: Tensor) -> Any:

@@ -161,6 +161,8 @@ def has_channels_last(a: Any) -> bool:
     """
     if a.ndim < 4 or not a.size:
         return False
+    if a.strides[-1] < a.strides[1] * a.shape[1]:  # the usual case is soon known
+        return False
     least = 1
     for d in (1, *range(a.ndim - 1, 1, -1), 0):
         step = a.strides[d] // a.itemsize

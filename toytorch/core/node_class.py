@@ -316,6 +316,10 @@ def held_apply(op: Op) -> Callable[..., Any] | None:
     the same launches as those of tensors."""
     if not op.node.bare or not all(calls_only(f.inline) for f in op.formulas.values()):
         return None
+    if op.kind == "view" or any(
+        f.late(word).is_view for f in op.formulas.values() for word in called(f.inline)
+    ):  # which are no launches
+        return None
     source = arrays_source(op)
     namespace: dict[str, Any] = {
         "SAVED_TWICE": SAVED_TWICE, "check_version": check_version, "fit": fit, "OP": op.name,

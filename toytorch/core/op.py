@@ -247,6 +247,8 @@ class Op:
             self._check_names(argument, () if isinstance(d, str) else parameters(d))
         self._kernels: dict[ArrayModule, Any] = {}
         self.function: Any = None
+        self.remember: Any = None  # of a view: makes its node, see `core.record.recorder`
+        self.written: Any = None  # the form with an underscore
         self.generated: list[Any] = []  # its functions (see `toytorch.core.first_call`)
         registry[self.name] = self
 
@@ -492,6 +494,11 @@ class Late:
 
     def __call__(self, *args: object) -> Any:
         return registry[self.name].function(*args)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it launches nothing on a device."""
+        return registry[self.name].kind == "view"
 
     def on_arrays(self, *args: object) -> Any:
         """The record's kernel for the CPU."""

@@ -4,13 +4,15 @@ name of the arguments and the results.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy import ndarray
 
 from toytorch.backends import base
 from toytorch.core import inplace as writing
+from toytorch.core.node_class import generate
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, new
 from toytorch.facts import state
@@ -84,6 +86,48 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         if overwritten is None:
             results._requires_grad, results._grad_edge = True, node
     return node
+
+
+REMEMBER = """\
+def remember(args, view):  # `record` of {name}
+    source = args[0]
+    node = Node()
+    node.edges = (source._grad_edge or source,)
+    node.seq = next(sequence)
+    node.meta = (view._array.shape, view.dtype)
+    node.saved, node.versions = {saved}
+    view._requires_grad = True
+    view._grad_edge = node
+"""
+
+
+def recorder(op: Op) -> Callable[[tuple[Any, ...], Tensor], Any]:
+    """`record` for an op that views its first argument, of a source that wants a gradient while
+    nobody watches; one function for each op, kept as its `remember`."""
+    values = []
+    for kind, index, _ in op.plan:
+        if kind == "argument" and index not in op.tensor_at:
+            values.append(f"args[{index}]")
+        elif kind == "shape" and index == 0:
+            values.append("source._array.shape")
+        elif kind in TRAITS and index == 0:
+            values.append(f"{kind}_of(source)")
+        else:
+            break
+    if (
+        op.variant is not None
+        or op.tensor_at != (0,)
+        or len(values) < len(op.plan)
+        or op.rounds_once
+    ):
+        op.remember = functools.partial(record, op)
+        return op.remember
+    saved = f"({', '.join(values)},), {(None,) * len(values)}" if values else "None, ()"
+    space: dict[str, Any] = {f"{trait}_of": found for trait, found in TRAITS.items()}
+    space.update(Node=op.node, sequence=sequence)
+    generate(f"{op.name}: node", REMEMBER.format(name=op.name, saved=saved), space)
+    op.remember = space["remember"]
+    return op.remember
 
 
 def underive(name: str, sources: Sequence[Any], result: Tensor) -> None:

@@ -25,6 +25,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, promote
 from toytorch.facts.node import lost_class, pack
+from toytorch.facts.package import is_ours
 from toytorch.facts.size import broadcast_pair, wrap_dim
 
 # What PyTorch says when its kernel runs, after it has asked where the operands lie.
@@ -138,11 +139,19 @@ def refuse_places(op: Op, args: tuple[Any, ...], target: Tensor) -> None:
             f"Use of {op.name}_ on expanded tensors is deprecated. Please clone() the tensor before "
             "performing this operation. This also applies to advanced indexing e.g. "
             f"{op.overlap}",
-            stacklevel=4,
+            stacklevel=users_level(),
         )
     shared = op.across == "between" and over_part_of_itself(op, args)
     if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
         writing.refuse_shared(target, lasting)
+
+
+def users_level() -> int:
+    """Which level of the stack, counted from the caller, is the first that is not this package's."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and is_ours(frame.f_globals.get("__name__")):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def overlapping(op: Op, args: tuple[Any, ...]) -> bool:

@@ -95,7 +95,7 @@ def _run(
         columns, total = False, blocks if inner == 1 else blocks * count
     else:
         total = inner if columns else blocks
-    places = (v.ctypes.data for v in (a, i, other, bad))
+    places = map(jit.address_of, (a, i, other, bad))
     name = type_name(kind) if how == "plus" else str(kind.itemsize * 8)
     kernel(how, name, inner == 1)(
         total, i.size * COST, blocks, n, count, inner, int(columns), *places
@@ -216,7 +216,7 @@ def select(a: Array, d: int, i: Array) -> Any:
     made = np.empty((*a.shape[:d], i.size, *a.shape[d + 1 :]), a.dtype)
     a, i = np.ascontiguousarray(a), np.ascontiguousarray(i, np.int64)
     total = blocks if inner == 1 else blocks * i.size
-    places = (v.ctypes.data for v in (a, i, made))
+    places = map(jit.address_of, (a, i, made))
     select_kernel(a.itemsize * 8, inner == 1)(
         total, size * COST, a.shape[d], i.size, inner, *places
     )
@@ -275,7 +275,7 @@ def add_slices(target: Array, d: int, i: Array, values: Array) -> bool | None:
         i = np.where(i < 0, i + target.shape[d], i)
     blocks, inner = around(target.shape, d)
     columns = blocks < 4
-    places = (v.ctypes.data for v in (target, i, values))
+    places = map(jit.address_of, (target, i, values))
     slices_kernel(type_name(target.dtype))(
         inner if columns else blocks, values.size * 2 * jit.TRAFFIC,
         blocks, target.shape[d], i.size, inner, int(columns), *places,

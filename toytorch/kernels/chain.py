@@ -25,6 +25,7 @@ import numpy as np
 from toytorch.facts.hints import Array
 from toytorch.loops.runtime import threads
 from toytorch.loops.runtime.array_call import MOST, ArrayCall
+from toytorch.loops.runtime.jit import address_of
 from toytorch.loops.runtime.native import Call, Native
 from toytorch.loops.runtime.thread_pool import PARTS
 
@@ -131,10 +132,10 @@ class Chain:
             self.each,
             self.units,
             len(self.steps),
-            address(self.table),
+            address_of(self.table),
             len(self.words),
         )
-        words += (address(self.words), len(self.places), address(self.places), slots)
+        words += (address_of(self.words), len(self.places), address_of(self.places), slots)
         given = range(GIVEN, len(WORDS) + len(self.names))
         words += (0,) * len(given)
         work = sum(s.work for s in self.steps) * self.units
@@ -143,20 +144,15 @@ class Chain:
     def share_each(self, **arrays: Array) -> None:
         """Runs the steps one by one, each by all threads."""
         memory, words = np.zeros(self.own + LINE, np.uint8), self.words.copy()
-        start = address(memory) + -address(memory) % LINE
-        starts = np.array([start, *(address(arrays[name]) for name in self.names)])
+        start = address_of(memory) + -address_of(memory) % LINE
+        starts = np.array([start, *(address_of(arrays[name]) for name in self.names)])
         places = self.places.copy()
         places[:, 2] += starts[places[:, 1]]
-        start = address(words)
+        start = address_of(words)
         for unit in range(self.units):
             words[places[:, 0]] = places[:, 2:5] @ (1, unit, unit // self.each)
             for step, first in zip(self.steps, self.first):
                 step.kernel.on(start + 8 * first, step.total, step.work, step.parts)
-
-
-def address(a: Any) -> int:
-    """Where an array begins."""
-    return int(a.ctypes.data)
 
 
 @once

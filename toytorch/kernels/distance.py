@@ -57,7 +57,7 @@ def _run(a: Array, b: Array, p: float, made: Array, half: bool) -> None:
     turned = np.zeros((wide, n + TILE * lanes), a.dtype)  # beyond its end vectors read, too
     turned[:, :n] = b.T
     a = np.ascontiguousarray(a)
-    places = (v.ctypes.data for v in (a, turned, made))
+    places = map(jit.address_of, (a, turned, made))
     kernel(a.dtype.char, int(p), half)(
         len(a), made.size * wide * 3, n, wide, turned.shape[1], *places
     )

@@ -41,7 +41,7 @@ def picked(a: Array, mask: Array) -> Any:
     mask, a = np.ascontiguousarray(mask), np.ascontiguousarray(a)
     starts, ends, count = counted(mask)
     made = np.empty(count, a.dtype)
-    places = (v.ctypes.data for v in (mask, starts, ends, made, a))
+    places = map(jit.address_of, (mask, starts, ends, made, a))
     kernel(str(a.itemsize * 8))(len(starts), mask.size * COST, 1, *places)
     return made
 
@@ -53,7 +53,7 @@ def nonzero(mask: Array) -> Any:
     mask = np.ascontiguousarray(mask)
     starts, ends, count = counted(mask)
     made = np.empty((mask.ndim, count), np.int64)
-    places = (v.ctypes.data for v in (mask, starts, ends, made, made[1:]))
+    places = map(jit.address_of, (mask, starts, ends, made, made[1:]))
     kernel(f"place{mask.ndim}")(len(starts), mask.size * COST, mask.shape[-1], *places)
     return made.T
 
@@ -63,7 +63,7 @@ def counted(mask: Array) -> tuple[Any, Any, int]:
     are in all."""
     chunks = -(-mask.size // CHUNK)
     counts, ends = np.empty(chunks, np.int64), np.empty(chunks, np.int64)
-    places = (v.ctypes.data for v in (mask, counts, ends))
+    places = map(jit.address_of, (mask, counts, ends))
     count_kernel()(chunks, mask.size, mask.size, *places)
     totals = counts.cumsum()
     return totals - counts, ends, int(totals[-1])

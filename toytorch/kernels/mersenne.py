@@ -43,7 +43,7 @@ def seeded(seed: int) -> Any:
     word = seed & 0xFFFFFFFF
     if jit.pays(1):
         made = np.full(WORDS, word, np.uint32)
-        seed_kernel()(WORDS, 0, made.ctypes.data)
+        seed_kernel()(WORDS, 0, jit.address_of(made))
         return made
     words = [word]
     for k in range(1, WORDS):
@@ -387,7 +387,7 @@ def each(name: str, x: Array) -> Any:
         return getattr(np, name)(x)
     x = np.ascontiguousarray(x)
     made = np.empty_like(x)
-    map_kernel()(x.size, 0, place, x.ctypes.data, made.ctypes.data)
+    map_kernel()(x.size, 0, place, jit.address_of(x), jit.address_of(made))
     return made
 
 
@@ -398,7 +398,7 @@ def sin_cos(x: Array) -> tuple[Any, Any]:
         return each("sin", x), each("cos", x)
     x = np.ascontiguousarray(x)
     sines, cosines = np.empty_like(x), np.empty_like(x)
-    pair_kernel()(x.size, 0, place, *(a.ctypes.data for a in (x, sines, cosines)))
+    pair_kernel()(x.size, 0, place, *(jit.address_of(a) for a in (x, sines, cosines)))
     return sines, cosines
 
 

@@ -43,7 +43,7 @@ def ordered(a: Array, d: int, descending: bool) -> Any:
     values, index = np.empty(rows.shape, a.dtype), np.empty(rows.shape, np.int64)
     arrays = 1 if a.itemsize == 4 else 2
     other = np.empty(0 if n <= NEAR else a.size * arrays, np.int64)
-    places = (v.ctypes.data for v in (rows, values, index, other))
+    places = map(jit.address_of, (rows, values, index, other))
     kernel(kind, bool(descending))(a.size // n, a.size * COST, n, *places)
     return in_rows(np.moveaxis(values, -1, d)), in_rows(np.moveaxis(index, -1, d))
 

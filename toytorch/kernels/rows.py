@@ -44,7 +44,7 @@ def take_rows(table: Array, numbers: Array) -> Any:
         return None
     made = np.empty((*numbers.shape, table.shape[1]), table.dtype)
     numbers = np.ascontiguousarray(numbers)
-    places = (v.ctypes.data for v in (numbers, table, made))
+    places = map(jit.address_of, (numbers, table, made))
     kernel(table.dtype.char, False)(
         numbers.size, made.size * 2 * jit.TRAFFIC, table.shape[1], *places
     )
@@ -58,7 +58,7 @@ def add_rows(rows: Array, numbers: Array, count: int) -> Any:
         return None
     numbers = np.ascontiguousarray(numbers)
     made = np.zeros((count, rows.shape[1]), rows.dtype)
-    places = (v.ctypes.data for v in (numbers, rows, made))
+    places = map(jit.address_of, (numbers, rows, made))
     alone = 0  # two threads might add to one row
     kernel(rows.dtype.char, True)(numbers.size, alone, rows.shape[1], *places)
     return made

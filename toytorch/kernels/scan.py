@@ -46,7 +46,7 @@ def running(what: str, a: Array, d: int) -> Any:
     blocks, inner = around(a.shape, d)
     rows = inner == 1
     total = -(-blocks // ROWS) if rows else blocks * -(-inner // COLUMNS)
-    places = (v.ctypes.data for v in (a, made))
+    places = map(jit.address_of, (a, made))
     kernel(what, a.dtype.char, rows)(total, a.size * 6, blocks, a.shape[d], inner, *places)
     return made
 

@@ -45,7 +45,7 @@ def top(a: Array, k: int, d: int, largest: bool) -> Any:
     rows = np.ascontiguousarray(np.moveaxis(a, d, -1))
     shape = (*rows.shape[:-1], k)
     values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)
-    places = (v.ctypes.data for v in (rows, values, index))
+    places = map(jit.address_of, (rows, values, index))
     kernel(kind, bool(largest))(a.size // n, a.size * 2, n, k, *places)
     if d in (-1, a.ndim - 1):
         return values, index

@@ -116,10 +116,10 @@ def _contains(self: Tensor, value: Any) -> builtins.bool:
 def _iterate(self: Tensor) -> Any:
     if self._array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
-    if state.fast_path is None and quick(self) and not self._requires_grad:
+    if state.fast_path is None and quick(self):
         array = self._array
         parts = [array[i, ...] for i in range(len(array))]
-        return iter(several_views(unbind_op, self, parts))
+        return iter(several_views(unbind_op, (self, 0), parts))
     return iter(unbind(self, 0))
 
 

@@ -62,7 +62,7 @@ def div_(self: Tensor, other: Tensor | float, *, rounding_mode: str | None = Non
     )
     if op is None:
         return div(self, other, rounding_mode=rounding_mode)
-    return write.inplace(op, (self, other))
+    return op.written(self, other)  # the op's in-place form
 
 
 @public("max", method=True, returns=EXTREME)
@@ -251,7 +251,7 @@ def abs_(self: Tensor) -> Tensor:
     """In-place absolute value."""
     if self.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return write.inplace(arithmetic.abs, (self,))
+    return arithmetic.abs.written(self)  # the op's in-place form
 
 
 def _running_inplace(name: str, op: Op) -> Any:
@@ -264,7 +264,7 @@ def _running_inplace(name: str, op: Op) -> Any:
             )
         if self.dtype is types.bool and self.numel() and self.ndim:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
-        return write.inplace(op, (self, dim, dtype))
+        return op.written(self, dim, dtype=dtype)  # the op's in-place form
 
     method.__name__ = name + "_"
     method.__doc__ = f"In-place form of `{name}`."

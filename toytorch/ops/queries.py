@@ -38,7 +38,7 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
     if input._array.__class__ is other._array.__class__ is np.ndarray and not state.local.modes:
         a, b = input._array, other._array
         if a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
-            return builtins.bool((a == b).all())
+            return builtins.bool(np.logical_and.reduce(a == b, None))
     return input.shape == other.shape and builtins.bool(input.eq(other).all())
 
 

@@ -73,7 +73,7 @@ def kind_of(x: Array | Scalar) -> str:
 
 
 def check_divisor(x: Array | Scalar, y: Array | Scalar) -> None:
-    if kind_of(x) in "iub" and not np.all(y) and np.size(x):
+    if kind_of(x) in "iub" and not np.logical_and.reduce(y, None) and np.size(x):
         raise RuntimeError("ZeroDivisionError")
 
 

@@ -77,6 +77,31 @@ def works() -> bool:
     )
 
 
+def address_by_ctypes(array: Any) -> int:
+    """Where an array begins, as NumPy says it, which takes it 1.7 µs."""
+    return int(array.ctypes.data)
+
+
+word_at = ctypes.c_ssize_t.from_address
+
+
+def address_by_word(array: Any) -> int:
+    """Where an array begins, read where CPython's NumPy keeps it, in 0.3 µs."""
+    return word_at(id(array) + 8 * DATA).value
+
+
+def keeps_address(probe: Any) -> bool:
+    """Whether arrays keep the address of their memory where `address_by_word` looks."""
+    return (
+        sys.implementation.name == "cpython"
+        and ctypes.sizeof(ctypes.c_void_p) == 8
+        and address_by_word(probe) == address_by_ctypes(probe)
+    )
+
+
+address_of = address_by_word if keeps_address(np.zeros(2)) else address_by_ctypes
+
+
 @once
 def context() -> Any:
     """The words that kernels need of CPython and NumPy, in the order of CONTEXT."""

@@ -16,7 +16,7 @@ from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.thread_pool import PARTS
 
 if TYPE_CHECKING:
-    from llvmlite.ir import Value
+    from llvmlite.ir import Type, Value
 
 
 class Native(Builder):
@@ -34,7 +34,7 @@ class Native(Builder):
         table, self.lo, self.hi = self.function.args
         self.word_of = {w: self.get(table, k) for k, w in enumerate(words)}
 
-    def array(self, name: str, type: str | type | None = None) -> Any:
+    def array(self, name: str, type: str | Type | None = None) -> Any:
         """The array of elements (or of another type) whose address is a word of the table."""
         return self.pointer(self.word_of[name], type or self.real)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from toytorch.core import write
 from toytorch.core.barriers import Error
 from toytorch.core.inplace import rebase
 from toytorch.core.op import Op
@@ -68,7 +67,7 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
 
 def _run(op: Op, input: Tensor, inplace: bool, *rest: Tensor | float) -> Any:
     """A record, or its in-place form."""
-    return write.inplace(op, (input, *rest)) if inplace else op.function(input, *rest)
+    return (op.written if inplace else op.function)(input, *rest)
 
 
 def refuse_backward(made: Tensor, name: str, slope: float, inplace: bool = True) -> Tensor:

@@ -353,6 +353,15 @@ def _new(name: str) -> Any:
         pin_memory: bool = False,
         **more: Any,
     ) -> Tensor:
+        if (
+            self._array.__class__ is np.ndarray
+            and state.fast_path is not state.SLOW
+            and (dtype, device, layout) == (None, None, None)
+            and not (requires_grad or more)
+        ):
+            made = create.plain_new(name, size, self.dtype)
+            if made is not None:
+                return made
         if self._batches is not None:
             shape: Any = size[0] if size and hasattr(size[0], "__len__") else more.pop("size", size)
             rest = size[1:] if size and shape is size[0] else ()

@@ -343,6 +343,33 @@ ones = _filled("ones", "ones", "A tensor of ones.\n\n    >>> ones(2)\n    tensor
 empty = _filled("empty", "empty", "A tensor whose memory has not been written to.")
 
 
+def plain_full(size: Any, value: Any, dtype: DType | None) -> Tensor | None:
+    """The tensor of one float or int, as `plain_fill`."""
+    if value.__class__ is float:
+        kind = types.get_default_dtype() if dtype is None else dtype
+    elif value.__class__ is int:
+        kind = types.int64 if dtype is None else dtype
+    else:
+        return None
+    if kind.__class__ is not types.dtype or not (
+        kind.plain or (kind is types.int64 and value.__class__ is int)
+    ):
+        return None
+    if not -1e38 < value < 1e38 or size.__class__ not in (tuple, list, Size):
+        return None
+    made = plain_fill("empty", (size,), kind)
+    if made is not None:
+        made._array.fill(value)
+    return made
+
+
+def plain_new(fill: str, given: tuple[Any, ...], dtype: DType) -> Tensor | None:
+    """The tensor of zeros, ones, nothing in particular or one number, as `plain_fill`."""
+    if fill != "full":
+        return plain_fill(fill, given, dtype)
+    return plain_full(*given, dtype) if len(given) == 2 else None
+
+
 @creating
 def full(
     size: Sequence[int],
@@ -361,6 +388,15 @@ def full(
     >>> full((2,), 3), full((2,), 1.5)
     (tensor([3, 3]), tensor([1.5000, 1.5000]))
     """
+    if (
+        state.fast_path is not state.SLOW
+        and state.local.default_device is None
+        and (out, layout, device, names) == NOTHING[:4]
+        and not requires_grad
+    ):
+        made = plain_full(size, fill_value, dtype)
+        if made is not None:
+            return made
     if layout is not None and layout is not strided:
         return without_entries("full", (), dtype)
     if isinstance(fill_value, Tensor):
@@ -497,6 +533,16 @@ def full_like(
     >>> full_like(ones(2), 7)
     tensor([7., 7.])
     """
+    if (
+        input._array.__class__ is np.ndarray
+        and state.fast_path is not state.SLOW
+        and (layout, device, memory_format) == NOTHING[:3]
+        and not requires_grad
+        and input._array.flags.c_contiguous
+    ):
+        made = plain_full(input._array.shape, fill_value, dtype or input.dtype)
+        if made is not None:
+            return made
     if input._batches is not None:
         words: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": device}
         words |= {"requires_grad": requires_grad, "memory_format": memory_format}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from toytorch.facts import state
 from toytorch.facts.device import cpu, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat
+from toytorch.facts.size import Size
 from toytorch.ops.creation import create
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.creation.random_numbers import (
@@ -87,6 +89,20 @@ def drawn_here(make: Callable[..., Any]) -> Tensor:
     return made
 
 
+def plainly_drawn(how: Callable[..., Any], size: tuple[Any, ...]) -> Tensor | None:
+    """The tensor for a size of a few plain ints, drawn on the CPU; None for what takes more."""
+    if size[0].__class__ in (tuple, list, Size) and len(size) == 1:
+        size = tuple(size[0])
+    for n in size:
+        if n.__class__ is not int or not 0 <= n < 1 << 16:
+            return None
+    count = math.prod(size)
+    if count > 1 << 16:
+        return None
+    kind = types.get_default_dtype()
+    return wrap(how(generator_of(cpu, None), count, kind.numpy).reshape(size), kind)
+
+
 def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> Any:
     def function(
         *size: int | Sequence[int],
@@ -100,6 +116,16 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
         names: Sequence[str | None] | None = None,
         **more: int | Sequence[int],
     ) -> Tensor:
+        if (
+            size
+            and state.fast_path is not state.SLOW
+            and state.local.default_device is None
+            and (generator, out, dtype, layout, device, names) == (None,) * 6
+            and not (requires_grad or more)
+        ):
+            made = plainly_drawn(how, size)
+            if made is not None:
+                return made
         if not size and "size" not in more:
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got (), but "

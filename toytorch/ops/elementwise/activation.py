@@ -440,8 +440,8 @@ def _halves(xp: ArrayModule, a: Array, dim: int) -> tuple[Any, Any]:
         )
     if a.dtype.kind != "f":
         raise NotImplementedError(f"\"glu_cpu\" not implemented for '{type_name(a)}'")
-    first, second = xp.split(a, 2, axis=d)
-    return first, second
+    before, half = (slice(None),) * d, a.shape[d] // 2
+    return a[(*before, slice(half))], a[(*before, slice(half, None))]
 
 
 def _glu(xp: ArrayModule, a: Array, dim: int) -> Any:

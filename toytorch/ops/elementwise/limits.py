@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import pointwise
@@ -218,6 +220,8 @@ def _nan_to_num(
         made.real = _nan_to_num(xp, a.real, nan, posinf, neginf)
         made.imag = _nan_to_num(xp, a.imag, nan, posinf, neginf)
         return made
+    if a.__class__ is np.ndarray and np.logical_and.reduce(np.isfinite(a), None):
+        return a.copy()
     limits = types.finfo(kind)
     made = xp.where(xp.isnan(a), a.dtype.type(nan or 0.0), a)
     made = xp.where(a == xp.inf, a.dtype.type(limits.max if posinf is None else posinf), made)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, reduced, worthwhile
+from toytorch.backends.base import attempt, counting, reduced, span, worthwhile
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
@@ -57,8 +57,10 @@ def _vector_index(words: Refusals, a: Array, dim: int, i: Array) -> int:
     if i.dtype.kind != "i" or i.dtype.itemsize < (4 if words.smaller else 8):
         raise words.no_index(i)
     n = a.shape[d] if a.ndim else 1
-    if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
-        raise words.outside(a, d, int(i.max()) if int(i.max()) >= n else int(i.min()))
+    if i.size:
+        low, high = span(i)
+        if low < 0 or high >= n:
+            raise words.outside(a, d, high if high >= n else low)
     return d
 
 
@@ -408,6 +410,20 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
             result = in_rows(start)
             if attempt(xp, "scatter", result, d, i, src, adds):
                 return result.astype(a.dtype, copy=False)
+        if a.__class__ is np.ndarray and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:
+            other = 1 - d
+            if (
+                i.shape[other] == a.shape[other]
+                and (not src.ndim or src.shape == i.shape)
+                and i.flags.c_contiguous  # of equal places the last one counts
+                and np.minimum.reduce(i, None) >= 0
+            ):
+                result, along = in_rows(start), counting(a.shape[other])
+                try:
+                    write(xp, result, (along[:, None], i) if d else (i, along), src)
+                    return result.astype(a.dtype, copy=False)
+                except IndexError:
+                    pass  # which is said in PyTorch's words below
         flat = places(name, xp, a, dim, i, given)
         result = in_rows(start)
         if i.size:
@@ -418,7 +434,7 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
     return kernel
 
 
-def _put(xp: ArrayModule, target: Array, at: Array, values: Array) -> None:
+def _put(xp: ArrayModule, target: Array, at: Array | tuple[Array, ...], values: Array) -> None:
     target[at] = values
 
 
@@ -445,6 +461,7 @@ scatter: Op = define(
     upcast=False,
     function=False,
     method=False,
+    variant=lambda self, dim, index, src: 0 if hasattr(src, "dtype") else 1,
     d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
     batch="along",

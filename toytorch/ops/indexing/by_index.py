@@ -55,11 +55,16 @@ def _check_bounds(a: Array, indices: Sequence[Array | None]) -> Sequence[Array |
     picked = [(n, i) for n, i in zip(a.shape, indices) if i is not None]
     for k, (n, i) in enumerate(picked):  # as PyTorch counts: the dimensions that are indexed
         if i.size and i.dtype.kind in "iu":
-            low, high = int(i.min()), int(i.max())
+            low, high = base.span(i)
             if low < -n or high >= n:
                 bad = low if low < -n else high
                 raise IndexError(f"index {bad} is out of bounds for dimension {k} with size {n}")
     return indices
+
+
+def names_few(i: Array | None) -> bool:
+    """Whether an index array has places, by their numbers."""
+    return i is not None and i.dtype == np.int64 and bool(i.size)
 
 
 def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
@@ -76,7 +81,13 @@ def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
 
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = places_of(a, indices)
-    arrays = list(_check_bounds(a, arrays))
+    few = (
+        a.__class__ is np.ndarray
+        and 0 < a.size < MANY
+        and all(names_few(i) or i is None for i in arrays)
+    )
+    if not few:  # else NumPy asks
+        arrays = list(_check_bounds(a, arrays))
     if base.worthwhile(a, MANY):
         made = _slices(xp, a, arrays)
         if made is not None:
@@ -84,6 +95,7 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     try:
         found = a[full_places(a, arrays)]
     except IndexError as error:
+        _check_bounds(a, arrays)
         raise_index(error, arrays)
         raise
     if found.__class__ is not np.ndarray or found.ndim < 2:
@@ -173,11 +185,15 @@ def _index_put(
     for i in arrays:
         if i is not None and i.dtype not in (np.int64, np.int32, np.uint8, np.bool_):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    arrays = list(_check_bounds(a, arrays))
-    try:
-        np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
-    except ValueError:
-        raise_index("indexing arrays", arrays)
+    few = (
+        a.__class__ is np.ndarray and a.size and len(arrays) == 1 == count and names_few(arrays[0])
+    )
+    if not few or accumulate:  # else NumPy asks before it writes
+        arrays = list(_check_bounds(a, arrays))
+        try:
+            np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
+        except ValueError:
+            raise_index("indexing arrays", arrays)
     masked = [i is not None and i.dtype == np.bool_ for i in arrays]
     if values.size == 1 and any(masked) and not accumulate:
         values = values.reshape(()).astype(a.dtype, copy=False)  # as masked_fill would
@@ -200,6 +216,7 @@ def _index_put(
         else:
             result[places] = values
     except (IndexError, ValueError) as error:
+        _check_bounds(a, arrays)
         raise_index(error, arrays)
         words = "could not be broadcast", "shape mismatch", "not broadcastable", "with a sequence"
         if any(said in str(error) for said in words):
@@ -298,8 +315,9 @@ masked_fill = define(
 def _masked_select(xp: ArrayModule, a: Array, mask: Array) -> Any:
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_pair(a.shape, mask.shape)
-    a, mask = xp.broadcast_to(a, shape), xp.broadcast_to(mask, shape)
+    if a.shape != mask.shape:
+        shape = broadcast_pair(a.shape, mask.shape)
+        a, mask = xp.broadcast_to(a, shape), xp.broadcast_to(mask, shape)
     made = base.attempt(xp, "picked", a, mask)
     return a[mask] if made is None else made
 

@@ -68,7 +68,7 @@ def scatter_(
     source = value if src is None else src
     if reduce is not None:
         return write.inplace(*_reducing(self, dim, index, source, reduce))
-    return write.inplace(along_dim.scatter, (self, dim, index, source))
+    return along_dim.scatter.written(self, dim, index, source)  # the op's in-place form
 
 
 # -- index tensors for all dimensions -------------------------------------------------------------
@@ -105,9 +105,8 @@ def index_put_(
     given = [i for i in indices if isinstance(i, Tensor)]
     if len(indices) <= self.ndim and any(i.dtype.rank > 1 for i in given):  # refused after this
         writing.refuse_arguments(self, (values, *given), self._array.shape)
-    return write.inplace(
-        indexed.index_put, (self, _full_indices(self, indices, values), values, accumulate)
-    )
+    places = _full_indices(self, indices, values)
+    return indexed.index_put.written(self, places, values, accumulate)  # the op's in-place form
 
 
 def refuse_old_mask(indices: Sequence[Tensor | None], values: Tensor) -> None:

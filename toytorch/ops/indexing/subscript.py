@@ -17,7 +17,8 @@ from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.scalars import as_element
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.storage import Storage
+from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import made_view, quick, unrecorded_view
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -254,14 +255,12 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
                 args = (x, 0, start, stop, 1 if step is None else step)
                 part = a[index]
                 return made_view(slice_, args, part) if part.size else None
-        elif (
-            index.__class__ is tuple
-            and index
-            and not (x._requires_grad and state.fast_path is None)
-        ):
-            for part in index:  # with a gradient, each part is an op of its own
+        elif index.__class__ is tuple and index:
+            if x._requires_grad and state.fast_path is None:
+                return by_parts(x, index)
+            for part in index:
                 if not plain_part(part):
-                    return None
+                    return by_parts(x, index)
             if not all(part == WHOLE for part in index):
                 part = a[(*index, ...)]
                 return unrecorded_view(x, part) if part.size else None
@@ -270,6 +269,38 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
     except IndexError:
         return None
     return None
+
+
+def by_parts(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
+    """x[index] for ints, slices, None and one Ellipsis, of which each is a view of its own, as a graph
+    has them; None for what takes more, or is refused."""
+    left = x._array.ndim
+    for part in index:
+        if part is not None and part is not Ellipsis:
+            if not plain_part(part):
+                return None
+            left -= 1
+    if left < 0 or (left == 0 and not x._array.ndim):
+        return None
+    made, dim = x, 0
+    for part in index:
+        a = made._array
+        if part.__class__ is int:
+            made = made_view(select, (made, dim, part), a[(*(WHOLE,) * dim, part, ...)])
+        elif part is None:
+            made = made_view(unsqueeze, (made, dim), unsqueeze.on_cpu(a, dim))
+            dim += 1
+        elif part is Ellipsis:
+            dim, left = dim + left, 0
+        else:
+            start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
+            if start or step != 1 or not (stop is None or stop >= a.shape[dim]):
+                cut = a[(*(WHOLE,) * dim, part)]
+                if not cut.size:
+                    return None
+                made = made_view(slice_, (made, dim, start, stop, step), cut)
+            dim += 1
+    return None if made is x else made
 
 
 WHOLE = slice(None)
@@ -297,6 +328,25 @@ def by_places(x: Tensor, index: Tensor) -> Tensor | None:
     return None
 
 
+def by_numbers(x: Tensor, index: Any) -> list[Any] | None:
+    """The index tensors by dimension, None for a whole one, where an index is of tensors of numbers
+    and whole slices; None for what takes more, or is refused."""
+    parts = index if index.__class__ is tuple else (index,)
+    if state.fast_path is state.SLOW or len(parts) > x._array.ndim:
+        return None
+    tensors: list[Any] = []
+    for part in parts:
+        if part.__class__ is Tensor:
+            if part.dtype is not types.int64 or not part._array.ndim:
+                return None
+            tensors.append(part)
+        elif part.__class__ is slice and part.start is part.stop is part.step is None:
+            tensors.append(None)
+        else:
+            return None
+    return tensors if any(t is not None for t in tensors) else None
+
+
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index]: a view for ints, slices, None and Ellipsis; a copy where tensors index."""
     if quick(x):
@@ -318,6 +368,9 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     if index.__class__ is slice and x._array.ndim:
         picked = sliced(x, 0, index, among=False)
     else:
+        numbered = by_numbers(x, index)
+        if numbered is not None:
+            return gathering.index.function(x, numbered)
         picked, tensors = apply_views(x, [as_index(p) for p in as_tuple(index)])
         if any(t is not None for t in tensors):
             return gathering.index.function(picked, tensors)
@@ -368,13 +421,66 @@ def quick_write(x: Tensor, index: Any, value: Any) -> bool:
     return True
 
 
+def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
+    """x[index] = value for ints and slices of a plain tensor of floats, where a graph remembers it:
+    through a view that nobody else sees. False, and nothing is done, for what takes more, or is
+    refused."""
+    a, kind, edge = x._array, x.dtype, x._grad_edge
+    storage = x._storage or x._memory()
+    if (
+        state.fast_path is not None
+        or a.__class__ is not np.ndarray
+        or not kind.plain
+        or storage.__class__ is not Storage
+        or x._no_grad_view is not None
+        or (edge is None and x._requires_grad)
+    ):
+        return False
+    owner = x if x._base is None else x._base
+    if owner._requires_grad and owner._grad_edge is None:
+        return False
+    for part in index if index.__class__ is tuple else (index,):
+        if not plain_part(part):
+            return False
+    try:
+        part = a[(*index, ...) if index.__class__ is tuple else (index, ...)]
+    except IndexError:
+        return False
+    if value.__class__ is float or value.__class__ is int:
+        if not -1e38 < value < 1e38:
+            return False
+        value = wrap(np.asarray(value, a.dtype), kind)
+    elif (
+        value.__class__ is not Tensor
+        or value.dtype is not kind
+        or value._storage is storage
+        or not fits(value._array.shape, part.shape)
+    ):
+        return False
+    view: Tensor = new(Tensor)  # `view_of` would tell the owner of it
+    view._array, view.dtype, view._storage, view._base = part, kind, storage, owner
+    view._requires_grad, view._grad_edge = x._requires_grad, edge
+    view.copy_(value)
+    return True
+
+
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, with the value cast and broadcast."""
-    if quick_write(x, index, value):
+    if quick_write(x, index, value) or recorded_write(x, index, value):
         return
     if x.layout is not strided:
         raise TypeError("Cannot assign to a sparse tensor")
-    parts = [as_index(p) for p in as_tuple(index)]
+    numbered = by_numbers(x, index)
+    if (
+        numbered is not None
+        and value.__class__ is Tensor
+        and value.dtype is x.dtype
+        and value._array.__class__ is np.ndarray is x._array.__class__
+        and value._array.shape[:1] != (1,)
+    ):
+        gathering.index_put.written(x, numbered, value, False)
+        return
+    parts = numbered or [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
         value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
         whole = unsqueeze.function(x, 0)
@@ -386,7 +492,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
     try:
-        target, tensors = apply_views(x, parts)
+        target, tensors = apply_views(x, parts) if numbered is None else (x, numbered)
     except IndexError as error:
         if x._requires_grad and "shape of the mask" in str(error):
             writing.check(x, True)  # PyTorch looks at masks when it writes

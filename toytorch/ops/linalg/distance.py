@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt
-from toytorch.core.tensor import Tensor, beside
+from toytorch.core.tensor import Tensor, beside, wrap_result
+from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
+from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.linalg import norms
 from toytorch.ops.queries import result_type
 
 
+def unrecorded_cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor | None:
+    """`cosine_similarity` of few numbers where nobody records or watches its steps, the same ones on
+    arrays; None for what takes more."""
+    a, b, mode = x1._array, x2._array, state.fast_path
+    if (
+        a.__class__ is not np.ndarray
+        or b.__class__ is not np.ndarray
+        or x1.dtype is not x2.dtype
+        or not x1.dtype.plain
+        or a.shape != b.shape
+        or not 0 < a.size < SMALLEST
+        or dim.__class__ is not int
+        or not -a.ndim <= dim < a.ndim
+        or eps.__class__ is not float
+        or not abs(eps) < 1e30
+        or not (a.flags.c_contiguous and b.flags.c_contiguous)
+    ):
+        return None
+    if x1._requires_grad or x2._requires_grad if mode is None else mode != get_ident():
+        return None
+    units, least = [], a.dtype.type(eps)
+    for x in (a, b):
+        size = np.sqrt(np.add.reduce(x * x, axis=dim, keepdims=True))
+        more = np.maximum(size, least) - size
+        more[np.isnan(more)] = 0
+        units.append(x / (size + more))
+    return wrap_result(np.add.reduce(units[0] * units[1], axis=dim))
+
+
 @public("cosine_similarity")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along a dimension."""
+    made = unrecorded_cosine(x1, x2, dim, eps)
+    if made is not None:
+        return made
     common = result_type(x1, x2)
     if not common.is_floating_point:
         raise RuntimeError(

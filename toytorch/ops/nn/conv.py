@@ -311,6 +311,8 @@ def _sizes(name: str, value: Any, n: int, what: str) -> tuple[int, ...]:
     """One int for all dimensions, or one for each."""
     if isinstance(value, int):
         return (value,) * n
+    if value.__class__ is tuple and len(value) == n and all(v.__class__ is int for v in value):
+        return value
     values = tuple(int(v) for v in value)
     if len(values) not in (1, n):
         raise RuntimeError(

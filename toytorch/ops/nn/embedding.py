@@ -41,8 +41,10 @@ def _embedding(
     made = attempt(xp, "known_rows", weight, indices)
     if made is not None:
         return made
-    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= len(weight)):
-        raise IndexError("index out of range in self")
+    if indices.size:
+        low, high = base.span(indices)
+        if low < 0 or high >= len(weight):
+            raise IndexError("index out of range in self")
     made = attempt(xp, "take_rows", weight, indices)
     if made is not None:
         return made

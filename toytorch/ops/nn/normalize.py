@@ -502,11 +502,11 @@ def batch_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """(x - mean)·rstd·weight + bias, with statistics of each channel over the batch."""
-    if not input.numel():
+    if not input._array.size:
         made = input.clone()
         made = made if weight is None else made * weight.select(0, 0)
         return made if bias is None else made + bias.select(0, 0)
-    channels = input.shape[1] if input.ndim > 1 else 0
+    channels = input._array.shape[1] if input._array.ndim > 1 else 0
     given = weight, bias, running_mean, running_var
     if (
         input.dtype.plain
@@ -516,7 +516,7 @@ def batch_norm(
     ):
         for v in given:
             if v is not None and (
-                v.dtype is not input.dtype or v.numel() != channels or v._tangents
+                v.dtype is not input.dtype or v._array.size != channels or v._tangents
             ):
                 break
         else:

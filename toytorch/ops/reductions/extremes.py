@@ -111,7 +111,8 @@ def _aminmax(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
         )
     _refuse_empty("aminmax", a, dim, "aminmax_cpu")
     over = axes(dim, a.ndim)
-    return xp.amin(a, axis=over, keepdims=keepdim), xp.amax(a, axis=over, keepdims=keepdim)
+    low, high = (reduced(ufunc, xp, a, over, keepdim) for ufunc in (np.minimum, np.maximum))
+    return low, high
 
 
 def _aminmax_gradient(

@@ -35,8 +35,8 @@ def _nanmedian(
     missing = xp.isnan(a).sum(axis=d, keepdims=True) if a.dtype.kind == "f" else 0
     middle = xp.maximum((a.shape[d] - missing - 1) // 2, 0)
     wanted = [1 if k == d else n for k, n in enumerate(a.shape)]
-    index = xp.take_along_axis(places, xp.broadcast_to(middle, wanted), d)
-    values = xp.take_along_axis(a, index, d)
+    index = sort.taken(xp, places, xp.broadcast_to(middle, wanted), d)
+    values = sort.taken(xp, a, index, d)
     if not keepdim:
         values, index = values.squeeze(d), index.squeeze(d)
     return values, index.astype(np.int64)
@@ -102,8 +102,10 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     if a.dtype.kind == "c" and a.size:
         raise no_kernel("mode_cpu", a.dtype)
-    places = xp.moveaxis(sort.order(xp, a, d, False), d, -1)
-    rows = xp.take_along_axis(xp.moveaxis(a, d, -1), places, -1)
+    places, lines = sort.order(xp, a, d, False), a
+    if d != a.ndim - 1:
+        places, lines = xp.moveaxis(places, d, -1), xp.moveaxis(a, d, -1)
+    rows = sort.taken(xp, lines, places, a.ndim - 1)
     # The length of the run of equals up to each place; the first longest run holds the mode.
     starts = xp.concatenate(
         [xp.ones((*rows.shape[:-1], 1), bool), rows[..., 1:] != rows[..., :-1]], axis=-1
@@ -111,9 +113,9 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     at = xp.arange(n)
     length = at - accumulate(xp, "maximum", xp.where(starts, at, 0), -1)
     end = xp.argmax(length, axis=-1)[..., None]
-    values = xp.take_along_axis(rows, end, -1)
-    index = xp.take_along_axis(places, end, -1)
-    values, index = xp.moveaxis(values, -1, d), xp.moveaxis(index, -1, d)
+    values, index = (sort.taken(xp, x, end, a.ndim - 1) for x in (rows, places))
+    if d != a.ndim - 1:
+        values, index = xp.moveaxis(values, -1, d), xp.moveaxis(index, -1, d)
     if not keepdim:
         values, index = values.squeeze(d), index.squeeze(d)
     return values, index.astype(np.int64)

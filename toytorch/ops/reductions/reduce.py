@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.backends.base import attempt, worthwhile
+from toytorch.backends.base import attempt, reduced, worthwhile
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim, wrap_dims
@@ -310,8 +310,8 @@ def _std(
     xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
     made = xp.sqrt(_var(xp, a, dim, correction, keepdim))
-    if (
-        a.dtype == np.float32 and xp.isinf(made).any()
+    if a.dtype == np.float32 and reduced(
+        np.logical_or, xp, xp.isinf(made)
     ):  # the squares do not fit, though the root may
         return _std(xp, a.astype(np.float64), dim, correction, keepdim).astype(np.float32)
     return made

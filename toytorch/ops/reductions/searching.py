@@ -180,6 +180,9 @@ unique_dim = _distinct("unique_dim", "UniqueDimBackward0", _unique)
 consecutive = _distinct("_unique_consecutive", "UniqueConsecutiveBackward0", _consecutive)
 
 
+FEW = 4096  # pairs, which are compared one by one
+
+
 @public("isin", tensor_first=False, words={"element": "elements", "test_element": "test_elements"})
 def isin(
     elements: Tensor | Scalar,
@@ -220,6 +223,9 @@ def _is_in(
         v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array
         for v in (elements, test_elements)
     )
+    if a.__class__ is b.__class__ is np.ndarray and a.dtype is b.dtype and a.size * b.size < FEW:
+        found = np.logical_or.reduce(a.reshape(-1, 1) == b.reshape(-1), 1).reshape(a.shape)
+        return wrap(~found if invert else found)
     return wrap(np.isin(a, b, assume_unique=assume_unique, invert=invert))
 
 

@@ -18,6 +18,7 @@ from toytorch.core.memory_order import (
 from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
+from toytorch.loops.runtime.jit import address_of
 from toytorch.ops.define import define, general
 from toytorch.ops.shaping.view import _expand
 
@@ -55,7 +56,7 @@ clone = general(
     _clone,
     out=False,
     upcast=False,
-    d_self=lambda g: g,
+    d_self="g",
     batch="leading",
     names="same",
     fresh=True,
@@ -151,7 +152,7 @@ def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
     return (
         a.shape == b.shape
         and steps == [s for s, n in zip(b.strides, b.shape) if n > 1]
-        and a.ctypes.data == b.ctypes.data
+        and address_of(a) == address_of(b)
     )
 
 

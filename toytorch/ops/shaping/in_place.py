@@ -154,7 +154,7 @@ def zero_(self: Any = None, /, **words: Tensor) -> Any:
     if words or self is None:  # the other way is taken too often for the price of `takes_words`
         return _zero_by_name(*(self,) * (self is not None), **words)
     if not write.quick(self):
-        return write.inplace(_zero, (self,))
+        return _zero.written(self)
     self._array.fill(0)
     writing.bump(self)
     return self
@@ -165,7 +165,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """Every element set to a value."""
     plain = value.__class__ is float or value.__class__ is int
     if not (plain and self.dtype.plain and -1e38 < value < 1e38 and write.quick(self)):
-        return write.inplace(_fill, (self, value))
+        return _fill.written(self, value)  # the op's in-place form
     self._array.fill(value)
     writing.bump(self)
     return self

@@ -148,12 +148,18 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
             f"of dim {d} ({input.shape[d]}) in the input tensor"
         ) from None
-    return input.view((*input.shape[:d], *sizes, *input.shape[d + 1 :]))
+    shape = input._array.shape
+    return view.viewed(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
 
 @public("movedim", "moveaxis", method=True)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Dimensions moved to other places, the rest keeping their order."""
+    if source.__class__ is int is destination.__class__:
+        order = list(range(max(input.ndim, 1)))
+        one = order.pop(wrap_dim(source, input.ndim))
+        order.insert(wrap_dim(destination, input.ndim), one)
+        return view.permute.function(input, tuple(order[: input.ndim]))
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(source) != len(destination):
@@ -260,11 +266,11 @@ def split(
 
 
 def parts(tensor: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
-    """Parts of one size, without the general path where nobody wants a gradient."""
+    """Parts of one size, without the general path where nobody watches."""
     plain = tensor.__class__ is Tensor and state.fast_path is None and quick(tensor)
-    if plain and not tensor._requires_grad:
+    if plain:
         made = several.split.kernel_on(np)(tensor._array, size, dim)
-        return tuple(several_views(several.split, tensor, made))
+        return tuple(several_views(several.split, (tensor, size, dim), made))
     return tuple(several.split.function(tensor, size, dim))
 
 

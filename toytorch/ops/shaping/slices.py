@@ -72,9 +72,7 @@ slice_ = view(
     _slice,
     function=False,
     method=False,
-    d_self=lambda g, self_shape, dim, start, end, step: slice_backward.function(
-        g, self_shape, dim, start, end, step
-    ),
+    d_self="slice_backward(g, self_shape, dim, start, end, step)",
     batch="along",
     names="same",
     sparse="strides",
@@ -129,9 +127,7 @@ def _select_backward(xp: ArrayModule, g: Array, shape: Sequence[int], dim: int, 
 select = view(
     "select(Tensor self, int dim, int index) -> Tensor",
     _select,
-    d_self=lambda g, self_shape, dim, index: select_backward.function(
-        g, self_shape, dim, int(index)
-    ),
+    d_self="select_backward(g, self_shape, dim, index)",
     batch="along",
     names="reduced",
     doc="One place of a dimension.",
@@ -170,9 +166,7 @@ def _diagonal(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> A
 diagonal = view(
     "diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     _diagonal,
-    d_self=lambda g, self_shape, offset, dim1, dim2: diagonal_backward.function(
-        g, self_shape, offset, dim1, dim2
-    ),
+    d_self="diagonal_backward(g, self_shape, offset, dim1, dim2)",
     batch="along",
     sparse="strides",
     doc="A diagonal of two dimensions.",
@@ -213,6 +207,8 @@ def _unfold(xp: ArrayModule, a: Array, dimension: int, size: int, step: int) -> 
     strides = (*a.strides[:d], a.strides[d] * step, *a.strides[d + 1 :], a.strides[d])
     if 0 in shape:
         return lying(a, shape, strides)
+    if a.__class__ is np.ndarray and a.flags.c_contiguous:
+        return np.ndarray(shape, a.dtype, a, 0, strides)  # a fifth of the time
     return xp.lib.stride_tricks.as_strided(a, shape, strides)
 
 

@@ -36,8 +36,12 @@ def _c2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, forw
     dims = wrap_dims(tuple(dim), a.ndim)
     if not dims:
         return a.copy()
+    norm = _norm(normalization, forward)
+    if len(dims) == 1:  # the same without NumPy's look at all dimensions
+        along = xp.fft.fft if forward else xp.fft.ifft
+        return _laid(along(a, axis=dims[0], norm=norm), a, dims)
     transform = xp.fft.fftn if forward else xp.fft.ifftn
-    return _laid(transform(a, axes=dims, norm=_norm(normalization, forward)), a, by_stride(a, dims))
+    return _laid(transform(a, axes=dims, norm=norm), a, by_stride(a, dims))
 
 
 def by_stride(a: Array, dims: Sequence[int]) -> list[int]:
@@ -47,7 +51,7 @@ def by_stride(a: Array, dims: Sequence[int]) -> list[int]:
 
 def _laid(made: Array, a: Array, dims: Sequence[int]) -> Any:
     """The result as PyTorch's library leaves it: what is transformed lies innermost."""
-    if a.__class__ is not np.ndarray:
+    if a.__class__ is not np.ndarray or made.ndim == 1:
         return made
     rest = by_stride(a, [d for d in range(a.ndim) if d not in dims])
     return with_layout(made, dense_strides(made.shape, [*rest, *dims], made.itemsize))
@@ -68,6 +72,9 @@ fft_c2c: Op = general(
 
 def _r2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     dims, norm = wrap_dims(tuple(dim), a.ndim), _norm(normalization, True)
+    if len(dims) == 1:
+        along = xp.fft.rfft if onesided else xp.fft.fft
+        return _laid(along(a, axis=dims[0], norm=norm), a, dims)
     transform = xp.fft.rfftn if onesided else xp.fft.fftn
     made = transform(a, axes=dims, norm=norm)
     return _laid(made, a, [*by_stride(a, dims[:-1]), dims[-1]])
@@ -99,6 +106,9 @@ def _c2r(
     xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, last_dim_size: int
 ) -> Any:
     dims = wrap_dims(tuple(dim), a.ndim)
+    if len(dims) == 1:
+        norm = _norm(normalization, False)
+        return _laid(xp.fft.irfft(a, last_dim_size, dims[0], norm), a, dims)
     sizes = [a.shape[d] for d in dims[:-1]] + [last_dim_size]
     made = xp.fft.irfftn(a, sizes, axes=dims, norm=_norm(normalization, False))
     if len(dims) > 1:  # all but the last are transformed before
@@ -155,7 +165,7 @@ def promoted(x: Tensor, need_complex: bool) -> Any:
 def resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Any:
     """The signal cut off, or filled up with zeros, at the end of its dimensions."""
     for d, n in zip(dims, sizes):
-        now = x.shape[d]
+        now = x._array.shape[d]
         if n < now:
             x = x.narrow(d, 0, n)
         elif n > now:
@@ -179,7 +189,7 @@ def normalization(norm: str | None, forward: bool) -> int:
 def one_dim(x: Tensor, n: int | None, dim: int) -> tuple[int, int]:
     """The dimension and the size of a transform along one dimension."""
     d = wrap_dim(dim, x.ndim, wrap_scalar=False)
-    size = x.shape[d] if n is None else n
+    size = x._array.shape[d] if n is None else n
     if size < 1:
         raise RuntimeError(f"Invalid number of data points ({size}) specified")
     return d, size

@@ -1,0 +1,232 @@
+"""The fast path of pointwise ops with more than two operands, and, where no gradient is wanted, of ops
+with several results; of ops of a list of tensors in any case. As in `fast_path`.
+"""
+
+from __future__ import annotations
+
+from toytorch.core.fast_path import KEEP_RESULT, indent, python_name
+from toytorch.core.op import Op
+
+SEVERAL = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args},), more)[0]{out})
+{checks}    mode_ = state.fast_path
+    if {no_out}(mode_ is None or mode_ == get_ident()):
+        try:
+{arrays}
+            if {tests}:
+                made = {made}
+{result}
+        except (AttributeError, TypeError, ValueError, OverflowError, MemoryError):
+            pass  # the general path says what is wrong
+    return call(op, ({args},){out})
+"""
+WRAPPED = """\
+                if made.__class__ is not ndarray:
+                    return wrap_result(made)
+                result = new(Tensor)
+                result._array = made
+                result.dtype = from_numpy[made.dtype]
+                result._storage = None
+                result._requires_grad = False
+                result._grad_edge = None
+                return result"""
+LISTED = """\
+            arrays, edges, recorded = [], [], False
+            if {first}.__class__ is not list and {first}.__class__ is not tuple:
+                return call(op, ({args},){out})
+            for t in {first}:
+                a = t._array
+                if a.__class__ is not ndarray or t.dtype is not {first}[0].dtype:
+                    return call(op, ({args},){out})
+                arrays.append(a)
+                if t._requires_grad and mode_ is None:{no_history}
+                    edges.append(t._grad_edge or t)
+                    recorded = True
+                else:
+                    edges.append(None)"""
+LISTED_HISTORY = """\
+                if made.__class__ is not ndarray:
+                    made = asarray(made)
+                result = new(Tensor)
+                result._array = made
+                result.dtype = from_numpy[made.dtype]
+                result._storage = None
+                if recorded and result.dtype.rank > 1:
+                    node = Node()
+                    node.edges = (*edges,)
+                    node.seq = next(sequence)
+                    node.meta = (made.shape, result.dtype)
+                    node.saved, node.versions = {saved}
+                    result._requires_grad = True
+                    result._grad_edge = node
+                else:
+                    result._requires_grad = False
+                    result._grad_edge = None
+                return result"""
+LIST_WRAPPED = "                return [wrap_result(c) for c in made]"
+WITH_HISTORY = """\
+                if made.__class__ is not ndarray:
+                    made = asarray(made)
+                result = new(Tensor)
+                result._array = made
+                result.dtype = from_numpy[made.dtype]
+                result._storage = None
+                if ({wants}) and result.dtype.rank > 1:
+                    node = {node}()
+                    node.edges = ({edges},)
+                    node.seq = next(sequence)
+                    node.meta = (made.shape, result.dtype)
+{save}
+                    result._requires_grad = True
+                    result._grad_edge = node
+                else:
+                    result._requires_grad = False
+                    result._grad_edge = None
+                return result"""
+OTHER = """\
+            w{i}, a{i} = False, {name}
+            if a{i}.__class__ is float or a{i}.__class__ is int:
+                a{i} = a0.dtype.type(a{i})
+            elif a{i} is not None:
+                w{i} = mode_ is None and {name}._requires_grad
+                if {name}.dtype is not {first}.dtype{no_history}:
+                    return call(op, ({args},){out})
+                a{i} = a{i}._array"""
+
+
+def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
+    """The source of a fast path, where nobody wants a gradient, for an op that has none with one: of
+    several results, of a list of tensors, or a pointwise one with more than two operands."""
+    args = op.schema.args
+    out = ", out" if op.has_out else ""
+    first, values = passed[0], list(passed)
+    words = {"first": first, "args": ", ".join(passed), "out": out}
+    history = ""
+    if op.kernel is None or any("(" in p for p in passed) or op.random:
+        return None
+    tests = [f"a0.__class__ is ndarray and not (mode_ is None and {first}._requires_grad)"]
+    lines = [f"            a0 = {first}._array"]
+    values[0] = "a0"
+    several = op.many and op.schema.returns == ("Tensor",) * op.count
+    if op.kind in ("general", "reduction") and args[0].is_tensor_list and len(op.tensor_at) == 1:
+        if op.many or op.promotion != "default":
+            return None
+        history = history_of_list(op, passed)
+        leave = f"\n                    return call(op, ({words['args']},){out})"
+        lines = [LISTED.format(**words, no_history="" if history else leave)]
+        tests, values[0] = ["arrays"], "arrays"
+    elif op.kind in ("general", "reduction") and several and op.tensor_at == (0,):
+        tests.append(f"{first}.dtype.itemsize != 2")
+    elif op.kind == "pointwise" and not op.many and op.schema.returns == ("Tensor",):
+        history = history_of(op, passed)
+        words["no_history"] = "" if history else " or w{i}"
+        if history:
+            tests = ["a0.__class__ is ndarray"]
+            lines.append(f"            w0 = mode_ is None and {first}._requires_grad")
+        plain = op.promotion in ("default", "float", "tensors")
+        if not plain and op.promotion != "none":
+            return None
+        if plain:
+            tests.append(f"{first}.dtype.plain")
+        for i in op.tensor_at[1:]:
+            if args[i].is_tensor_list:
+                return None
+            name = passed[i]
+            if plain:
+                other = {**words, "no_history": words["no_history"].format(i=i)}
+                lines.append(OTHER.format(i=i, name=name, **other))
+                tests.append(f"(a{i} is None or a{i}.__class__ is ndarray or "
+                             f"a{i}.__class__ is a0.dtype.type)")  # fmt: skip
+            else:
+                lines.append(f"            a{i} = {name}._array")
+                lines.append(f"            w{i} = mode_ is None and {name}._requires_grad")
+                tests.append(f"a{i}.__class__ is ndarray and {name}.dtype is {passed[op.tensor_at[1]]}"
+                             f".dtype" + ("" if history else f" and not w{i}"))  # fmt: skip
+            values[i] = f"a{i}"
+        numbers = [p for a, p in zip(args, passed) if a.type == "Scalar"]
+        tests += [f"{name}.__class__ is not complex" for name in numbers]
+        if op.checks is not None:
+            tests.append(f"check({first}.dtype, ({', '.join(passed)},)) is None")
+    else:
+        return None
+    made = f"kernel({', '.join(values)})"
+    if op.kind == "pointwise" and op.memory in ("", "second", "tensor first"):
+        laid = [f"a{i}" for i in op.tensor_at]
+        laid = laid[::-1] if op.memory == "second" else laid
+        made = f"placed({made}, {', '.join(laid)})"
+    return SEVERAL.format(
+        name=python_name(op),
+        params=", ".join(params),
+        args=words["args"],
+        out=out,
+        checks=checks,
+        no_out="out is None and " if op.has_out else "",
+        arrays="\n".join(lines),
+        tests=" and ".join(tests),
+        made=made,
+        result=LIST_WRAPPED if op.many else history or WRAPPED,
+    )
+
+
+def history_of_list(op: Op, passed: list[str]) -> str:
+    """The lines that make the result of an op of a list of tensors and its node, where one of them
+    wants a gradient; "" where there is none, or the general path has to look at more."""
+    saved = []
+    for kind, index, _ in op.plan:
+        if kind == "result":
+            return ""
+        saved.append(passed[index] if kind == "argument" else f"{kind}_of({passed[index]})")
+    if not op.derivatives or op.variant is not None or op.many:
+        return ""
+    nothing = "None, ()"
+    return LISTED_HISTORY.format(
+        saved=f"({', '.join(saved)},), {(None,) * len(saved)}" if saved else nothing
+    )
+
+
+def history_of(op: Op, passed: list[str]) -> str:
+    """The lines that make the result of a pointwise op and its node, where an operand i wants a
+    gradient (w<i>); "" where there is none, or the general path has to look at more."""
+    if not op.derivatives:
+        return ""
+    wanted = [i for i in op.tensor_at if op.schema.args[i].name in op.derivatives]
+    edges = [
+        f"({passed[i]}._grad_edge or {passed[i]}) if w{i} else None" if i in wanted else "None"
+        for i in op.tensor_at
+    ]
+    before, values, versions = [], [], []
+    for kind, index, users in op.plan:
+        if kind == "result":
+            if 0 not in users:
+                return ""
+            before = [
+                line.replace("= c", "= made").replace("(c)", "(made)") for line in KEEP_RESULT
+            ]
+            values.append("kept")
+            versions.append("0")
+        elif kind != "argument":
+            values.append(f"{kind}_of({passed[index]})")
+            versions.append("None")
+        elif index not in op.tensor_at:
+            values.append(passed[index])
+            versions.append("None")
+        else:
+            value, some = passed[index], " or ".join(f"w{u}" for u in users)
+            array = f"a{index}.__class__ is ndarray"
+            values.append(f"{value} if not ({array}) or {some} else None")
+            versions.append(
+                f"None if not ({array}) or not ({some}) else 0 if {value}._storage is None "
+                f"else {value}._storage.version"
+            )
+    lines = [*before, "node.saved, node.versions = None, ()"]
+    if values:
+        saved = f"node.saved, node.versions = ({', '.join(values)},), ({', '.join(versions)},)"
+        lines = [*before, saved]
+    return WITH_HISTORY.format(
+        node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))",
+        wants=" or ".join(f"w{i}" for i in wanted),
+        edges=", ".join(edges),
+        save=indent(lines, 20),
+    )
