@@ -348,6 +348,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "check": op.checks,
         "record": record.record,
         "tie_many": record.tie_many,
+        "integers": record.integers,
         "kept_of": alias,
         "REQUIRED": REQUIRED,
     }

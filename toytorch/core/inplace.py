@@ -23,6 +23,7 @@ from toytorch.core.storage import (
     CountedElsewhere,
     InferenceStorage,
     Mirrored,
+    OfConjugated,
     Storage,
 )
 from toytorch.core.tensor import Tensor, strides_of, wrap
@@ -171,12 +172,15 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
                 raise RuntimeError(SHARED)
 
 
+SEEN_TWICE = (Mirrored, Conjugated, OfConjugated)  # memory of which another one is the conjugate
+
+
 def bump(target: Tensor) -> None:
     """Counts a write."""
     storage = target._storage or target._memory()
     if storage.__class__ is Storage or storage.__class__ is CountedElsewhere:
         storage.version += 1
-    elif storage.__class__ is Mirrored or storage.__class__ is Conjugated:
+    elif storage.__class__ in SEEN_TWICE:
         storage.version += 1
         storage.written()
     if storage.guarded_views:

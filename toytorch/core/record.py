@@ -55,8 +55,11 @@ def edge(tensor: Tensor) -> Any:
 def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
     """Makes the node of a call and ties the results to it."""
     many = results.__class__ in (list, tuple)
-    if not many and results.dtype.rank < 2 and (overwritten is None or op.across == "between"):
-        return None  # integers that are written to have a history in PyTorch, but for copies
+    if not many and results.dtype.rank < 2:
+        if overwritten is None:
+            integers(op, results)
+        if overwritten is None or op.across == "between":
+            return None  # integers that are written to have a history in PyTorch, but for copies
     node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
     edges: list[Any] = []
     derivatives = op.derivatives
@@ -84,6 +87,21 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         if overwritten is None:
             results._requires_grad, results._grad_edge = True, node
     return node
+
+
+def integers(op: Op, result: Tensor) -> bool:
+    """Whether integers get a history, which they never do. Comparisons, and what is cast to a type
+    that was asked for, have none; of others it is refused: their operands are integers that were
+    written to, or the caller has asked for a sum of integers."""
+    cast = any(a.name == "dtype" and a.type == "dtype" for a in op.schema.args)
+    if op.schema.returns[0] != "BoolTensor" and not cast and not op.underived:
+        refuse_history(result)
+    return False
+
+
+def refuse_history(result: Tensor) -> None:
+    """Refuses a history for integers, in PyTorch's words."""
+    raise RuntimeError(f"Autograd not support dtype: {result.dtype.legacy}")
 
 
 def underive(name: str, sources: Sequence[Any], result: Tensor) -> None:
@@ -136,7 +154,9 @@ def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
     node.meta = [(r._array.shape, r.dtype) for r in results]
     node.__dict__["count"] = len(results)
     for i, r in enumerate(results):
-        if r.dtype.rank > 1 and (len(op.results) == 1 or op.results[i]):
+        if len(op.results) == 1 or op.results[i]:
+            if r.dtype.rank < 2:
+                refuse_history(r)
             r._requires_grad, r._grad_edge = True, Output(node, i)
 
 

@@ -44,9 +44,14 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         views: Any = [view_of(source, a, op.derivatives) for a in layouts]
     else:
         views = view_of(source, layouts, op.derivatives)
-    if not op.derivatives or source.dtype.rank < 2 or source._storage.__class__ is InferenceStorage:
+    wants = source._requires_grad and state.local.grad
+    if (
+        not op.derivatives
+        or (source.dtype.rank < 2 and not wants)
+        or source._storage.__class__ is InferenceStorage
+    ):
         return views
-    if source._requires_grad and state.local.grad:
+    if wants:
         record(op, args, views)
     if not state.local.grad:
         for v in views if views.__class__ is list else [views]:
@@ -307,7 +312,7 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             views.append(ref(view))
         if storage.version:
             view._born = storage.version
-    if source.dtype.rank > 1 and view._base is not None:
+    if (source._requires_grad or source.dtype.rank > 1) and view._base is not None:
         if state.fast_path is not None and not state.local.grad:
             unrecorded(source, view)
             return view

@@ -82,10 +82,13 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
     # Where elements go to places that others name, what the arguments must be is asked first.
     late = op.apart and op.apart != "first" and op.kind != "pointwise"
-    if op.kind == "pointwise" and writing.overlaps(target):
-        refuse_meaningless(op, args)
     if not late:
-        refuse_places(op, args, target)
+        try:
+            refuse_places(op, args, target)
+        except RuntimeError:
+            if op.kind == "pointwise":
+                refuse_meaningless(op, args)
+            raise
     if common is not None:
         if op.out_type == "alike":
             op.checks(common, args)

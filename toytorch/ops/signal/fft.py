@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.memory_order import dense_strides, with_layout
+from toytorch.core.memory_order import copied, dense_strides, with_layout
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
@@ -35,7 +35,7 @@ def _norm(normalization: int, forward: bool) -> str:
 def _c2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, forward: bool) -> Any:
     dims = wrap_dims(tuple(dim), a.ndim)
     if not dims:
-        return a.copy()
+        return copied(a)
     transform = xp.fft.fftn if forward else xp.fft.ifftn
     return _laid(transform(a, axes=dims, norm=_norm(normalization, forward)), a, by_stride(a, dims))
 
