@@ -296,6 +296,8 @@ def history_of(op: Op, passed: list[str]) -> str:
     if values:
         saved = f"node.saved, node.versions = ({', '.join(values)},), ({', '.join(versions)},)"
         lines = [*before, saved]
+        if op.variant is not None:  # PyTorch's overload for a number keeps no tensor
+            lines.append("node.frees = any(isinstance(v, Tensor) for v in node.saved)")
     return WITH_HISTORY.format(
         node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))",
         wants=" or ".join(f"w{i}" for i in wanted),

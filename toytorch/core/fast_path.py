@@ -212,6 +212,8 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
             return None
     if not values:
         return ["node.saved = None", "node.versions = ()"]
+    if scalar and op.variant is not None and set(values) <= {"None", "other", "1"}:
+        before = ["node.frees = False"]  # PyTorch's overload for a number keeps no tensor
     return [
         *before,
         f"node.saved = ({', '.join(values)},)",

@@ -191,8 +191,17 @@ def keep(
         saved.append(value)
         versions.append(version)
     node.saved, node.versions = tuple(saved), tuple(versions)
+    if op.variant is not None and node.frees and not any(map(holds_tensor, saved)):
+        node.frees = False  # PyTorch's overload for a number keeps no tensor
     if state.local.saved_hooks and overwritten is None:
         pack(node)
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether a saved value is, or holds, tensors."""
+    return isinstance(value, Tensor) or (
+        value.__class__ in (list, tuple) and any(isinstance(t, Tensor) for t in value)
+    )
 
 
 def asks(argument: Tensor | Scalar, overwritten: Tensor | None) -> bool:

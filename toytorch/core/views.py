@@ -59,11 +59,11 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         return views
     why = source._no_grad_view
     if why is not None:
-        why = of_a_view(why, maker(op.node_name))
+        why = of_a_view(why, made_by(op, args))
     many = views.__class__ is list
     if why is not None or many:
         for i, v in enumerate(views if many else [views]):
-            writing.protect(v, MANY_VIEWS % (i, maker(op.node_name)) if many else why)
+            writing.protect(v, MANY_VIEWS % (i, made_by(op, args)) if many else why)
             no_leaf(source, v)
     return views
 
@@ -118,8 +118,14 @@ CUSTOM_VIEW = (
 
 @functools.lru_cache(256)
 def maker(node: str) -> str:
-    """Who made a view, as refusals name it: UnbindBackward0 is Unbind."""
-    return node.rstrip("0123456789").removesuffix("Backward")
+    """Who made a view, as refusals name it: UnbindBackward0 is Unbind, SqueezeBackward1 Squeeze1."""
+    return node.replace("Backward", "").removesuffix("0")
+
+
+def made_by(op: Op, args: tuple[Any, ...]) -> str:
+    """Who made a view: an op, in one of its variants."""
+    variant = None if op.variant is None else op.variant(*args)
+    return maker(op.node_name if variant is None else op.node_variant(variant).__name__)
 
 
 @functools.lru_cache(256)
@@ -320,6 +326,6 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             record(op, args, view)
         why = source._no_grad_view
         if why is not None:
-            writing.protect(view, of_a_view(why, maker(op.node_name)))
+            writing.protect(view, of_a_view(why, made_by(op, args)))
             no_leaf(source, view)
     return view
