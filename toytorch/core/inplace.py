@@ -112,11 +112,16 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
         b = other._array
         same = (
             b.size == array.size
-            and b.strides == array.strides
+            and (b.strides == array.strides or steps(b) == steps(array))
             and (base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
         )
         if not same and array.__class__ is np.ndarray and known_to_share(array, b):
             raise RuntimeError(SHARED)
+
+
+def steps(a: Array) -> list[tuple[int, int]]:
+    """The strides that are taken, with how far: those of a single place say nothing."""
+    return [(s, n) for s, n in zip(a.strides, a.shape) if n != 1]
 
 
 def known_to_share(a: Array, b: Array) -> bool:

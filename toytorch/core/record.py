@@ -58,7 +58,7 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     if not many and results.dtype.rank < 2:
         if overwritten is None:
             integers(op, results)
-        if overwritten is None or op.across == "between":
+        if overwritten is None or op.across == "between" or op.underived:
             return None  # integers that are written to have a history in PyTorch, but for copies
     node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
     edges: list[Any] = []
@@ -177,6 +177,8 @@ def keep(
                 if not any(asks(args[u], overwritten) for u in users):
                     value = None
                 elif value is overwritten and index == 0:
+                    if value._requires_grad and value.dtype.rank < 2:
+                        refuse_history(value)  # of the clone that PyTorch keeps
                     value = writing.snapshot(value)
                     version = 0
                 else:

@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import attempt
-from toytorch.core.memory_order import placed
+from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
@@ -122,12 +122,16 @@ def _loss(
         kind = x.dtype
         if same:
             same_type(x, t)
+        given = x
         if first:
             x, t = _in_place_of(x, x, t)
         x, t, *arrays = _common(kernel_name, [x, t, *arrays])
         made = kernel(xp, x, t, *arrays, *numbers)
-        made = made.astype(kind, copy=False) if first else made
-        return reduced_array(xp, placed(made, x, t) if rest[-1] == "none" else made, rest[-1])
+        if first:  # which PyTorch allocates like the first, spread out
+            made = kept(made.astype(kind, copy=False), xp.broadcast_to(given, made.shape))
+        elif rest[-1] == "none":
+            made = placed(made, x, t)
+        return reduced_array(xp, made, rest[-1])
 
     return general(
         f"{name}(Tensor self, Tensor target{params}, str reduction='mean') -> Tensor",

@@ -156,8 +156,8 @@ def nanmean(
             f"point or complex dtype. Got: {dtype.legacy}"
         )
     count = (~input.isnan()).sum(dim, keepdim)
-    total = reduce.nansum.function(input, dim, keepdim, dtype=dtype)
-    return create.put_out(total / count, out)
+    total: Any = reduce.nansum.function(input, dim, keepdim, dtype=dtype, out=out)
+    return total / count if out is None else total.div_(count)
 
 
 public_with_names(extremes.aminmax)

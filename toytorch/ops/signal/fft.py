@@ -236,11 +236,16 @@ def _c2c_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
     return fft_c2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), forward)
 
 
+def need_kind(out: Tensor | None, is_complex: bool, name: str) -> None:
+    """Refuses an out= that is not complex, or not floating."""
+    if out is not None and out.dtype.rank != 2 + is_complex:
+        kind = "complex" if is_complex else "floating point"
+        raise RuntimeError(f"{name} expects a {kind} output tensor, but got {out.dtype.legacy}")
+
+
 def into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
     """The result, in `out` if that is given: complex if the result is, else floating."""
-    if out is not None and out.dtype.rank != made.dtype.rank:
-        kind = "complex" if made.dtype.is_complex else "floating point"
-        raise RuntimeError(f"{name} expects a {kind} output tensor, but got {out.dtype.legacy}")
+    need_kind(out, made.dtype.is_complex, name)
     if out is not None:
         node = type(made._grad_edge).__name__
         kind = "c2r" if not made.dtype.is_complex else "r2c" if "R2C" in node else "c2c"
@@ -263,6 +268,7 @@ def fft(
     >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
     tensor([1., 1., 1., 1.])
     """
+    need_kind(out, True, "fft")  # before all else
     return into(out, _c2c_one(input, n, dim, norm, True), "fft")
 
 
@@ -276,6 +282,7 @@ def ifft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}."""
+    need_kind(out, True, "ifft")  # before all else
     return into(out, _c2c_one(input, n, dim, norm, False), "ifft")
 
 
@@ -331,6 +338,7 @@ def irfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `rfft`: the real signal of half a spectrum, of n = 2·(size - 1) places."""
+    need_kind(out, False, "irfft")  # before all else
     return into(out, _c2r_one(input, n, dim, norm, False), "irfft")
 
 
@@ -344,6 +352,7 @@ def hfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The real transform of a Hermitian signal, given by its first half."""
+    need_kind(out, False, "hfft")  # before all else
     return into(out, _c2r_one(input, n, dim, norm, True), "hfft")
 
 
