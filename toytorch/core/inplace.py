@@ -112,16 +112,11 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
         b = other._array
         same = (
             b.size == array.size
-            and (b.strides == array.strides or steps(b) == steps(array))
+            and (b.strides == array.strides or strides_of(b) == strides_of(array))
             and (base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
         )
         if not same and array.__class__ is np.ndarray and known_to_share(array, b):
             raise RuntimeError(SHARED)
-
-
-def steps(a: Array) -> list[tuple[int, int]]:
-    """The strides that are taken, with how far: those of a single place say nothing."""
-    return [(s, n) for s, n in zip(a.strides, a.shape) if n != 1]
 
 
 def known_to_share(a: Array, b: Array) -> bool:
@@ -233,6 +228,11 @@ def without_node(why: str) -> str:
 def protect(view: Tensor, why: str) -> None:
     """Marks a view whose memory must not be written to while a graph is recorded."""
     view._no_grad_view = why
+    guard(view)
+
+
+def guard(view: Tensor) -> None:
+    """Notes that the history of a view changes with the next write to its memory."""
     storage = view._memory()
     guarded_views = storage.guarded_views
     if guarded_views is None:
@@ -259,7 +259,10 @@ def retire(storage: Storage) -> None:
     left = []
     for ref in storage.guarded_views:
         view = ref()
-        if view is not None and view._base is not None and known(view):
+        if view is not None and view._no_grad_view is None:
+            # Read anew out of its base: where that wants no gradient, no gradient goes on.
+            view._grad_edge = AsStridedBackward0(view._base, view)
+        elif view is not None and view._base is not None and known(view):
             view._grad_edge, view._requires_grad, view._ignores_grad = (
                 Refusal(of_the_base(view._no_grad_view)),
                 True,

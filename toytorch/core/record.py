@@ -86,6 +86,9 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         node.meta = results._array.shape, results.dtype
         if overwritten is None:
             results._requires_grad, results._grad_edge = True, node
+            base = results._base
+            if base is not None and not base._requires_grad:
+                writing.guard(results)  # a view of a leaf that is a view itself
     return node
 
 

@@ -364,6 +364,11 @@ def places(
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {called} tensor"
         )
+    if source is not None and i.size and source.ndim:
+        inside = all(m <= n for k, (m, n) in enumerate(zip(i.shape, a.shape)) if k != d)
+        inside = inside and all(m <= n for m, n in zip(i.shape or (1,), source.shape))
+        if inside and source.ndim < a.ndim:  # it has been asked for the size of each
+            wrap_dim(source.ndim, source.ndim)
     if source is not None and i.size and max(i.ndim, 1) != max(source.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     n = a.shape[d] if a.ndim else 1

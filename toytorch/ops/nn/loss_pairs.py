@@ -127,7 +127,7 @@ def _loss(
             x, t = _in_place_of(x, x, t)
         x, t, *arrays = _common(kernel_name, [x, t, *arrays])
         made = kernel(xp, x, t, *arrays, *numbers)
-        if first:  # which PyTorch allocates like the first, spread out
+        if first or same:  # which PyTorch allocates like the first, spread out
             made = kept(made.astype(kind, copy=False), xp.broadcast_to(given, made.shape))
         elif rest[-1] == "none":
             made = placed(made, x, t)
@@ -392,7 +392,8 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
     power = (-y * wide).astype(x.dtype, copy=False)  # each step is rounded to the type of x
     power = xp.exp(power.astype(y.dtype)).astype(x.dtype, copy=False)
     loss = xp.log1p(power.astype(y.dtype)).astype(x.dtype, copy=False)
-    return reduced_array(xp, placed(loss, x, t), reduction)
+    loss = kept(loss, x)  # which PyTorch allocates like the first
+    return reduced_array(xp, loss, reduction)
 
 
 soft_margin = general(

@@ -471,6 +471,17 @@ FRACTIONAL_MAX = {n: _fractional_max(n) for n in (2, 3)}
 def _max_unpool(n: int) -> Op:
     def forward(xp: ArrayModule, a: Array, indices: Array, out: Sequence[int]) -> Any:
         alert_not_deterministic(f"max_unpooling{n}d_forward_out")
+        if len(out) != n:
+            words = "two elements (height, width)" if n == 2 else "three elements (depth, height, width)"
+            raise RuntimeError(
+                f"There should be exactly {words} in output_size, but got {len(out)} elements."
+            )
+        if min(out) < 0:
+            bad = next(i for i, size in enumerate(out) if size < 0)
+            raise ValueError(
+                "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+                f"output_size[{bad}]={out[bad]}"
+            )
         if indices.dtype != np.int64:
             raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
         if a.shape != indices.shape:
