@@ -53,6 +53,7 @@ FLAGS_LOST = re.compile(r"torch\.unique_consecutive\([^=]*\b(True|False)\b")
 # What compiled functions give are no views that nobody sees: `detach_` does not refuse them.
 OF_VIEWS = re.compile(r"(?:v\d+ = )?(v\d+)\.(?:detach_|_is_view)\(\)$")
 
+PART = re.compile(r"(v\d+) = (v\d+)\[-?\d+\]$")
 COUNTED = re.compile(r"(v\d+)\._version\b")
 LIES = re.compile(r"v\d+ = (v\d+)\.(?:stride|storage_offset|is_contiguous)\(.*\)$")
 # Where a complex number is infinite, PyTorch divides by its size as complex numbers are divided (both
@@ -85,6 +86,10 @@ def first_difference(program: Program) -> Found | None:
             named = set(re.findall(r"v\d+", text))
             comparer.from_functions.update(named)
             comparer.written_inside.update(named | beside(named, theirs.values()))
+        part = PART.match(text)  # of a tuple, which is the same tensor by another name
+        if part is not None and part[2] in comparer.from_functions:
+            if not isinstance(theirs.space.get(part[2]), torch.Tensor):
+                comparer.from_functions.add(part[1])
         seen = OF_VIEWS.search(text)
         if seen is not None and depends_on(seen[1], comparer.from_functions, program.lines[:i]):
             return None
@@ -120,7 +125,7 @@ def first_difference(program: Program) -> Found | None:
 
 def depends_on(name: str, functions: set[str], lines: Sequence[str]) -> bool:
     """Whether a variable is what a compiled function gave, or part of it."""
-    made = {m[1]: m[2] for m in (re.match(r"(v\d+) = (v\d+)\[-?\d+\]$", t) for t in lines) if m}
+    made = {m[1]: m[2] for m in map(PART.match, lines) if m}
     return name in functions or made.get(name) in functions
 
 
@@ -518,6 +523,8 @@ def explained(found: Found) -> bool:
         return read_after_resizing(found)
     if kind == "accepted" and taken_of_copies(found):
         return True
+    if kind == "refused" and not taken_of_copies(found) and of_copies(last) != last:
+        return True  # PyTorch takes it because it resizes out= before it looks at the operands
     if kind in ("accepted", "refused", "class of error"):
         return False
     if kind not in ("value", "grad", "array", "number", "plain"):

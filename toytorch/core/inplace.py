@@ -129,6 +129,8 @@ def known_to_share(a: Array, b: Array) -> bool:
 def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
     """Refuses to write over any operand, where elements go to places that others name."""
     array = target._array
+    if target._storage.__class__ is Conjugated:
+        return  # PyTorch conjugates its operands into copies first
     for other in args:
         for t in other if other.__class__ in (list, tuple) else (other,):
             if (
@@ -148,6 +150,8 @@ def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
 
 def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]) -> None:
     """Refuses an out= that shares memory with an argument, or would when it has the new shape."""
+    if target._storage.__class__ is Conjugated:
+        return  # PyTorch conjugates its operands into copies first
     resized = target._array.shape != shape
     for other in args:
         for t in other if isinstance(other, (list, tuple)) else (other,):

@@ -103,7 +103,7 @@ def index_put_(
     if not accumulate:
         refuse_old_mask(indices, values)
     given = [i for i in indices if isinstance(i, Tensor)]
-    if len(indices) <= self.ndim and any(i.dtype.rank > 1 for i in given):  # refused after this
+    if len(indices) <= self.ndim:  # what indices must be is asked after this
         writing.refuse_arguments(self, (values, *given), self._array.shape)
     return write.inplace(
         indexed.index_put, (self, _full_indices(self, indices, values), values, accumulate)

@@ -386,6 +386,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     except IndexError as error:
         if x._requires_grad and "shape of the mask" in str(error):
             writing.check(x, True)  # PyTorch looks at masks when it writes
+        if isinstance(value, Tensor) and "shape of the mask" in str(error):
+            writing.refuse_any_shared(x, (value,))
         if isinstance(value, complex):
             as_element(np, value, x.dtype.numpy)
         raise

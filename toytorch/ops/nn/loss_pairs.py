@@ -412,11 +412,16 @@ soft_margin = general(
 # -- classes --------------------------------------------------------------------------------------
 
 
+def above_zero(z: Tensor) -> Any:
+    """What is above 0; NaN, which is not, counts as 0."""
+    return where.function(z > 0, z, z.new_zeros(()))
+
+
 @watched
 def margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Any:
     """Σ_{j ≠ y} max(0, margin - x[y] + x[j])ᵖ·w[y]/C for rows x of scores and classes y."""
     y = target.unsqueeze(-1)
-    z = (margin - x.gather(-1, y) + x).relu()  # at 0 nothing flows back
+    z = above_zero(margin - x.gather(-1, y) + x)  # at 0 nothing flows back
     z = z if p == 1 else z * z
     if weight is not None:
         z = z * weight[y]
@@ -438,7 +443,7 @@ def label_margins(x: Tensor, target: Tensor) -> tuple[Any, Any]:
     count = classes.shape[-1]
     named = xp.where(listed, classes, count)[..., None] == xp.arange(count)
     inside = named.any(-2)
-    z = (1 - x.gather(-1, wrap(safe)).unsqueeze(-1) + x.unsqueeze(-2)).relu()
+    z = above_zero(1 - x.gather(-1, wrap(safe)).unsqueeze(-1) + x.unsqueeze(-2))
     counted = wrap(listed[..., :, None] & ~inside[..., None, :])
     loss = where.function(counted, z, z.new_zeros(())).sum([-2, -1]) / x.shape[-1]
     return loss, wrap(inside)
