@@ -128,7 +128,8 @@ def _loss(
         x, t, *arrays = _common(kernel_name, [x, t, *arrays])
         made = kernel(xp, x, t, *arrays, *numbers)
         if first or same:  # which PyTorch allocates like the first, spread out
-            made = kept(made.astype(kind, copy=False), xp.broadcast_to(given, made.shape))
+            given = given if given.shape == made.shape else xp.broadcast_to(given, made.shape)
+            made = kept(made.astype(kind, copy=False), given)
         elif rest[-1] == "none":
             made = placed(made, x, t)
         return reduced_array(xp, made, rest[-1])
