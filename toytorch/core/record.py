@@ -196,8 +196,9 @@ def keep(
         saved.append(value)
         versions.append(version)
     node.saved, node.versions = tuple(saved), tuple(versions)
-    if op.variant is not None and node.frees and not any(map(holds_tensor, saved)):
-        node.frees = False  # PyTorch's overload for a number keeps no tensor
+    if node.frees and not any(map(holds_tensor, saved)):
+        # Numbers PyTorch keeps as tensors, unless it has an overload for them.
+        node.frees = op.variant is None and any(v is not None for v in saved)
     if state.local.saved_hooks and overwritten is None:
         pack(node)
 

@@ -76,7 +76,8 @@ def _inside_memory(words: Refusals, a: Array, d: int, i: Array) -> None:
     if not a.ndim or a.size:
         _inside(words, a, d, i)
     elif math.prod(shape):
-        steps = [0 if k == d else n // a.itemsize for k, n in enumerate(a.strides)]
+        inner = [max(n, 1) for n in a.shape]
+        steps = [0 if k == d else math.prod(inner[k + 1 :]) for k in range(a.ndim)]
         needed = a.itemsize * (1 + sum((n - 1) * s for n, s in zip(shape, steps)))
         raise RuntimeError(
             f"setStorage: sizes {shape}, strides {steps}, storage offset 0, and itemsize "
