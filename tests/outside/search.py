@@ -87,9 +87,9 @@ def first_difference(program: Program) -> Found | None:
             comparer.from_functions.update(named)
             comparer.written_inside.update(named | beside(named, theirs.values()))
         part = PART.match(text)  # of a tuple, which is the same tensor by another name
-        if part is not None and part[2] in comparer.from_functions:
-            if not isinstance(theirs.space.get(part[2]), torch.Tensor):
-                comparer.from_functions.add(part[1])
+        several = part is not None and not isinstance(theirs.space.get(part[2]), torch.Tensor)
+        if part is not None and several and part[2] in comparer.from_functions:
+            comparer.from_functions.add(part[1])
         seen = OF_VIEWS.search(text)
         if seen is not None and depends_on(seen[1], comparer.from_functions, program.lines[:i]):
             return None

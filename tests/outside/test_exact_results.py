@@ -32,9 +32,11 @@ VALUES = (
     "torch.vander(x[0], increasing=True)", "torch.vander(x[0])", "torch.vander(x[0], 2)", "torch.vander(i[0])",
     "torch.vander(x[0], 1)", "torch.linalg.qr(q)", "torch.geqrf(q)", "torch.nanmean(x, 0, out=x[:1].detach()[0])",
     "torch.pairwise_distance(i, i, 0.1, 0)", "torch.pairwise_distance(i, i * 2, 2, 0)", "x.unsqueeze(0).squeeze(1)",
-    "torch.autograd.grad(x.squeeze(-1).abs().sum(), [x])", "torch.fft.fftn(p, dim=[])", "torch.fft.fftn(p[..., ::2], dim=[])",
+    "torch.autograd.grad(x.squeeze(-1).abs().sum(), [x])", "torch.fft.fftn(p, dim=[])",
+    "torch.fft.fftn(p[..., ::2], dim=[])",
     "torch.nn.functional.huber_loss(e, p, reduction='none')", "torch.nn.functional.huber_loss(p, e, reduction='none')",
-    "torch.nn.functional.huber_loss(p, p[:1], reduction='none')[1, :1]", "torch.nn.functional.soft_margin_loss(e, p, reduction='none')",
+    "torch.nn.functional.huber_loss(p, p[:1], reduction='none')[1, :1]",
+    "torch.nn.functional.soft_margin_loss(e, p, reduction='none')",
     "torch.nn.functional.binary_cross_entropy(e, p, reduction='none')",
     "torch.nn.functional.binary_cross_entropy(p, e, reduction='none')",
 )  # fmt: skip

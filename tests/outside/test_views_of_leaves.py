@@ -13,7 +13,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 LEAF = "x = torch.tensor([1.0, 2.0, 3.0, 4.0])[:3].requires_grad_()"
 PLAIN = "x = torch.tensor([1.0, 2.0, 3.0]).requires_grad_()"
-MADE = ("y = x.view(3)", "y = x[:2]", "y = x * 2", "y = x.unsqueeze(0)[:, 1:]", "y = x.unfold(0, 1, 2)")
+MADE = (
+    "y = x.view(3)",
+    "y = x[:2]",
+    "y = x * 2",
+    "y = x.unsqueeze(0)[:, 1:]",
+    "y = x.unfold(0, 1, 2)",
+)
 WRITTEN = (
     "x.detach().mul_(2)",
     "x.data.mul_(2)",
@@ -46,7 +52,11 @@ def test_layouts_of_what_inference_made(line: str) -> None:
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 2), (3, 2)])
 @pytest.mark.parametrize("offset", [-4, -1, 0, 1, 2, 5])
 def test_diagonals_of_nothing(shape: tuple[int, ...], offset: int) -> None:
-    lines = (f"x = torch.zeros({shape})", f"y = x.diagonal({offset})", "z = y.storage_offset(), y.stride()")
+    lines = (
+        f"x = torch.zeros({shape})",
+        f"y = x.diagonal({offset})",
+        "z = y.storage_offset(), y.stride()",
+    )
     assert first_difference(Program(0, lines)) is None
 
 

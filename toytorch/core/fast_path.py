@@ -216,7 +216,9 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
         before = ["node.frees = False"]  # PyTorch's overload for a number keeps no tensor
     asked = {v.partition(" if ")[2].partition(" else ")[0] for v in values}
     if not scalar and len(asked) == 1 and "" not in asked:
-        before = [f"node.frees = {asked.pop()}"]  # nothing is kept where that gradient is not wanted
+        before = [
+            f"node.frees = {asked.pop()}"
+        ]  # nothing is kept where that gradient is not wanted
     return [
         *before,
         f"node.saved = ({', '.join(values)},)",

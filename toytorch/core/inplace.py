@@ -7,6 +7,7 @@ on; and every live view of b gets its history anew from b.
 
 from __future__ import annotations
 
+import math
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -170,10 +171,19 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
                         and t._storage is not None
                         and t._storage is target._storage
                         and is_dense(t._array.shape, t._array.strides, t._array.itemsize)
+                        and reaches(target, shape, t)
                     )
                 )
             ):
                 raise RuntimeError(SHARED)
+
+
+def reaches(target: Tensor, shape: tuple[int, ...], other: Tensor) -> bool:
+    """Whether a tensor that is given another shape, in rows, will lie over another of its memory."""
+    start, step = target.storage_offset() * target._array.itemsize, target._array.itemsize
+    first = other.storage_offset() * other._array.itemsize
+    end = start + math.prod(shape) * step
+    return start < first + other._array.nbytes and first < end
 
 
 SEEN_TWICE = (Mirrored, Conjugated, OfConjugated)  # memory of which another one is the conjugate

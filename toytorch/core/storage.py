@@ -245,7 +245,7 @@ class OfConjugated(Storage):
 
     def written(self) -> None:
         """Brings the other memory into step after a write, which is counted here alone."""
-        origin = self.origin
+        origin: Any = self.origin
         if origin.theirs is not None:
             np.conjugate(origin.mine, out=origin.theirs)
             Mirrored.written(origin.counter, origin)

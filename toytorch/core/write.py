@@ -383,8 +383,8 @@ def refuse_leaf(aten: str, out: Any, traced: bool = False) -> None:
         traced = traced or any(ask(out) for ask in asked if ask is not None)
     leaf = traced or (isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None)
     base = out._base if isinstance(out, Tensor) else None
-    wants = base is not None and (base._requires_grad or out._requires_grad)
-    leaf = leaf or (wants and base._grad_edge is None)
+    if base is not None and (base._requires_grad or out._requires_grad):
+        leaf = leaf or base._grad_edge is None
     if leaf and state.local.grad:
         raise RuntimeError(
             f"aten::{aten}(): functions with out=... arguments don't support automatic "

@@ -66,7 +66,9 @@ def _inside(words: Refusals, a: Array, d: int, i: Array) -> None:
     n = a.shape[d] if a.ndim else 1
     low = -n if words.behind else 0
     if i.size and (int(i.min()) < low or int(i.max()) >= n):
-        raise words.outside(a, d, int(i.reshape(-1)[(i.reshape(-1) < low) | (i.reshape(-1) >= n)][0]))
+        raise words.outside(
+            a, d, int(i.reshape(-1)[(i.reshape(-1) < low) | (i.reshape(-1) >= n)][0])
+        )
 
 
 def _inside_memory(words: Refusals, a: Array, d: int, i: Array) -> None:
@@ -301,8 +303,7 @@ def _index_copy(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array) ->
     d = wrap_dim(dim, a.ndim)
     if i.ndim < 2 and not source.ndim and i.size != 1:
         raise IndexError(
-            "index_copy_(): When source is scalar, index should have one element (got "
-            f"{i.size})"
+            f"index_copy_(): When source is scalar, index should have one element (got {i.size})"
         )
     if i.ndim < 2 and source.ndim and a.ndim and source.ndim != a.ndim:
         raise IndexError(

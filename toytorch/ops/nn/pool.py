@@ -471,7 +471,9 @@ FRACTIONAL_MAX = {n: _fractional_max(n) for n in (2, 3)}
 def need_sizes(n: int, out: Sequence[int]) -> None:
     """Refuses sizes of a result that are too few or too many, or below 0."""
     if len(out) != n:
-        words = "two elements (height, width)" if n == 2 else "three elements (depth, height, width)"
+        words = (
+            "two elements (height, width)" if n == 2 else "three elements (depth, height, width)"
+        )
         raise RuntimeError(
             f"There should be exactly {words} in output_size, but got {len(out)} elements."
         )

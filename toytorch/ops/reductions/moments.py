@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts.hints import DType
-from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
