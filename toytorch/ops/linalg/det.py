@@ -32,9 +32,9 @@ def _det(xp: ArrayModule, a: Array) -> Any:
     need_square("linalg.det", a)
     need_float("linalg.det", a, "lu_cpu", or_empty=True)
     a = workable(a)
-    if xp is np and 0 < a.shape[-1] <= FEW and a.size:
+    if a.__class__ is np.ndarray and 0 < a.shape[-1] <= FEW and a.size:
         # NumPy goes by logarithms; of whole numbers the product is whole, as it is in PyTorch.
-        factors, pivots, _ = lu_kernel(np, a)
+        factors, pivots, _ = lu_kernel(xp, a)
         exchanges = (pivots != np.arange(1, a.shape[-1] + 1)).sum(-1)
         product = np.diagonal(factors, 0, -2, -1).prod(-1)
         return np.asarray(np.where(exchanges % 2, -product, product).astype(a.dtype))
