@@ -18,7 +18,7 @@ def make_function(op: Op) -> Any:
     def write() -> tuple[str, dict[str, Any]]:
         names = fast_path.names_for(op, made.function.__globals__)
         source = fast_path.write(op) or general(op, names)
-        if not op.older and not op.elsewhere:
+        if not op.older:
             return source, names
         return older_forms.taking(op, source), {**names, "by_older": older_forms.rearranged}
 

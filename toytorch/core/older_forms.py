@@ -49,7 +49,7 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
         return rearranged_numbers(op, values, more, in_place)
     if scalars == ("alpha",) and pattern == "xx1":  # PyTorch takes this one without a word
         return rearranged_numbers(op, values, more, in_place)
-    names = FORMS.get(scalars, {}).get(pattern)
+    names = FORMS[scalars].get(pattern)
     if op.elsewhere and isinstance(values[-1], dtype) and not in_place:
         raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
     if names is None:
