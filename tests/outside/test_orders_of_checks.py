@@ -61,7 +61,7 @@ def product(m: Any, equation: str, shapes: Any) -> Any:
 )
 def test_vectors_of_places(name: str) -> None:
     shapes = ((), (1,), (2,), (3,), (2, 3), (0,), (0, 2))
-    places = ([], [0], [0, 0], [1, 0, 2], 0, [[0]], [5], [-1])
+    places: tuple[Any, ...] = ([], [0], [0, 0], [1, 0, 2], 0, [[0]], [5], [-1])
     for given in itertools.product(shapes, shapes, places, (0, 1, -1, 2)):
         assert told(tt, along, name, *given) == told(torch, along, name, *given), given
 
