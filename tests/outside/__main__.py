@@ -7,6 +7,7 @@ import time
 import warnings
 from collections import Counter, defaultdict
 
+from tests.oracle import ORACLE, SUBJECT
 from tests.outside import compare
 from tests.outside.search import Found, look, shorter
 
@@ -20,6 +21,9 @@ def main() -> None:
     parser.add_argument("--warnings", action="store_true", help="compare classes of warnings, too")
     options = parser.parse_args()
     compare.MESSAGES_COMPARED, compare.WARNINGS_COMPARED = options.messages, options.warnings
+    if options.warnings:  # what is said once has been said while the program was drawn
+        for side in (ORACLE, SUBJECT):
+            side.root.set_warn_always(True)
     first, _, end = options.seeds.partition(":")
     warnings.simplefilter("ignore")
     groups: dict[str, list[Found]] = defaultdict(list)

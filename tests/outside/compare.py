@@ -257,8 +257,8 @@ class Comparer:
             x["version"] = y["version"] = 0
         layout = ("strides", "offset", "contiguous")
         if not a.numel() and (
-            x.get("view") is False or root_of(str(x.get("view"))) in self.nowhere
-        ):
+            x.get("view", False) is False or root_of(str(x.get("view"))) in self.nowhere
+        ):  # of what a graph gives, nobody is asked whose view it is
             # Where nothing lies, arithmetic does not ask (that costs its fast path more than a
             # program can gain by it), nor do views of what it gives.
             if any(x[k] != y[k] for k in layout):
@@ -381,11 +381,12 @@ def plain(path: str, a: Any, b: Any) -> Difference | None:
     return None
 
 
-NUMBER = re.compile(r"-?(?:\d+\.\d*(?:e[+-]\d+)?|\d+e[+-]\d+)")
+NUMBER = re.compile(r"[-+]?(?:\d+\.\d*(?:e[+-]\d+)?|\d+e[+-]\d+)")
 
 
 def same_text(a: str, b: str) -> bool:
-    """Equal texts, apart from names of nodes, and from the last digit of fractions."""
+    """Equal texts, apart from names of nodes, from the last digit of fractions, and from the signs of
+    zeros: numbers in a text are held to what elements are (`close`), those of half types, too."""
     b = b.replace("toytorch", "torch")
     if a.endswith(("Backwards", "0", "1", "2", "3")):  # names of nodes, which say where they are
         a, b = a.removeprefix("torch::autograd::"), b.removeprefix("torch::autograd::")
@@ -396,4 +397,6 @@ def same_text(a: str, b: str) -> bool:
     if "".join(NUMBER.sub("", a).split()) != "".join(NUMBER.sub("", b).split()):
         return False
     x, y = ([float(n) for n in NUMBER.findall(t)] for t in (a, b))
-    return len(x) == len(y) and bool(np.allclose(x, y, rtol=2e-4, atol=2e-4))
+    half = re.search(r"torch\.(b?float16)\b", a)
+    tol = 2e-4 if half is None else ROUNDING[half[1]]
+    return len(x) == len(y) and bool(np.allclose(x, y, rtol=tol, atol=2e-4))

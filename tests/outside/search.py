@@ -53,6 +53,13 @@ FLAGS_LOST = re.compile(r"torch\.unique_consecutive\([^=]*\b(True|False)\b")
 # What compiled functions give are no views that nobody sees: `detach_` does not refuse them.
 OF_VIEWS = re.compile(r"(?:v\d+ = )?(v\d+)\.(?:detach_|_is_view)\(\)$")
 
+PART = re.compile(r"(v\d+) = (v\d+)\[-?\d+\]$")
+COUNTED = re.compile(r"(v\d+)\._version\b")
+LIES = re.compile(r"v\d+ = (v\d+)\.(?:stride|storage_offset|is_contiguous)\(.*\)$")
+# Where a complex number is infinite, PyTorch divides by its size as complex numbers are divided (both
+# parts are NaN) or each part by itself, as the place in the memory has it: its vectors do the latter.
+UNITS = re.compile(r"torch\.sgn\(|\.sgn_?\(")
+
 
 def of_pytorch_alone(text: str, failed: Failure | None, theirs: Run) -> bool:
     """Whether a statement went otherwise for a reason in PyTorch: its library of Fourier transforms
@@ -79,11 +86,21 @@ def first_difference(program: Program) -> Found | None:
             named = set(re.findall(r"v\d+", text))
             comparer.from_functions.update(named)
             comparer.written_inside.update(named | beside(named, theirs.values()))
+        part = PART.match(text)  # of a tuple, which is the same tensor by another name
+        several = part is not None and not isinstance(theirs.space.get(part[2]), torch.Tensor)
+        if part is not None and several and part[2] in comparer.from_functions:
+            comparer.from_functions.add(part[1])
         seen = OF_VIEWS.search(text)
         if seen is not None and depends_on(seen[1], comparer.from_functions, program.lines[:i]):
             return None
         if "._version" in text and any(".step()" in line for line in program.lines[:i]):
             return None  # how often a rule writes is its own affair
+        counted = COUNTED.search(text)
+        if counted is not None and counted[1] in comparer.written_inside:
+            return None  # what was written inside is not counted (`Comparer.one`)
+        lies = LIES.match(text)
+        if lies is not None and lies[1] in comparer.nowhere:
+            return None  # how nothing lies, which is not compared either (`Comparer.one`)
         if "pickle.loads(" in text:
             comparer.unpickled.update(re.findall(r"^v\d+", text))
         if ".step()" in text:
@@ -108,7 +125,7 @@ def first_difference(program: Program) -> Found | None:
 
 def depends_on(name: str, functions: set[str], lines: Sequence[str]) -> bool:
     """Whether a variable is what a compiled function gave, or part of it."""
-    made = {m[1]: m[2] for m in (re.match(r"(v\d+) = (v\d+)\[-?\d+\]$", t) for t in lines) if m}
+    made = {m[1]: m[2] for m in map(PART.match, lines) if m}
     return name in functions or made.get(name) in functions
 
 
@@ -214,7 +231,8 @@ FACTORS = re.compile(
     r"torch\.(?:linalg\.)?(?:eigh|svd|eig|geqrf|svd_lowrank|pca_lowrank)\(|\.svd\("
 )
 DECOMPOSED = re.compile(
-    r"torch\.(?:linalg\.(?:lstsq|solve|solve_ex|det|slogdet|inv|inv_ex|pinv|matrix_rank|cond)"
+    r"torch\.(?:(?:linalg\.)?(?:solve_triangular|triangular_solve|cholesky_solve|lu_solve)"
+    r"|linalg\.(?:lstsq|solve|solve_ex|det|slogdet|inv|inv_ex|pinv|matrix_rank|cond)"
     r"|slogdet|logdet|det|inverse|pinverse|geqrf|linalg\.qr|qr)\(|\.geqrf\(|\.qr\("
 )
 PRODUCTS = re.compile(
@@ -487,6 +505,8 @@ def explained(found: Found) -> bool:
         return True  # nor BLAS of what infinity times 0 is, or a complex product with an infinity
     if kind == "value" and SIGNS.search(last) and signs_of_nan(found):
         return True
+    if kind == "value" and UNITS.search(last) and not finite(found) and where_finite(found):
+        return True
     if kind == "value" and PIVOTED.search(last):
         return True  # PyTorch hands LAPACK's gelsy pivots that nobody has set
     if kind == "value" and PUT.search(last) and "accumulate=True" not in last:
@@ -503,6 +523,8 @@ def explained(found: Found) -> bool:
         return read_after_resizing(found)
     if kind == "accepted" and taken_of_copies(found):
         return True
+    if kind == "refused" and not taken_of_copies(found) and of_copies(last) != last:
+        return True  # PyTorch takes it because it resizes out= before it looks at the operands
     if kind in ("accepted", "refused", "class of error"):
         return False
     if kind not in ("value", "grad", "array", "number", "plain"):

@@ -113,7 +113,7 @@ IN_ROWS = """\
                 c = c.copy("C")
 """
 GENERAL_GRAPH = """\
-            if mode_ is None and ({wants}) and result.dtype.rank > 1:
+            if mode_ is None and ({wants}) and (result.dtype.rank > 1 or integers(op, result)):
                 node = {node}()
                 node.edges = ({edges},)
                 node.seq = next(sequence)

@@ -56,9 +56,7 @@ POINTWISE = """\
 """
 OPERAND = """\
             a{i} = {name}
-            if a{i}.__class__ is float or a{i}.__class__ is int:
-                a{i} = a0.dtype.type(a{i})
-            elif a{i} is not None:
+{number}            {if_} a{i} is not None:
                 if ({name}.dtype is not self.dtype
                         or ({name}._requires_grad and state.fast_path is None)
                         or ({name}._storage is self._storage is not None and {name} is not self)):
@@ -127,6 +125,10 @@ RECORDED_LIST = """\
                     if t is not None and (a.__class__ is not ndarray or t is self
                             or t._storage is s0 is not None or t._requires_grad):
                         return inplace(op, {args})
+"""
+NUMBER = """\
+            if a{i}.__class__ is float or a{i}.__class__ is int:
+                a{i} = a0.dtype.type(a{i})
 """
 FEW = 4096  # elements; of more, the general path writes the result where it belongs as it is made
 
@@ -264,7 +266,8 @@ def by_kernel(op: Op) -> str:
         if a.is_tensor_list:
             return ""
         if a.is_tensor:
-            operands += OPERAND.format(i=i, name=a.name, args=args)
+            number, if_ = (NUMBER.format(i=i), "elif") if a.takes_number else ("", "if")
+            operands += OPERAND.format(i=i, name=a.name, args=args, number=number, if_=if_)
             values.append(f"a{i}")
         elif a.type in ("Scalar", "float"):
             numbers += f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"

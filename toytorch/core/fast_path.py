@@ -212,6 +212,13 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
             return None
     if not values:
         return ["node.saved = None", "node.versions = ()"]
+    if scalar and op.variant is not None and set(values) <= {"None", "other", "1"}:
+        before = ["node.frees = False"]  # PyTorch's overload for a number keeps no tensor
+    asked = {v.partition(" if ")[2].partition(" else ")[0] for v in values}
+    if not scalar and len(asked) == 1 and "" not in asked:
+        before = [
+            f"node.frees = {asked.pop()}"
+        ]  # nothing is kept where that gradient is not wanted
     return [
         *before,
         f"node.saved = ({', '.join(values)},)",
@@ -350,6 +357,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "check": op.checks,
         "record": record.record,
         "tie_many": record.tie_many,
+        "integers": record.integers,
         "kept_of": alias,
         "REQUIRED": REQUIRED,
     }

@@ -53,7 +53,7 @@ LISTED_HISTORY = """\
                 result._array = made
                 result.dtype = from_numpy[made.dtype]
                 result._storage = None
-                if recorded and result.dtype.rank > 1:
+                if recorded and (result.dtype.rank > 1 or integers(op, result)):
                     node = Node()
                     node.edges = (*edges,)
                     node.seq = next(sequence)
@@ -73,7 +73,7 @@ WITH_HISTORY = """\
                 result._array = made
                 result.dtype = from_numpy[made.dtype]
                 result._storage = None
-                if ({wants}) and result.dtype.rank > 1:
+                if ({wants}) and (result.dtype.rank > 1 or integers(op, result)):
                     node = {node}()
                     node.edges = ({edges},)
                     node.seq = next(sequence)
@@ -87,13 +87,15 @@ WITH_HISTORY = """\
                 return result"""
 OTHER = """\
             w{i}, a{i} = False, {name}
-            if a{i}.__class__ is float or a{i}.__class__ is int:
-                a{i} = a0.dtype.type(a{i})
-            elif a{i} is not None:
+{number}            {if_} a{i} is not None:
                 w{i} = mode_ is None and {name}._requires_grad
                 if {name}.dtype is not {first}.dtype{no_history}:
                     return call(op, ({args},){out})
                 a{i} = a{i}._array"""
+NUMBER = """\
+            if a{i}.__class__ is float or a{i}.__class__ is int:
+                a{i} = a0.dtype.type(a{i})
+"""
 
 
 def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
@@ -136,6 +138,8 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
             name = passed[i]
             if plain:
                 other = {**words, "no_history": words["no_history"].format(i=i)}
+                given = (NUMBER.format(i=i), "elif") if args[i].takes_number else ("", "if")
+                other["number"], other["if_"] = given
                 lines.append(OTHER.format(i=i, name=name, **other))
                 tests.append(f"(a{i} is None or a{i}.__class__ is ndarray or "
                              f"a{i}.__class__ is a0.dtype.type)")  # fmt: skip
@@ -224,6 +228,8 @@ def history_of(op: Op, passed: list[str]) -> str:
     if values:
         saved = f"node.saved, node.versions = ({', '.join(values)},), ({', '.join(versions)},)"
         lines = [*before, saved]
+        if op.variant is not None:  # PyTorch's overload for a number keeps no tensor
+            lines.append("node.frees = any(isinstance(v, Tensor) for v in node.saved)")
     return WITH_HISTORY.format(
         node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))",
         wants=" or ".join(f"w{i}" for i in wanted),

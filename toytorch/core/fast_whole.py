@@ -33,7 +33,11 @@ def unary(op: Op, kernel: Callable[..., Any], input: Any) -> Any:
     """The result of an op of one tensor, or None where the general way is to be taken."""
     mode = state.fast_path
     a = input._array
-    if a.__class__ is not ndarray or not (mode is None or mode == get_ident()):
+    if (
+        a.__class__ is not ndarray
+        or input._requires_grad  # as some integers do: what is said of these is said elsewhere
+        or not (mode is None or mode == get_ident())
+    ):
         return None
     try:
         if op.checks is not None:
@@ -47,7 +51,11 @@ def binary(op: Op, kernel: Callable[..., Any], input: Any, other: Any) -> Any:
     """The same for an op of two."""
     mode, kind = state.fast_path, input.dtype
     a = input._array
-    if a.__class__ is not ndarray or not (mode is None or mode == get_ident()):
+    if (
+        a.__class__ is not ndarray
+        or input._requires_grad
+        or not (mode is None or mode == get_ident())
+    ):
         return None
     if other.__class__ is int:
         if kind is types.bool:
@@ -60,7 +68,7 @@ def binary(op: Op, kernel: Callable[..., Any], input: Any, other: Any) -> Any:
         return None
     else:
         b = other._array
-        if b.__class__ is not ndarray:
+        if b.__class__ is not ndarray or other._requires_grad:
             return None
     try:
         if op.checks is not None:

@@ -7,6 +7,7 @@ on; and every live view of b gets its history anew from b.
 
 from __future__ import annotations
 
+import math
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from toytorch.core.storage import (
     CountedElsewhere,
     InferenceStorage,
     Mirrored,
+    OfConjugated,
     Storage,
 )
 from toytorch.core.tensor import Tensor, strides_of, wrap
@@ -112,7 +114,7 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
         b = other._array
         same = (
             b.size == array.size
-            and b.strides == array.strides
+            and (b.strides == array.strides or strides_of(b) == strides_of(array))
             and (base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
         )
         if not same and array.__class__ is np.ndarray and known_to_share(array, b):
@@ -129,6 +131,8 @@ def known_to_share(a: Array, b: Array) -> bool:
 def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
     """Refuses to write over any operand, where elements go to places that others name."""
     array = target._array
+    if target._storage.__class__ is Conjugated:
+        return  # PyTorch conjugates its operands into copies first
     for other in args:
         for t in other if other.__class__ in (list, tuple) else (other,):
             if (
@@ -148,6 +152,8 @@ def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
 
 def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]) -> None:
     """Refuses an out= that shares memory with an argument, or would when it has the new shape."""
+    if target._storage.__class__ is Conjugated:
+        return  # PyTorch conjugates its operands into copies first
     resized = target._array.shape != shape
     for other in args:
         for t in other if isinstance(other, (list, tuple)) else (other,):
@@ -166,10 +172,22 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
                         and t._storage is not None
                         and t._storage is target._storage
                         and is_dense(t._array.shape, t._array.strides, t._array.itemsize)
+                        and reaches(target, shape, t)
                     )
                 )
             ):
                 raise RuntimeError(SHARED)
+
+
+def reaches(target: Tensor, shape: tuple[int, ...], other: Tensor) -> bool:
+    """Whether a tensor that is given another shape, in rows, will lie over another of its memory."""
+    start, step = target.storage_offset() * target._array.itemsize, target._array.itemsize
+    first = other.storage_offset() * other._array.itemsize
+    end = start + math.prod(shape) * step
+    return start < first + other._array.nbytes and first < end
+
+
+SEEN_TWICE = (Mirrored, Conjugated, OfConjugated)  # memory of which another one is the conjugate
 
 
 def bump(target: Tensor) -> None:
@@ -177,7 +195,7 @@ def bump(target: Tensor) -> None:
     storage = target._storage or target._memory()
     if storage.__class__ is Storage or storage.__class__ is CountedElsewhere:
         storage.version += 1
-    elif storage.__class__ is Mirrored or storage.__class__ is Conjugated:
+    elif storage.__class__ in SEEN_TWICE:
         storage.version += 1
         storage.written()
     if storage.guarded_views:
@@ -225,6 +243,11 @@ def without_node(why: str) -> str:
 def protect(view: Tensor, why: str) -> None:
     """Marks a view whose memory must not be written to while a graph is recorded."""
     view._no_grad_view = why
+    guard(view)
+
+
+def guard(view: Tensor) -> None:
+    """Notes that the history of a view changes with the next write to its memory."""
     storage = view._memory()
     guarded_views = storage.guarded_views
     if guarded_views is None:
@@ -251,7 +274,10 @@ def retire(storage: Storage) -> None:
     left = []
     for ref in storage.guarded_views:
         view = ref()
-        if view is not None and view._base is not None and known(view):
+        if view is not None and view._no_grad_view is None:
+            # Read anew out of its base: where that wants no gradient, no gradient goes on.
+            view._grad_edge = AsStridedBackward0(view._base, view)
+        elif view is not None and view._base is not None and known(view):
             view._grad_edge, view._requires_grad, view._ignores_grad = (
                 Refusal(of_the_base(view._no_grad_view)),
                 True,

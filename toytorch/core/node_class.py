@@ -44,7 +44,9 @@ def revive(value: Tensor | None, node: Node, index: int) -> Any:
         return value
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
-    tensor._requires_grad, tensor._grad_edge = True, Output(node, index) if node.many else node
+    tensor._requires_grad = tensor.dtype.rank > 1  # places of a maximum have no history
+    edge = Output(node, index) if node.many else node
+    tensor._grad_edge = edge if tensor._requires_grad else None
     if value._tangents is not None:
         tensor._tangents = value._tangents
     if value._batches is not None:

@@ -57,8 +57,11 @@ def edge(tensor: Tensor) -> Any:
 def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
     """Makes the node of a call and ties the results to it."""
     many = results.__class__ in (list, tuple)
-    if not many and results.dtype.rank < 2 and (overwritten is None or op.across == "between"):
-        return None  # integers that are written to have a history in PyTorch, but for copies
+    if not many and results.dtype.rank < 2:
+        if overwritten is None:
+            integers(op, results)
+        if overwritten is None or op.across == "between" or op.underived:
+            return None  # integers that are written to have a history in PyTorch, but for copies
     node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
     edges: list[Any] = []
     derivatives = op.derivatives
@@ -85,6 +88,9 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         node.meta = results._array.shape, results.dtype
         if overwritten is None:
             results._requires_grad, results._grad_edge = True, node
+            base = results._base
+            if base is not None and not base._requires_grad:
+                writing.guard(results)  # a view of a leaf that is a view itself
     return node
 
 
@@ -96,8 +102,13 @@ def remember(args, view):  # `record` of {name}
     node.seq = next(sequence)
     node.meta = (view._array.shape, view.dtype)
     node.saved, node.versions = {saved}
+    if view.dtype.rank < 2:
+        return integers(op, view)  # which refuses
     view._requires_grad = True
     view._grad_edge = node
+    base = view._base
+    if base is not None and not base._requires_grad:
+        guard(view)  # a view of a leaf that is a view itself
 """
 
 
@@ -124,10 +135,25 @@ def recorder(op: Op) -> Callable[[tuple[Any, ...], Tensor], Any]:
         return op.remember
     saved = f"({', '.join(values)},), {(None,) * len(values)}" if values else "None, ()"
     space: dict[str, Any] = {f"{trait}_of": found for trait, found in TRAITS.items()}
-    space.update(Node=op.node, sequence=sequence)
+    space.update(Node=op.node, sequence=sequence, op=op, integers=integers, guard=writing.guard)
     generate(f"{op.name}: node", REMEMBER.format(name=op.name, saved=saved), space)
     op.remember = space["remember"]
     return op.remember
+
+
+def integers(op: Op, result: Tensor) -> bool:
+    """Whether integers get a history, which they never do. Comparisons, and what is cast to a type
+    that was asked for, have none; of others it is refused: their operands are integers that were
+    written to, or the caller has asked for a sum of integers."""
+    cast = any(a.name == "dtype" and a.type == "dtype" for a in op.schema.args)
+    if op.schema.returns[0] != "BoolTensor" and not cast and not op.underived:
+        refuse_history(result)
+    return False
+
+
+def refuse_history(result: Tensor) -> None:
+    """Refuses a history for integers, in PyTorch's words."""
+    raise RuntimeError(f"Autograd not support dtype: {result.dtype.legacy}")
 
 
 def underive(name: str, sources: Sequence[Any], result: Tensor) -> None:
@@ -180,7 +206,9 @@ def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
     node.meta = [(r._array.shape, r.dtype) for r in results]
     node.__dict__["count"] = len(results)
     for i, r in enumerate(results):
-        if r.dtype.rank > 1 and (len(op.results) == 1 or op.results[i]):
+        if len(op.results) == 1 or op.results[i]:
+            if r.dtype.rank < 2:
+                refuse_history(r)
             r._requires_grad, r._grad_edge = True, Output(node, i)
 
 
@@ -201,6 +229,8 @@ def keep(
                 if not any(asks(args[u], overwritten) for u in users):
                     value = None
                 elif value is overwritten and index == 0:
+                    if value._requires_grad and value.dtype.rank < 2:
+                        refuse_history(value)  # of the clone that PyTorch keeps
                     value = writing.snapshot(value)
                     version = 0
                 else:
@@ -215,8 +245,18 @@ def keep(
         saved.append(value)
         versions.append(version)
     node.saved, node.versions = tuple(saved), tuple(versions)
+    if node.frees and not any(map(holds_tensor, saved)):
+        # Numbers PyTorch keeps as tensors, unless it has an overload for them.
+        node.frees = op.variant is None and any(v is not None for v in saved)
     if state.local.saved_hooks and overwritten is None:
         pack(node)
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether a saved value is, or holds, tensors."""
+    return isinstance(value, Tensor) or (
+        value.__class__ in (list, tuple) and any(isinstance(t, Tensor) for t in value)
+    )
 
 
 def asks(argument: Tensor | Scalar, overwritten: Tensor | None) -> bool:

@@ -243,6 +243,13 @@ class OfConjugated(Storage):
         """Where the memory begins, as programs see it."""
         return self.origin.memory_at()
 
+    def written(self) -> None:
+        """Brings the other memory into step after a write, which is counted here alone."""
+        origin: Any = self.origin
+        if origin.theirs is not None:
+            np.conjugate(origin.mine, out=origin.theirs)
+            Mirrored.written(origin.counter, origin)
+
 
 class InferenceStorage(Storage):
     """The memory of a tensor made in inference mode: its writes are not counted, so that nothing

@@ -146,8 +146,10 @@ class Tensor:
         """The sizes of all dimensions."""
         return size_of(Size, self._array.shape)
 
-    def size(self, dim: int | None = None) -> Any:
+    def size(self, dim: int | None = None, **more: int | None) -> Any:
         """The sizes, or the size of one dimension."""
+        if more:  # by NumPy's word
+            return self.size(axis_of("size", dim, more))
         if dim is None:
             return size_of(Size, self._array.shape)
         if isinstance(dim, str):
@@ -195,8 +197,10 @@ class Tensor:
             raise TypeError("len() of a 0-d tensor")
         return int(self._array.shape[0])
 
-    def stride(self, dim: int | None = None) -> Any:
+    def stride(self, dim: int | None = None, **more: int | None) -> Any:
         """Steps in elements, for each dimension or for one."""
+        if more:
+            return self.stride(axis_of("stride", dim, more))
         array = self._array
         if array.__class__ is not ndarray and self._compressed:
             raise RuntimeError("Sparse CSR tensors do not have strides")
@@ -875,6 +879,14 @@ def _rebuild(
     made._requires_grad = requires_grad
     set_state(made, state)
     return made
+
+
+def axis_of(name: str, dim: int | None, more: dict[str, int | None]) -> int | None:
+    """The dimension that a call names by NumPy's word `axis`, and no other way."""
+    for word in more:
+        if word != "axis" or dim is not None:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
+    return more["axis"]
 
 
 def strides_of(array: Array) -> tuple[int, ...]:

@@ -44,9 +44,14 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         views: Any = [view_of(source, a, op.derivatives) for a in layouts]
     else:
         views = view_of(source, layouts, op.derivatives)
-    if not op.derivatives or source.dtype.rank < 2 or source._storage.__class__ is InferenceStorage:
+    wants = source._requires_grad and state.local.grad
+    if (
+        not op.derivatives
+        or (source.dtype.rank < 2 and not wants)
+        or source._storage.__class__ is InferenceStorage
+    ):
         return views
-    if source._requires_grad and state.local.grad:
+    if wants:
         record(op, args, views)
     if not state.local.grad:
         for v in views if views.__class__ is list else [views]:
@@ -54,11 +59,11 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         return views
     why = source._no_grad_view
     if why is not None:
-        why = of_a_view(why, maker(op.node_name))
+        why = of_a_view(why, made_by(op, args))
     many = views.__class__ is list
     if why is not None or many:
         for i, v in enumerate(views if many else [views]):
-            writing.protect(v, MANY_VIEWS % (i, maker(op.node_name)) if many else why)
+            writing.protect(v, MANY_VIEWS % (i, made_by(op, args)) if many else why)
             no_leaf(source, v)
     return views
 
@@ -113,8 +118,14 @@ CUSTOM_VIEW = (
 
 @functools.lru_cache(256)
 def maker(node: str) -> str:
-    """Who made a view, as refusals name it: UnbindBackward0 is Unbind."""
-    return node.rstrip("0123456789").removesuffix("Backward")
+    """Who made a view, as refusals name it: UnbindBackward0 is Unbind, SqueezeBackward1 Squeeze1."""
+    return node.replace("Backward", "").removesuffix("0")
+
+
+def made_by(op: Op, args: tuple[Any, ...]) -> str:
+    """Who made a view: an op, in one of its variants."""
+    variant = None if op.variant is None else op.variant(*args)
+    return maker(op.node_name if variant is None else op.node_variant(variant).__name__)
 
 
 @functools.lru_cache(256)
@@ -310,7 +321,7 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             views.append(seen)
         if storage.version:
             view._born = storage.version
-        if kind.rank < 2:
+        if kind.rank < 2 and not source._requires_grad:
             return view
         if state.fast_path is not None and not state.local.grad:
             view._no_grad_view = INFERENCE_VIEW if state.local.inference else NO_GRAD_VIEW
@@ -321,10 +332,10 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
                 if len(guarded) > 16 and not len(guarded) & (len(guarded) - 1):
                     guarded[:] = [v for v in guarded if v() is not None]
                 guarded.append(seen)
-            if owner._requires_grad:
+            if owner._requires_grad and kind.rank > 1:
                 view._requires_grad = view._ignores_grad = True
             return view
-    if source.dtype.rank > 1 and view._base is not None:
+    if (source._requires_grad or source.dtype.rank > 1) and view._base is not None:
         if state.fast_path is not None and not state.local.grad:
             unrecorded(source, view)
             return view
@@ -332,6 +343,6 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             (op.remember or recorder(op))(args, view)
         why = source._no_grad_view
         if why is not None:
-            writing.protect(view, of_a_view(why, maker(op.node_name)))
+            writing.protect(view, of_a_view(why, made_by(op, args)))
             no_leaf(source, view)
     return view

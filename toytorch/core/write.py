@@ -83,10 +83,13 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
     # Where elements go to places that others name, what the arguments must be is asked first.
     late = op.apart and op.apart != "first" and op.kind != "pointwise"
-    if op.kind == "pointwise" and writing.overlaps(target):
-        refuse_meaningless(op, args)
     if not late:
-        refuse_places(op, args, target)
+        try:
+            refuse_places(op, args, target)
+        except RuntimeError:
+            if op.kind == "pointwise":
+                refuse_meaningless(op, args)
+            raise
     if common is not None:
         if op.out_type == "alike":
             op.checks(common, args)
@@ -389,7 +392,8 @@ def refuse_leaf(aten: str, out: Any, traced: bool = False) -> None:
         traced = traced or any(ask(out) for ask in asked if ask is not None)
     leaf = traced or (isinstance(out, Tensor) and out._requires_grad and out._grad_edge is None)
     base = out._base if isinstance(out, Tensor) else None
-    leaf = leaf or (base is not None and base._requires_grad and base._grad_edge is None)
+    if base is not None and (base._requires_grad or out._requires_grad):
+        leaf = leaf or base._grad_edge is None
     if leaf and state.local.grad:
         raise RuntimeError(
             f"aten::{aten}(): functions with out=... arguments don't support automatic "

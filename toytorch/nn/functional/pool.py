@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -537,13 +537,13 @@ def _unpooled_sizes(
     input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> tuple[int, ...]:
     """The sizes that max_unpool makes: those asked for, or those that pooling may come from."""
-    if input.ndim < n:
-        raise IndexError("tuple index out of range")
-    kernel, stride, padding, _ = pools.arguments(
-        f"max_unpool{n}d", n, kernel_size, stride, padding, 1
+    kernel, stride, padding = (
+        tuple(v) if isinstance(v, Iterable) else (v,) * n
+        for v in (kernel_size, kernel_size if stride is None else stride, padding)
     )
-    usual = tuple(
-        (i - 1) * s + k - 2 * p for i, s, k, p in zip(input.shape[-n:], stride, kernel, padding)
+    n = len(kernel)
+    usual = tuple(  # of a tuple that is too short, Python says so
+        (input.shape[d - n] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)
     )
     if output_size is None:
         return usual

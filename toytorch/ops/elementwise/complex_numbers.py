@@ -146,8 +146,10 @@ def _as_complex(xp: ArrayModule, a: Array) -> Any:
     steps = strides_of(a)
     if steps[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if a.size and any(s % 2 for s, n in zip(steps[:-1], a.shape)):
+    if any(s % 2 for s, n in zip(steps[:-1], a.shape) if n != 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if view.begins_at(a) % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return a.view(np.result_type(a.dtype, np.complex64))[..., 0]
 
 

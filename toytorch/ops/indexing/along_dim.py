@@ -36,6 +36,7 @@ class Refusals:
     no_vector   of an index with several dimensions
     no_index    of one of another type
     smaller     whether int32 will do
+    behind      whether places below 0 count from the end
     outside     of a place outside the dimension; asked with the array, the dimension and the place
     """
 
@@ -43,25 +44,75 @@ class Refusals:
     no_index: Callable[[Any], Exception]
     outside: Callable[[Any, int, int], Exception]
     smaller: bool = True
+    behind: bool = False
 
 
 def _outside(a: Array, d: int, bad: int) -> str:
     return f"index {bad} is out of bounds for dimension {d} with size {a.shape[d] if a.ndim else 1}"
 
 
-def _vector_index(words: Refusals, a: Array, dim: int, i: Array) -> int:
-    """The dimension, counted from the front; refuses an index that is no vector of its places."""
+def _vector(words: Refusals, a: Array, dim: int, i: Array) -> int:
+    """The dimension, counted from the front; refuses an index that is no vector of integers."""
     d = wrap_dim(dim, a.ndim)
     if i.ndim > 1:
         raise words.no_vector(i)
     if i.dtype.kind != "i" or i.dtype.itemsize < (4 if words.smaller else 8):
         raise words.no_index(i)
-    n = a.shape[d] if a.ndim else 1
-    if i.size:
-        low, high = span(i)
-        if low < 0 or high >= n:
-            raise words.outside(a, d, high if high >= n else low)
     return d
+
+
+def _inside(words: Refusals, a: Array, d: int, i: Array) -> None:
+    """Refuses places that a dimension does not have."""
+    n = a.shape[d] if a.ndim else 1
+    low = -n if words.behind else 0
+    if not i.size:
+        return
+    least, most = span(i)
+    if least < low or most >= n:
+        flat = i.reshape(-1)
+        raise words.outside(a, d, int(flat[(flat < low) | (flat >= n)][0]))
+
+
+def _inside_memory(words: Refusals, a: Array, d: int, i: Array) -> None:
+    """`_inside` of what PyTorch lays out again, with a place for each one that is named: of what is
+    empty nothing is asked but whether there is any memory for that."""
+    shape = [*a.shape[:d], i.size, *a.shape[d + 1 :]]
+    if not a.ndim or a.size:
+        _inside(words, a, d, i)
+    elif math.prod(shape):
+        inner = [max(n, 1) for n in a.shape]
+        steps = [0 if k == d else math.prod(inner[k + 1 :]) for k in range(a.ndim)]
+        needed = a.itemsize * (1 + sum((n - 1) * s for n, s in zip(shape, steps)))
+        raise RuntimeError(
+            f"setStorage: sizes {shape}, strides {steps}, storage offset 0, and itemsize "
+            f"{a.itemsize} requiring a storage size of {needed} are out of bounds for storage of "
+            "size 0"
+        )
+
+
+def check_slices(name: str, a: Array, d: int, i: Array, source: Array) -> None:
+    """Refuses a source that has not one slice for each place, or slices of another shape."""
+    if d and d >= source.ndim:
+        raise RuntimeError(
+            f"{name}(): Indexing dim {d} is out of bounds of the source tensor with dim "
+            f"{source.ndim}"
+        )
+    if not source.ndim and i.size != 1:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if source.ndim and source.shape[d] != i.size:
+        raise RuntimeError(
+            f"{name}(): Number of indices ({i.size}) should be equal to "
+            f"source.size(dim): ({source.shape[d]}), for dim: {d}"
+        )
+    mine, given = list(a.shape), list(source.shape)
+    if mine and given:
+        del mine[d], given[d]
+    if mine != given:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the "
+            f"specified dimension. Got self.shape = {list(a.shape)} source.shape = "
+            f"{list(source.shape)}"
+        )
 
 
 def _rows(d: int, i: Array) -> tuple[Any, ...]:
@@ -91,11 +142,12 @@ SELECTED = Refusals(
 
 
 def _index_select(xp: ArrayModule, a: Array, dim: int, i: Array) -> Any:
-    d = _vector_index(SELECTED, a, dim, i)
+    d = _vector(SELECTED, a, dim, i)
     if not a.ndim and i.size != 1:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)"
         )
+    _inside(SELECTED, a, d, i)
     if not a.ndim:
         return a.copy()
     made = attempt(xp, "select", a, d, i.reshape(-1))
@@ -142,20 +194,10 @@ ADDED = Refusals(
 
 
 def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alpha: int) -> Any:
-    d = _vector_index(ADDED, a, dim, i)
+    d = _vector(ADDED, a, dim, i)
     _check_source("index_add_()", a, source)
-    expected = (*a.shape[:d], i.size, *a.shape[d + 1 :])
-    if a.ndim and source.ndim == a.ndim and source.shape[d] != i.size:
-        raise RuntimeError(
-            f"index_add_(): Number of indices ({i.size}) should be equal to "
-            f"source.size(dim): ({source.shape[d]}), for dim: {d}"
-        )
-    if (a.ndim and source.ndim and source.shape != expected) or (not a.ndim and source.ndim):
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the "
-            f"specified dimension. Got self.shape = {list(a.shape)} source.shape = "
-            f"{list(source.shape)}"
-        )
+    check_slices("index_add_", a, d, i, source)
+    _inside(ADDED, a, d, i)
     values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)
     result = in_rows(a if a.ndim < 2 else _wide(a))
     _add_rows(xp, _line(result), d, i.reshape(-1), _line(values))
@@ -208,6 +250,7 @@ FILLED = Refusals(
     lambda i: IndexError("index_fill_(): Expected dtype int64 for index."),
     lambda a, d, bad: IndexError(_outside(a, d, bad)),
     smaller=False,
+    behind=True,
 )
 
 
@@ -219,13 +262,15 @@ def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array | Sc
         )
     if i.dtype != np.int64:
         raise FILLED.no_index(i)
-    d = _vector_index(FILLED, a, dim, i)
+    d = _vector(FILLED, a, dim, i)
+    _inside_memory(FILLED, a, d, i)
     if isinstance(value, complex) and a.dtype.kind != "c":
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
     result = copied(a)
-    _line(result)[_rows(d, i)] = as_element(xp, value, a.dtype)
+    if a.size:
+        _line(result)[_rows(d, i)] = as_element(xp, value, a.dtype)
     return result
 
 
@@ -257,26 +302,36 @@ COPIED = Refusals(
 
 
 def _index_copy(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array) -> Any:
-    d = _vector_index(COPIED, a, dim, i)
-    _check_source("index_copy_()", a, source)
-    wanted = (*a.shape[:d], i.size, *a.shape[d + 1 :])
-    if a.ndim and source.ndim and source.shape != wanted:
-        mine, theirs = (
-            tuple(n for k, n in enumerate(s) if k != d) for s in (a.shape, source.shape)
+    d = wrap_dim(dim, a.ndim)
+    if i.ndim < 2 and not source.ndim and i.size != 1:
+        raise IndexError(
+            f"index_copy_(): When source is scalar, index should have one element (got {i.size})"
         )
-        if mine != theirs:
-            raise RuntimeError(
-                "index_copy_(): Source/destination tensor must have same slice "
-                f"shapes. Destination slice shape: {' '.join(map(str, mine))} at "
-                f"dimension {d} and source slice shape: "
-                f"{' '.join(map(str, theirs))} at dimension 0."
-            )
+    if i.ndim < 2 and source.ndim and a.ndim and source.ndim != a.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality "
+            f"must match. Source dimensionality ({source.ndim}), destination dimensionality "
+            f"({a.ndim})"
+        )
+    d = _vector(COPIED, a, dim, i)
+    _check_source("index_copy_()", a, source)
+    mine, theirs = (tuple(n for k, n in enumerate(s) if k != d) for s in (a.shape, source.shape))
+    if mine != theirs:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice "
+            f"shapes. Destination slice shape: {' '.join(map(str, mine))} at "
+            f"dimension {d} and source slice shape: "
+            f"{' '.join(map(str, theirs))} at dimension 0."
+        )
+    if source.ndim and i.size != source.shape[d]:
         raise IndexError(
             f"index_copy_(): Number of indices ({i.size}) should be equal to "
             f"source.size(dim) ({source.shape[d]})"
         )
+    _inside_memory(COPIED, a, d, i)
     result = in_rows(a)
-    _line(result)[_rows(d, i)] = _line(source)
+    if a.size:
+        _line(result)[_rows(d, i)] = _line(source)
     return result
 
 
@@ -313,6 +368,11 @@ def places(
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {called} tensor"
         )
+    if source is not None and i.size and source.ndim:
+        inside = all(m <= n for k, (m, n) in enumerate(zip(i.shape, a.shape)) if k != d)
+        inside = inside and all(m <= n for m, n in zip(i.shape or (1,), source.shape))
+        if inside and source.ndim < a.ndim:  # it has been asked for the size of each
+            wrap_dim(source.ndim, source.ndim)
     if source is not None and i.size and max(i.ndim, 1) != max(source.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     n = a.shape[d] if a.ndim else 1

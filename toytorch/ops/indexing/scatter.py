@@ -103,7 +103,9 @@ def index_put_(
     if not accumulate:
         refuse_old_mask(indices, values)
     given = [i for i in indices if isinstance(i, Tensor)]
-    if len(indices) <= self.ndim and any(i.dtype.rank > 1 for i in given):  # refused after this
+    masked = len(given) == 1 and given[0].dtype in (types.bool, types.uint8)
+    fills_in = masked and not accumulate and values.numel() == 1  # as masked_fill_ does
+    if len(indices) <= self.ndim and not fills_in:  # what indices must be is asked after this
         writing.refuse_arguments(self, (values, *given), self._array.shape)
     places = _full_indices(self, indices, values)
     return indexed.index_put.written(self, places, values, accumulate)  # the op's in-place form

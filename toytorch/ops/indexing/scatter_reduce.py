@@ -13,7 +13,7 @@ from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import define
-from toytorch.ops.indexing.along_dim import back_to_source, cut, padded, places
+from toytorch.ops.indexing.along_dim import back_to_source, check_slices, cut, padded, places
 from toytorch.ops.indexing.by_index import add_at, type_name
 
 if TYPE_CHECKING:
@@ -210,15 +210,10 @@ def _index_reduce(
         )
     if source.dtype != a.dtype:
         raise RuntimeError(
-            "index_reduce_(): self and source expected to have the same dtype, but "
-            f"got (self) {type_name(a)} and (source) {type_name(source)}"
+            f"index_reduce_(): self ({type_name(a)}) and source ({type_name(source)}) must have the "
+            "same scalar type"
         )
-    count = source.shape[d] if source.ndim > d else 1
-    if count != i.size:
-        raise RuntimeError(
-            f"index_reduce_(): Number of indices ({i.size}) should be equal to "
-            f"source.size(dim): ({count}), for dim: {d}"
-        )
+    check_slices("index_reduce_", a, d, i, source)
     if a.dtype.kind == "c" and how in ("amax", "amin") and i.size:
         kernel = "maximum_cpu" if how == "amax" else "minimum_cpu"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")

@@ -483,11 +483,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     parts = numbered or [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
         value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
-        whole = unsqueeze.function(x, 0)
-        if value._requires_grad and value.dtype is not x.dtype and value.numel() == 1:
-            whole.index_put_([wrap(np.ones(1, bool))], value)  # integers, too, get a history then
-        else:
-            whole.copy_(value)
+        copy_to(unsqueeze.function(x, 0), value)
         return
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
@@ -496,6 +492,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     except IndexError as error:
         if x._requires_grad and "shape of the mask" in str(error):
             writing.check(x, True)  # PyTorch looks at masks when it writes
+        if isinstance(value, Tensor) and "shape of the mask" in str(error):
+            writing.refuse_any_shared(x, (value,))
         if isinstance(value, complex):
             as_element(np, value, x.dtype.numpy)
         raise
@@ -537,6 +535,15 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             if value.ndim > 1 or not (target.ndim - len(named) + max(named)):
                 value = value.view(stripped(value.shape))
         target.index_put_(tensors, value)
+        return
+    copy_to(target, value)
+
+
+def copy_to(target: Any, value: Tensor) -> None:
+    """Writes a value over a part of a tensor. One element without dimensions fills it, of which
+    integers get a history, too."""
+    if not value.ndim and target.ndim and value.device == target.device:
+        target.fill_(value)
         return
     while value.ndim > target.ndim and value.shape[0] == 1:
         value = value.squeeze(0)

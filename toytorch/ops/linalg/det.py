@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
@@ -18,15 +20,25 @@ from toytorch.ops.linalg.checks import (
     need_square,
     workable,
 )
+from toytorch.ops.linalg.lu import lu_kernel
 from toytorch.ops.linalg.solve import solve_op
 from toytorch.ops.linalg.svd import svd
+
+FEW = 4  # rows, up to which a determinant is a product of pivots
 
 
 @empty_of_any_type
 def _det(xp: ArrayModule, a: Array) -> Any:
     need_square("linalg.det", a)
     need_float("linalg.det", a, "lu_cpu", or_empty=True)
-    return xp.linalg.det(workable(a))
+    a = workable(a)
+    if a.__class__ is np.ndarray and 0 < a.shape[-1] <= FEW and a.size:
+        # NumPy goes by logarithms; of whole numbers the product is whole, as it is in PyTorch.
+        factors, pivots, _ = lu_kernel(xp, a)
+        exchanges = (pivots != np.arange(1, a.shape[-1] + 1)).sum(-1)
+        product = np.diagonal(factors, 0, -2, -1).prod(-1)
+        return np.asarray(np.where(exchanges % 2, -product, product).astype(a.dtype))
+    return xp.linalg.det(a)
 
 
 def _det_gradient(g: Tensor, A: Tensor, result: Tensor) -> Any:

@@ -74,7 +74,7 @@ def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
     """‖x₁ - x₂ + eps‖ₚ along the last dimension."""
-    return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
+    return (x1 - x2 + float(eps)).norm(p, -1, keepdim=keepdim)
 
 
 # -- between all pairs of rows of one matrix ------------------------------------------------------

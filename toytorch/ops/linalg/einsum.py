@@ -21,51 +21,80 @@ def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[str]], list
     return parse(equation, list(ranks))
 
 
+def letters(equation: str, at: int, text: str, whose: str, again: str, alone: str) -> list[str]:
+    """The labels of one operand, or of the result, with "..." for an ellipsis; spaces say nothing.
+    `at` is where the text begins in the equation."""
+    found, i = list[str](), 0
+    while i < len(text):
+        c = text[i]
+        if c == ".":
+            if "..." in found:
+                raise RuntimeError(f"einsum(): found '.' for {whose} {again} was already found")
+            if text[i : i + 3] != "...":
+                raise RuntimeError(f"einsum(): found '.' for {whose} that is not part of {alone}")
+            found.append("...")
+            i += 2
+        elif c != " ":
+            if not (c.isascii() and c.isalpha()):
+                raise RuntimeError(
+                    f"einsum(): invalid subscript given at index {at + i} in the equation string, "
+                    "subscripts must be in [a-zA-Z]"
+                )
+            found.append(c)
+        i += 1
+    return found
+
+
+def operands_of(equation: str, left: str, count: int) -> list[list[str]]:
+    """The labels of each operand; the text is judged from left to right, as PyTorch does."""
+    terms, at = list[list[str]](), 0
+    for k, text in enumerate(left.split(",")):
+        if k >= count:
+            raise RuntimeError(
+                "einsum(): fewer operands were provided than specified in the equation"
+            )
+        again = "for which an ellipsis"
+        terms.append(letters(equation, at, text, f"operand {k}", again, "any ellipsis"))
+        at += len(text) + 1
+    if len(terms) < count:
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    return terms
+
+
 def parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
     """The labels of each operand and of the result; "..." becomes labels of its own."""
-    equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(ranks):
-        more = "more" if len(terms) < len(ranks) else "fewer"
-        raise RuntimeError(
-            f"einsum(): {more} operands were provided than specified in the equation"
-        )
-    wide = max(
-        (rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks) if "..." in t), default=0
-    )
+    terms = operands_of(equation, left, len(ranks))
+    wide = max((rank - len(t) + 1 for t, rank in zip(terms, ranks) if "..." in t), default=0)
     dots = [f"{i}" for i in range(wide)]
     labels = []
     for k, (term, rank) in enumerate(zip(terms, ranks)):
-        head, ellipsis, tail = term.partition("...")
-        for c in head + tail:
-            if not c.isalpha():
-                raise ValueError(
-                    f"einsum(): invalid subscript given at index "
-                    f"{equation.index(c)} in the equation string, subscripts must be "
-                    "in [a-zA-Z]"
-                )
-        n = rank - len(head) - len(tail)
+        ellipsis = "..." in term
+        n = rank - len(term) + ellipsis
         if n < 0 or (n and not ellipsis):
             raise RuntimeError(
                 f"einsum(): the number of subscripts in the equation "
-                f"({len(head) + len(tail)}) does not match the number of dimensions "
-                f"({rank}) for operand {k}" + ("" if ellipsis else " and no ellipsis was given")
+                f"({len(term) - ellipsis}) "
+                + ("is more than" if ellipsis else "does not match")
+                + f" the number of dimensions ({rank}) for operand {k}"
+                + ("" if ellipsis else " and no ellipsis was given")
             )
-        labels.append([*head, *(dots[wide - n :] if n else []), *tail])
+        spread = dots[wide - n :] if n else []
+        labels.append([d for c in term for d in (spread if c == "..." else [c])])
     if arrow:
-        head, ellipsis, tail = right.partition("...")
-        out = [*head, *(dots if ellipsis else []), *tail]
+        again = "but an ellipsis (...)"
+        term = letters(equation, len(left) + 2, right, "output", again, "any ellipsis (...)")
+        out = [d for c in term for d in (dots if c == "..." else [c])]
         known = {c for term in labels for c in term}
-        for c in out:
+        for i, c in enumerate(out):
+            if c in out[:i]:
+                raise RuntimeError(
+                    f"einsum(): output subscript {c} appears more than once in the output"
+                )
             if c not in known:
                 raise RuntimeError(
                     f"einsum(): output subscript {c} does not appear in the equation"
                     " for any input operand"
-                )
-            if out.count(c) > 1:
-                raise RuntimeError(
-                    f"einsum(): output subscript {c} appears more than once in the output"
                 )
     else:
         every = [c for term in labels for c in term]

@@ -9,14 +9,17 @@ import numpy as np
 from toytorch.backends.no_elements import lying
 from toytorch.core.memory_order import row_major
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import need_out, refuse_grad
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, contiguous_strides
+from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import absent, named
 from toytorch.ops.linalg.solve import is_vector
 from toytorch.ops.linalg.svd import pinv_gradient, pinv_op
 from toytorch.ops.linalg.triangular import triangular
 
+NAMES = ("solution", "residuals", "rank", "singular_values")
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
@@ -189,8 +192,24 @@ lstsq_op = general(
     returns="(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
 )
 def lstsq(
-    input: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
+    input: Tensor,
+    B: Tensor,
+    rcond: float | None = None,
+    *,
+    driver: str | None = None,
+    out: tuple[Tensor, Tensor, Tensor, Tensor] | None = None,
 ) -> Any:
     """(solution, residuals, rank, singular_values) of min ‖AX - B‖."""
-    made = lstsq_op.function(input, B, rcond, driver=driver)
-    return named("linalg_lstsq", "solution residuals rank singular_values", made)
+    if out is not None:
+        need_out("linalg_lstsq", out, len(NAMES))
+        refuse_grad("linalg_lstsq", (input, B), out[:2])
+    made: Any = lstsq_op.function(input, B, rcond, driver=driver)
+    if out is not None:
+        for name, source, target in zip(NAMES, made, out):
+            if source.dtype.rank > target.dtype.rank:
+                raise RuntimeError(
+                    f"torch.linalg.lstsq: Expected {name} to be safely castable from "
+                    f"{source.dtype.legacy} dtype, but got {name} with dtype {target.dtype.legacy}"
+                )
+        made = tuple(put_out(source, target) for source, target in zip(made, out))
+    return named("linalg_lstsq", " ".join(NAMES), made)

@@ -182,14 +182,16 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
     if a.ndim != b.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = wrap_dim(dim, a.ndim)
-    if a.dtype != b.dtype:
-        want, got = (from_numpy_dtype(x.dtype).legacy for x in (a, b))
-        raise RuntimeError(f"expected scalar type {want} but found {got}")
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got "
             f"{a.shape[d]} and {b.shape[d]}"
         )
+    if a.dtype == bool:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
+    if a.dtype != b.dtype:
+        want, got = (from_numpy_dtype(x.dtype).legacy for x in (a, b))
+        raise RuntimeError(f"expected scalar type {want} but found {got}")
     a, b = _common(xp, [a, b])
     a, b = xp.moveaxis(a, d, 0), xp.moveaxis(b, d, 0)
     made = xp.empty((3, *broadcast_pair(a.shape[1:], b.shape[1:])), a.dtype)

@@ -31,6 +31,7 @@ def _qr(xp: ArrayModule, a: Array, mode: str) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
             "(default), 'r', or 'complete'"
         )
+    a = a + 0  # of a column that begins with -0 LAPACKs reflect to either side
     if mode == "r":
         return xp.empty(0, a.dtype), xp.linalg.qr(a, "r")
     q, r = xp.linalg.qr(a, mode)
@@ -114,7 +115,7 @@ def _geqrf(xp: ArrayModule, a: Array) -> Any:
     if a.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     need_kernel("geqrf_cpu", a)
-    h, tau = xp.linalg.qr(a, "raw")
+    h, tau = xp.linalg.qr(a + 0, "raw")
     return h.swapaxes(-1, -2), tau
 
 

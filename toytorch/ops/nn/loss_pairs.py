@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import attempt, worthwhile
-from toytorch.core.memory_order import placed
+from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
@@ -122,12 +122,17 @@ def _loss(
         kind = x.dtype
         if same:
             same_type(x, t)
+        given = x
         if first:
             x, t = _in_place_of(x, x, t)
         x, t, *arrays = _common(kernel_name, [x, t, *arrays])
         made = kernel(xp, x, t, *arrays, *numbers)
-        made = made.astype(kind, copy=False) if first else made
-        return reduced_array(xp, placed(made, x, t) if rest[-1] == "none" else made, rest[-1])
+        if first or same:  # which PyTorch allocates like the first, spread out
+            given = given if given.shape == made.shape else xp.broadcast_to(given, made.shape)
+            made = kept(made.astype(kind, copy=False), given)
+        elif rest[-1] == "none":
+            made = placed(made, x, t)
+        return reduced_array(xp, made, rest[-1])
 
     return general(
         f"{name}(Tensor self, Tensor target{params}, str reduction='mean') -> Tensor",
@@ -388,7 +393,8 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
     power = (-y * wide).astype(x.dtype, copy=False)  # each step is rounded to the type of x
     power = xp.exp(power.astype(y.dtype)).astype(x.dtype, copy=False)
     loss = xp.log1p(power.astype(y.dtype)).astype(x.dtype, copy=False)
-    return reduced_array(xp, placed(loss, x, t), reduction)
+    loss = kept(loss, x)  # which PyTorch allocates like the first
+    return reduced_array(xp, loss, reduction)
 
 
 soft_margin = general(
@@ -407,11 +413,16 @@ soft_margin = general(
 # -- classes --------------------------------------------------------------------------------------
 
 
+def above_zero(z: Tensor) -> Any:
+    """What is above 0; NaN, which is not, counts as 0."""
+    return where.function(z > 0, z, z.new_zeros(()))
+
+
 @watched
 def margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Any:
     """Σ_{j ≠ y} max(0, margin - x[y] + x[j])ᵖ·w[y]/C for rows x of scores and classes y."""
     y = target.unsqueeze(-1)
-    z = (margin - x.gather(-1, y) + x).relu()  # at 0 nothing flows back
+    z = above_zero(margin - x.gather(-1, y) + x)  # at 0 nothing flows back
     z = z if p == 1 else z * z
     if weight is not None:
         z = z * weight[y]
@@ -433,7 +444,7 @@ def label_margins(x: Tensor, target: Tensor) -> tuple[Any, Any]:
     count = classes.shape[-1]
     named = xp.where(listed, classes, count)[..., None] == xp.arange(count)
     inside = named.any(-2)
-    z = (1 - x.gather(-1, wrap(safe)).unsqueeze(-1) + x.unsqueeze(-2)).relu()
+    z = above_zero(1 - x.gather(-1, wrap(safe)).unsqueeze(-1) + x.unsqueeze(-2))
     counted = wrap(listed[..., :, None] & ~inside[..., None, :])
     loss = where.function(counted, z, z.new_zeros(())).sum([-2, -1]) / x.shape[-1]
     return loss, wrap(inside)

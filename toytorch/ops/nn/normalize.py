@@ -388,6 +388,7 @@ def normalize_batch(
     eps: float,
 ) -> Any:
     """native_batch_norm with PyTorch's checks."""
+    refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
     channels = input.shape[wrap_dim(1, input.ndim)]
     if input.dtype.rank != 2:
         raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.legacy}'")
@@ -413,7 +414,6 @@ def normalize_batch(
             "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
             "forward grad defined"
         )
-    refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
     half = input.dtype.itemsize == 2 and input.dtype.is_floating_point
     given = weight, bias, running_mean, running_var
     alike = training and all(v is None or v.dtype is input.dtype for v in given)

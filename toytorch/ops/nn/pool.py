@@ -468,9 +468,28 @@ def _fractional_max(n: int) -> Op:
 FRACTIONAL_MAX = {n: _fractional_max(n) for n in (2, 3)}
 
 
+def need_sizes(n: int, out: Sequence[int]) -> None:
+    """Refuses sizes of a result that are too few or too many, or below 0."""
+    if len(out) != n:
+        words = (
+            "two elements (height, width)" if n == 2 else "three elements (depth, height, width)"
+        )
+        raise RuntimeError(
+            f"There should be exactly {words} in output_size, but got {len(out)} elements."
+        )
+    if min(out) < 0:
+        bad = next(i for i, size in enumerate(out) if size < 0)
+        raise ValueError(
+            "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+            f"output_size[{bad}]={out[bad]}"
+        )
+
+
 def _max_unpool(n: int) -> Op:
     def forward(xp: ArrayModule, a: Array, indices: Array, out: Sequence[int]) -> Any:
         alert_not_deterministic(f"max_unpooling{n}d_forward_out")
+        if n == 2:  # of volumes, the dimensions are asked for first
+            need_sizes(n, out)
         if indices.dtype != np.int64:
             raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
         if a.shape != indices.shape:
@@ -484,6 +503,7 @@ def _max_unpool(n: int) -> Op:
                 f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d "
                 f"Tensor, but got a tensor with {a.ndim} dimensions."
             )
+        need_sizes(n, out)
         area = math.prod(out)
         if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= area):
             bad = int(indices.max()) if int(indices.max()) >= area else int(indices.min())

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts.hints import DType
-from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
@@ -156,8 +155,8 @@ def nanmean(
             f"point or complex dtype. Got: {dtype.legacy}"
         )
     count = (~input.isnan()).sum(dim, keepdim)
-    total = reduce.nansum.function(input, dim, keepdim, dtype=dtype)
-    return create.put_out(total / count, out)
+    total: Any = reduce.nansum.function(input, dim, keepdim, dtype=dtype, out=out)
+    return total / count if out is None else total.div_(count)
 
 
 public_with_names(extremes.aminmax)

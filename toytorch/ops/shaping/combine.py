@@ -317,7 +317,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         raise RuntimeError("N must be non-negative.")
     kind = types.promote_types(x.dtype, types.int64)
     table: Any = x.new_ones([len(x), n], dtype=kind)
-    if n > 1:
-        rest = x.to(kind).unsqueeze(-1).expand(len(x), n - 1).cumprod(-1)
-        table = rearrange.cat.function([table.narrow(-1, 0, 1), rest], -1)
-    return table if increasing else table.flip(-1)
+    if n > 1:  # written in place, which the history tells
+        powers = table.narrow(1, 1, n - 1)
+        powers.copy_(x.unsqueeze(1))
+        powers.copy_(powers.cumprod(1))
+    return table if increasing else table.flip(1)

@@ -21,7 +21,7 @@ def _relaid(name: str, op: Any) -> Any:
     def method(self: Any = None, /, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
         if self is None and kwargs.keys() & {"input", "x"}:
             self = kwargs.pop("input" if "input" in kwargs else "x")
-        writing.check(self, self._requires_grad)
+        writing.check_history(self, self._requires_grad)
         if state.fast_path is state.SLOW:
             for mode in state.local.modes:
                 refuse = getattr(mode, "refuse_leaf", None)
@@ -31,6 +31,7 @@ def _relaid(name: str, op: Any) -> Any:
         self._array, self._storage = made._array, made._storage
         if made._grad_edge is not None:
             self._grad_edge, self._requires_grad = made._grad_edge, True
+        writing.refuse_inference(self)  # as PyTorch, which counts when it has written
         writing.bump(self)
         return self
 

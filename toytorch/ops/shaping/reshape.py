@@ -168,8 +168,8 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
             f"{list(source)} dims) should contain the same number of dims as "
             f"destination ({list(destination)} dims)"
         )
-    for name, dims in (("source", source), ("destination", destination)):
-        wrapped = [wrap_dim(d, input.ndim) for d in dims]
+    both = [[wrap_dim(d, input.ndim) for d in dims] for dims in (source, destination)]
+    for name, dims, wrapped in zip(("source", "destination"), (source, destination), both):
         if len(set(wrapped)) != len(wrapped):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
     src, dst = wrap_dims(source, input.ndim), wrap_dims(destination, input.ndim)

@@ -146,7 +146,8 @@ def _diagonal(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> A
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     rows, cols = a.shape[d1], a.shape[d2]
-    if a.__class__ is np.ndarray and -rows < offset < cols and a.flags.writeable:
+    some = min(rows + min(offset, 0), cols - max(offset, 0)) > 0  # else nothing is skipped, either
+    if a.__class__ is np.ndarray and some and a.flags.writeable:
         seen = a.diagonal(offset, d1, d2)  # which NumPy gives to read only
         seen.flags.writeable = True
         return seen

@@ -157,18 +157,21 @@ def _need_whole(a: Array, target: np.dtype[Any]) -> None:
         raise RuntimeError(f"self.stride(-1) must be 1 {why} {steps[-1]}")
     if ratio < 2:
         return
-    backend = base.of_array(a)
-    flat = backend.flat(a)
-    if not a.size:
-        offset = no_elements.offset(a, flat) * a.dtype.itemsize
-    else:
-        offset = backend.data_ptr(a) - backend.data_ptr(flat)
-    if offset % target.itemsize:
-        offset //= a.dtype.itemsize
+    offset = begins_at(a)
+    if offset % ratio:
         raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {why} {offset}")
     for i, step in enumerate(steps[:-1]):
         if step % ratio:
             raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {why} {step}")
+
+
+def begins_at(a: Array) -> int:
+    """The place of its memory at which an array begins, counted in elements."""
+    backend = base.of_array(a)
+    flat = backend.flat(a)
+    if not a.size:
+        return int(no_elements.offset(a, flat))
+    return int(backend.data_ptr(a) - backend.data_ptr(flat)) // int(a.dtype.itemsize)
 
 
 view_dtype = view(
@@ -276,7 +279,7 @@ squeeze = view(
     "squeeze(Tensor self, int[]? dim=None) -> Tensor",
     _squeeze,
     variant=lambda self, dim: 0 if dim is None else 1 if isinstance(dim, int) else 2,
-    d_self="g.reshape(self_shape)",
+    d_self=lambda g, self_shape: g if g.shape == self_shape else g.reshape(self_shape),
     batch=batching.squeezed,
     names=named_dims.squeezed,
     sparse="strides",

@@ -86,6 +86,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
     aten = "" if name in ("narrow", "split") else f"{name}_copy"
 
     def function(*args: Any, out: Any = None, **kwargs: int) -> Any:
+        if "self" in kwargs:
+            raise TypeError(f'{name}_copy() missing 1 required positional arguments: "input"')
         if name in SIZES:
             _need_sizes(name, args)
         sources = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.memory_order import dense_strides, with_layout
+from toytorch.core.memory_order import copied, dense_strides, with_layout
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
@@ -35,7 +35,7 @@ def _norm(normalization: int, forward: bool) -> str:
 def _c2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, forward: bool) -> Any:
     dims = wrap_dims(tuple(dim), a.ndim)
     if not dims:
-        return a.copy()
+        return copied(a)
     norm = _norm(normalization, forward)
     if len(dims) == 1:  # the same without NumPy's look at all dimensions
         along = xp.fft.fft if forward else xp.fft.ifft
@@ -246,11 +246,16 @@ def _c2c_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
     return fft_c2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), forward)
 
 
+def need_kind(out: Tensor | None, is_complex: bool, name: str) -> None:
+    """Refuses an out= that is not complex, or not floating."""
+    if out is not None and out.dtype.rank != 2 + is_complex:
+        kind = "complex" if is_complex else "floating point"
+        raise RuntimeError(f"{name} expects a {kind} output tensor, but got {out.dtype.legacy}")
+
+
 def into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
     """The result, in `out` if that is given: complex if the result is, else floating."""
-    if out is not None and out.dtype.rank != made.dtype.rank:
-        kind = "complex" if made.dtype.is_complex else "floating point"
-        raise RuntimeError(f"{name} expects a {kind} output tensor, but got {out.dtype.legacy}")
+    need_kind(out, made.dtype.is_complex, name)
     if out is not None:
         node = type(made._grad_edge).__name__
         kind = "c2r" if not made.dtype.is_complex else "r2c" if "R2C" in node else "c2c"
@@ -273,6 +278,7 @@ def fft(
     >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
     tensor([1., 1., 1., 1.])
     """
+    need_kind(out, True, "fft")  # before all else
     return into(out, _c2c_one(input, n, dim, norm, True), "fft")
 
 
@@ -286,6 +292,7 @@ def ifft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}."""
+    need_kind(out, True, "ifft")  # before all else
     return into(out, _c2c_one(input, n, dim, norm, False), "ifft")
 
 
@@ -341,6 +348,7 @@ def irfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `rfft`: the real signal of half a spectrum, of n = 2·(size - 1) places."""
+    need_kind(out, False, "irfft")  # before all else
     return into(out, _c2r_one(input, n, dim, norm, False), "irfft")
 
 
@@ -354,6 +362,7 @@ def hfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The real transform of a Hermitian signal, given by its first half."""
+    need_kind(out, False, "hfft")  # before all else
     return into(out, _c2r_one(input, n, dim, norm, True), "hfft")
 
 
