@@ -19,7 +19,7 @@ from toytorch.kernels.fold import LETTERS, grouped, recipe_of
 from toytorch.loops import Program, Recipe
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.formula import CONSTANTS, Formula
-from toytorch.loops.language.primitives import JOINS
+from toytorch.loops.language.primitives import JOINS, adds
 from toytorch.loops.one_kernel import order_of
 from toytorch.loops.runtime import cuda
 
@@ -107,7 +107,7 @@ def adds_up(text: str, arrays: tuple[str, ...], numbers: tuple[tuple[str, Any], 
         if not isinstance(last.right, (ast.Name, ast.Constant)):
             return False
         last = last.left
-    return len(joins) == 1 and last is joins[0] and ast.unparse(last.func) == "sum"
+    return len(joins) == 1 and last is joins[0] and adds(ast.unparse(last.func))
 
 
 def sum(xp: ArrayModule, a: Array, over: tuple[int, ...] | None = None, mean: bool = False) -> Any:

@@ -94,13 +94,13 @@ def real(*arrays: Array | None) -> bool:
     return kind.char in "fd" and all(a.dtype == kind for a in given)
 
 
-def lies_last(a: Any) -> bool:
+def lies_last(a: Array) -> bool:
     """Whether images lie in memory with their channels last."""
     return bool(
         a.ndim == 4 and not a.flags.c_contiguous and a.transpose(0, 2, 3, 1).flags.c_contiguous
     )
 
 
-def with_last(xp: ArrayModule, a: Any) -> Any:
+def with_last(xp: ArrayModule, a: Array) -> Any:
     """Images with their channels last in memory."""
     return xp.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)

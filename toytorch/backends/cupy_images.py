@@ -210,6 +210,7 @@ def convolution_weight(
         wide = turned(xp, g[part]).reshape(groups, outputs // groups, -1)
         product = xp.matmul(wide, columns.swapaxes(1, 2))
         made = product if made is None else made + product
+    assert made is not None  # there is an image, and so a part
     return made.reshape(outputs, C // groups, *kernel)
 
 

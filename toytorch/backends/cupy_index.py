@@ -73,7 +73,7 @@ def moved(a: Array) -> Any:
     return None if name is None else a.view(name)
 
 
-def moved_widely(made: Array, given: Array, inner: int) -> tuple[Any, Any, int]:
+def moved_widely(made: Any, given: Any, inner: int) -> tuple[Any, Any, int]:
     """Two arrays in rows as elements of up to 16 bytes, of which one load fetches several of theirs,
     and how many of these lie behind each place."""
     size = inner * made.itemsize
@@ -143,10 +143,10 @@ def scatter(
         return None
     i = whole(xp, i.astype(np.int64, copy=False))
     n, inner = around(target.shape, d)
-    given = whole(xp, values)
-    arrays = (target, given) if adds else (moved(target), moved(given))
-    kernel = ADD if adds else PUT
-    return run(xp, kernel, *arrays, i, n, i.shape[d], inner, i.size) or None
+    to, given, kernel = target, whole(xp, values), ADD
+    if not adds:
+        to, given, kernel = moved(target), moved(given), PUT
+    return run(xp, kernel, to, given, i, n, i.shape[d], inner, i.size) or None
 
 
 def select(xp: ArrayModule, a: Array, d: int, numbers: Array) -> Any:
@@ -158,9 +158,9 @@ def select(xp: ArrayModule, a: Array, d: int, numbers: Array) -> Any:
     made = xp.empty((*a.shape[:d], numbers.size, *a.shape[d + 1 :]), a.dtype)
     numbers = whole(xp, numbers.astype(np.int64, copy=False))
     n, inner = around(a.shape, d)
-    *arrays, inner = moved_widely(made, whole(xp, a), inner)
-    total = arrays[0].size
-    return made if run(xp, SELECT, *arrays, numbers, n, numbers.size, inner, total) else None
+    to, given, inner = moved_widely(made, whole(xp, a), inner)
+    fine = run(xp, SELECT, to, given, numbers, n, numbers.size, inner, to.size)
+    return made if fine else None
 
 
 def known_rows(xp: ArrayModule, table: Array, numbers: Array) -> Any:

@@ -9,6 +9,7 @@ TF32, as in PyTorch.
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 import math
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import ArrayModule
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops import Program
 from toytorch.loops.language.types import computed
 from toytorch.loops.runtime import cuda
@@ -33,9 +34,7 @@ def library(xp: ArrayModule) -> Any:
     """CuPy's functions of cuBLAS; None where another module stands for CuPy."""
     if sys.modules.get("cupy") is not xp:
         return None
-    from cupy_backends.cuda.libs import cublas  # comes with cupy
-
-    return cublas
+    return importlib.import_module("cupy_backends.cuda.libs.cublas")  # comes with cupy
 
 
 @functools.cache
@@ -44,7 +43,7 @@ def factor(type: str, value: float) -> np.ndarray[Any, Any]:
     return np.array(value, np.float64 if type == "float64" else np.float32)
 
 
-def lies(xp: ArrayModule, a: Any) -> tuple[Any, int, int]:
+def lies(xp: ArrayModule, a: Array) -> tuple[Any, int, int]:
     """A stack of matrices (n, rows, columns) as cuBLAS takes it: the array, whether its columns lie
     together, and the step from one row (or column) to the next; copied where neither does."""
     step = a.itemsize
@@ -82,13 +81,13 @@ def multiply(xp: ArrayModule, a: Any, b: Any) -> Any:
     return made
 
 
-def product(xp: ArrayModule, a: Any, b: Any) -> Any:
+def product(xp: ArrayModule, a: Array, b: Array) -> Any:
     """The product of two matrices, or None."""
     made = multiply(xp, a[None], b[None])
     return None if made is None else made[0]
 
 
-def products(xp: ArrayModule, a: Any, b: Any) -> Any:
+def products(xp: ArrayModule, a: Array, b: Array) -> Any:
     """The products of two stacks of matrices of one shape, or None."""
     if a.ndim < 3 or a.shape[:-2] != b.shape[:-2]:
         return None
@@ -97,7 +96,7 @@ def products(xp: ArrayModule, a: Any, b: Any) -> Any:
     return None if made is None else made.reshape(*a.shape[:-1], b.shape[-1])
 
 
-def flat_stack(xp: ArrayModule, a: Any) -> Any:
+def flat_stack(xp: ArrayModule, a: Array) -> Any:
     """(…, M, N) as (n, M, N): the same memory where the first dimensions are one step apart."""
     if a.ndim == 3:
         return a
@@ -109,7 +108,7 @@ def flat_stack(xp: ArrayModule, a: Any) -> Any:
     return xp.ndarray(shape, a.dtype, a.data, (step, *a.strides[-2:]))
 
 
-def halves_product(xp: ArrayModule, a: Any, b: Any, *rest: Any) -> Any:
+def halves_product(xp: ArrayModule, a: Array, b: Array, *rest: object) -> Any:
     """The product of matrices, or of stacks of them, of half types; None where their sizes do not
     fit, or a type is asked for."""
     if rest or a.ndim != b.ndim or a.ndim not in (2, 3) or a.shape[-1] != b.shape[-2]:
@@ -119,7 +118,7 @@ def halves_product(xp: ArrayModule, a: Any, b: Any, *rest: Any) -> Any:
     return multiply(xp, a, b) if len(a) == len(b) else None
 
 
-def halves_linear(xp: ArrayModule, bias: Any, x: Any, weight: Any) -> Any:
+def halves_linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     """x·Wᵀ + b of half types, or None."""
     if x.ndim != 2 or weight.ndim != 2 or x.shape[1] != weight.shape[1]:
         return None
@@ -132,7 +131,7 @@ def bias_program(type: str) -> Program:
     return Program.parse(f"x[i,j] {type}, b[j] {type} -> y[i,j] {type}\n y = x + b", computed(type))
 
 
-def linear(xp: ArrayModule, x: Any, weight: Any, bias: Any) -> Any:
+def linear(xp: ArrayModule, x: Array, weight: Array, bias: Array) -> Any:
     """x·Wᵀ + b of a matrix x, or None."""
     if not x.dtype == weight.dtype == bias.dtype or bias.ndim != 1:
         return None

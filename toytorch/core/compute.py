@@ -201,7 +201,7 @@ def compute_pointwise(
             refuse_complex(common)
     reduced = common in REDUCED or (common is not None and common.storage_only)
     half = reduced and not op.in_halves
-    if half and xp is not np and not common.storage_only and op.takes_halves(xp):  # type: ignore[union-attr]  # reduced has a dtype
+    if half and xp is not np and common in REDUCED and op.takes_halves(xp):
         half = False
     own: Any = None if common is None else common.numpy
     work = np.float32 if half else own

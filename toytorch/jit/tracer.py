@@ -624,7 +624,9 @@ class Traced(Tensor):
             return sizes
         return sizes.__class__(self.size(i) for i in range(len(sizes)))
 
-    def size(self, dim: Any = None) -> Any:
+    def size(self, dim: Any = None, **more: int | None) -> Any:
+        if more:
+            return super().size(dim, **more)
         tracer = following()
         if dim is None:
             return self.shape

@@ -160,12 +160,16 @@ class NestedTensor(Tensor):
         """The sizes; that of the ragged dimension is a `RaggedSize`."""
         return Size(self._size)
 
-    def size(self, dim: int | None = None) -> Any:
+    def size(self, dim: int | None = None, **more: int | None) -> Any:
         """The sizes, or the size of one dimension."""
+        if more:
+            return super().size(dim, **more)
         return self.shape if dim is None else self._size[wrap_dim(dim, self.dim())]
 
-    def stride(self, dim: int | None = None) -> Any:
+    def stride(self, dim: int | None = None, **more: int | None) -> Any:
         """Steps in elements; the first one is a multiple of the ragged size."""
+        if more:
+            return super().stride(dim, **more)
         return self._strides if dim is None else self._strides[wrap_dim(dim, self.dim())]
 
     def dim(self) -> int:

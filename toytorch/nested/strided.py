@@ -75,8 +75,10 @@ class StridedNested(Tensor):
             raise RuntimeError(f"Given dimension {at} is irregular and does not have a size.")
         return found.pop()
 
-    def stride(self, dim: int | None = None) -> Any:
+    def stride(self, dim: int | None = None, **more: int | None) -> Any:
         """Refused, as in PyTorch."""
+        if more:
+            return super().stride(dim, **more)
         raise RuntimeError(NO_SIZES.format("strides"))
 
     def dim(self) -> int:

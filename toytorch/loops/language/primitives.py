@@ -179,6 +179,15 @@ def supports(op: str, type: str, divisor: object = None) -> bool:
     return True
 
 
+def adds(op: str) -> bool:
+    """Whether a reduction is a sum.
+
+    >>> adds("sum"), adds("prod")
+    (True, False)
+    """
+    return JOINS.get(op) == "add"
+
+
 def start_of(op: str, type: str) -> float | int | bool:
     """What a reduction begins with: x joined with it is x.
 

@@ -474,7 +474,7 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
             other = 1 - d
             if (
                 i.shape[other] == a.shape[other]
-                and (not src.ndim or src.shape == i.shape)
+                and (given is None or src.shape == i.shape)
                 and i.flags.c_contiguous  # of equal places the last one counts
                 and np.minimum.reduce(i, None) >= 0
             ):
