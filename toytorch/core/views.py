@@ -119,7 +119,8 @@ CUSTOM_VIEW = (
 @functools.lru_cache(256)
 def maker(node: str) -> str:
     """Who made a view, as refusals name it: UnbindBackward0 is Unbind, SqueezeBackward1 Squeeze1."""
-    return node.replace("Backward", "").removesuffix("0")
+    name, _, number = node.rpartition("Backward")
+    return (name or node) + number.removesuffix("0")
 
 
 def made_by(op: Op, args: tuple[Any, ...]) -> str:

@@ -63,8 +63,10 @@ class StridedNested(Tensor):
         """Refused, as in PyTorch: sizes differ."""
         raise RuntimeError(NO_SIZES.format("sizes"))
 
-    def size(self, dim: int | None = None) -> int:
+    def size(self, dim: int | None = None, **more: int | None) -> Any:
         """The size of a dimension in which all parts agree."""
+        if more:
+            return super().size(dim, **more)
         if dim is None:
             raise RuntimeError(NO_SIZES.format("sizes"))
         at = wrap_dim(dim, self.dim())
