@@ -53,33 +53,27 @@ def folded(
     if pattern[-1:] != "s" or len(pattern) > len(LETTERS):
         return None
     missing = dict.fromkeys((name for name, a in arrays.items() if a is None), None)
-    counted = float(math.prod(shape[d] for d in gone))
     known = tuple({**numbers, **missing}.items())
-    parts = 1
     if pattern == "s" and first.size > ALONE:
-        parts = (
-            parts_of(first.size, TOTALS) if not whole and adds_up(text, tuple(given), known) else 1
-        )
+        if whole or not adds_up(text, tuple(given), known):
+            return None
+        parts = parts_of(first.size, TOTALS)
         if parts < PARTS:
             return None
         pattern, sizes = "ks", [parts, first.size // parts]
     recipe, names = recipe_of(text, tuple(given), pattern, whole, known)
-    if parts > 1:
-        partial = xp.empty(parts, first.dtype)
-        scalars = [counted if name == "count" else float(numbers[name]) for name in names]
-        tables = [a.reshape(sizes) for a in given.values()]
-        launch(xp, recipe, first.dtype.name, partial, *tables, *scalars)
-        total = partial.sum()
-        return total.reshape([1] * len(shape)) if keepdim else total
-    kept = shape if whole else tuple(n for d, n in enumerate(shape) if d not in gone)
-    made = xp.empty(kept, first.dtype)
     left = [n for letter, n in zip(pattern, sizes) if whole or letter == "k"]
-    scalars = [counted if name == "count" else float(numbers[name]) for name in names]
+    made = xp.empty(left, first.dtype)
+    values = {**numbers, "count": math.prod(shape[d] for d in gone)}
     tables = [a.reshape(sizes) for a in given.values()]
-    launch(xp, recipe, first.dtype.name, made.reshape(left), *tables, *scalars)
-    if keepdim and not whole:
-        return made.reshape([1 if d in gone else n for d, n in enumerate(shape)])
-    return made
+    launch(xp, recipe, first.dtype.name, made, *tables, *(float(values[name]) for name in names))
+    if whole:
+        return made.reshape(shape)
+    if left and len(gone) == len(shape):
+        made = made.sum()  # of the parts
+    return made.reshape(
+        [1 if d in gone else n for d, n in enumerate(shape) if keepdim or d not in gone]
+    )
 
 
 @functools.lru_cache(1024)
