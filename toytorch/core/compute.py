@@ -239,10 +239,11 @@ def compute_pointwise(
 def retyped(a: Any, kind: Any) -> Any:
     """An array in another type; half types of large arrays by the kernel of conversions, for which
     NumPy takes ten times as long."""
-    if a.__class__ is not ndarray and not isinstance(a, np.generic):
-        made = base.attempt(base.of_array(a).xp, "cast", a, np.dtype(kind))
-    else:
+    made = None
+    if a.__class__ is ndarray or isinstance(a, np.generic):
         made = base.attempt(np, "cast", a, np.dtype(kind)) if a.size >= SMALLEST else None
+    elif a.__class__ not in TABLES:
+        made = base.attempt(base.of_array(a).xp, "cast", a, np.dtype(kind))
     return a.astype(kind) if made is None else made
 
 
