@@ -59,7 +59,7 @@ def set_(
     Like `torch.Tensor.set_`.
 
     >>> import toytorch as torch
-    >>> torch.tensor([]).set_(torch.arange(6.).storage(), 1, (2, 2))
+    >>> torch.tensor([]).set_(torch.arange(6.).untyped_storage(), 1, (2, 2))
     tensor([[1., 2.],
             [3., 4.]])
     """
