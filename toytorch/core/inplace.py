@@ -123,6 +123,8 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
 
 def known_to_share(a: Array, b: Array) -> bool:
     """Whether two arrays have elements in common; of layouts with gaps PyTorch does not know."""
+    if isinstance(a, np.ndarray) is not isinstance(b, np.ndarray):  # one of them is a device's
+        return False
     return np.may_share_memory(a, b) and all(
         is_dense(x.shape, x.strides, x.itemsize) for x in (a, b)
     )

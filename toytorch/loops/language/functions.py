@@ -73,7 +73,10 @@ def kind_of(x: Array | Scalar) -> str:
 
 
 def check_divisor(x: Array | Scalar, y: Array | Scalar) -> None:
-    if kind_of(x) in "iub" and not np.logical_and.reduce(y, None) and np.size(x):
+    if kind_of(x) not in "iub":
+        return
+    here = isinstance(y, np.ndarray) or not hasattr(y, "all")
+    if not (np.logical_and.reduce(y, None) if here else y.all()) and np.size(x):
         raise RuntimeError("ZeroDivisionError")
 
 
