@@ -29,3 +29,12 @@ def test_ends_in_any_order() -> None:
                 assert getattr(tt, names[still])(x).tolist() == [7.0, 7.0]
         assert [getattr(tt, name)(x).tolist() for name in names] == plain
         assert not state.local.modes
+
+
+def test_a_kernel_of_ones_own_keeps_the_derivative() -> None:
+    """Of a formula that names the result: what a node keeps follows from the rule's parameters."""
+    x = tt.tensor([0.5, -1.0], requires_grad=True)
+    (want,) = tt.autograd.grad(tt.sigmoid(x).sum(), x)
+    with tt.ops.sigmoid.using(kernel=lambda xp, a: 1 / (1 + xp.exp(-a))):
+        (got,) = tt.autograd.grad(tt.sigmoid(x).sum(), x)
+    assert tt.allclose(got, want)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -258,6 +259,7 @@ def in_one_kernel(
     """A derivative of tensors that is one kernel on devices which compute formulas, where nobody
     differentiates it; elsewhere its records, one after the other."""
 
+    @functools.wraps(otherwise)  # with its parameters, by which a node knows what to keep
     def derivative(g: Any, *args: Any) -> Any:
         array = getattr(g, "_array", None)
         if array is None or array.__class__ is np.ndarray or state.is_grad_enabled():
