@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -116,3 +118,13 @@ def nobody_is_asked() -> Iterator[None]:
     overrides = sys.modules.get("toytorch.overrides")
     if overrides is not None:
         overrides.disarm()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A page of 1280 by 720 in Chromium, for each file that looks at pages."""
+    chromium = importlib.import_module("tests.course.chromium")
+    devtools = pytest.importorskip("tests.course.walk.devtools", reason="no JupyterLab here")
+    chromium.find()
+    with devtools.Browser(1280, 720) as opened:
+        yield opened

@@ -283,9 +283,10 @@ def test_it_saves_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_the_page_steps_slides_and_asks_for_nothing() -> None:
+def test_the_page_steps_slides_and_asks_for_nothing(browser: Any) -> None:
     steps = viz.memory_map(training(2).snapshot())
     found = ask(
+        browser,
         page("a page", steps.html),
         """
         var root = document.querySelector('[data-tt-steps]'), seen = [];

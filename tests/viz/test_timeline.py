@@ -227,9 +227,9 @@ var colour = (x, y) => { var r = view.width / edge().width, d = view.getContext(
 """
 
 
-def in_page(picture: Any, script: str, width: int = 1000) -> Any:
+def in_page(browser: Any, picture: Any, script: str, width: int = 1000) -> Any:
     """What a script with hands on a timeline's page answers."""
-    return ask(page("a page", picture.html), HANDS + script, width=width)
+    return ask(browser, page("a page", picture.html), HANDS + script, width=width)
 
 
 def one_kernel() -> Timeline:
@@ -242,8 +242,9 @@ def one_kernel() -> Timeline:
 
 
 @pytest.mark.browser
-def test_the_page_zooms_by_wheel_drag_keys_and_double_click() -> None:
+def test_the_page_zooms_by_wheel_drag_keys_and_double_click(browser: Any) -> None:
     steps = in_page(
+        browser,
         viz.timeline(one_kernel()),
         """
         var wide = edge().width, seen = [said()];
@@ -280,8 +281,9 @@ def test_the_page_zooms_by_wheel_drag_keys_and_double_click() -> None:
 
 
 @pytest.mark.browser
-def test_the_page_draws_and_says_what_is_under_the_pointer() -> None:
+def test_the_page_draws_and_says_what_is_under_the_pointer(browser: Any) -> None:
     found = in_page(
+        browser,
         viz.timeline(one_kernel()),
         """
         var wide = edge().width, at = share => { point('pointermove', wide * share, share > 0.6 ? 60 : 34);
@@ -307,8 +309,9 @@ def test_the_page_draws_and_says_what_is_under_the_pointer() -> None:
 
 
 @pytest.mark.browser
-def test_hostile_names_and_many_spans_in_the_page() -> None:
+def test_hostile_names_and_many_spans_in_the_page(browser: Any) -> None:
     tip = in_page(
+        browser,
         viz.timeline(hostile()),
         """
         for (var y = 70; y > 50 && part('tip').style.display !== 'block'; y--)
@@ -321,6 +324,7 @@ def test_hostile_names_and_many_spans_in_the_page() -> None:
     assert (tip["images"], tip["refused"], tip["lone"]) == (0, [], 1)
     assert tip["name"].startswith("</script><img src=x onerror=alert(1)>&\"'<b>")
     drawn = in_page(
+        browser,
         viz.timeline(many_spans(20_000)),
         """
         for (var i = 0; i < 8; i++) key('+');
