@@ -310,9 +310,11 @@ def _std(
     xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
     made = xp.sqrt(_var(xp, a, dim, correction, keepdim))
-    if a.dtype == np.float32 and reduced(
-        np.logical_or, xp, xp.isinf(made)
-    ):  # the squares do not fit, though the root may
+    if a.dtype != np.float32:
+        return made
+    large = xp.isinf(made)
+    if reduced(np.logical_or, xp, large) if large.ndim else large:
+        # The squares do not fit, though the root may.
         return _std(xp, a.astype(np.float64), dim, correction, keepdim).astype(np.float32)
     return made
 
