@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cuda import raw_module
+from tests.cuda import test_training_on_cupy as training
 from tests.cuda.test_images_on_cupy import agree, numbers
 from tests.loops import nvrtc
 from tests.oracle import GPU, ORACLE, SELFTEST, tt
@@ -219,3 +220,11 @@ def test_they_compile_for_gpus(name: str, architecture: str) -> None:
     for source in sources:
         # Divisions, of which those that spread columns have eight, take many registers for a moment.
         nvrtc.compiles_without_spills(source, architecture, most=64)
+
+
+@pytest.mark.parametrize("network", training.NETWORKS)
+def test_networks(network: str) -> None:
+    """Two steps of training, each kernel in its place."""
+    made = (training.trained(network, "SGD", device, 2) for device in ("cuda", "cpu"))
+    for mine, theirs in zip(*made):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
