@@ -113,6 +113,9 @@ entry("new_tensor",
 
 
 def _arange() -> Iterator[Sample]:
+    # Before PyTorch 2.13, which a card may have beside it, out= of integers with such a step ends the
+    # process: it divides by the step as an integer.
+    old = tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 13)
     for args in (
         (5,),
         (2, 7),
@@ -126,7 +129,7 @@ def _arange() -> Iterator[Sample]:
         (0, 10, 3),
     ):
         yield Sample(args, grad=False)
-        for d in (f32, f64, i64):
+        for d in (f32, f64) if old and 0.1 in args else (f32, f64, i64):
             yield Sample(args, {"dtype": d}, grad=False)
     yield V(start=1, end=4)
     yield V(1, 4, step=2)
