@@ -75,8 +75,9 @@ def kind_of(x: Array | Scalar) -> str:
 def check_divisor(x: Array | Scalar, y: Array | Scalar) -> None:
     if kind_of(x) not in "iub":
         return
+    divisor: Any = y
     here = isinstance(y, np.ndarray) or not hasattr(y, "all")
-    if not (np.logical_and.reduce(y, None) if here else y.all()) and np.size(x):
+    if not (np.logical_and.reduce(y, None) if here else divisor.all()) and np.size(x):
         raise RuntimeError("ZeroDivisionError")
 
 
