@@ -10,10 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import mpmath as mp
 import numpy as np
+import pytest
 
 from tests.oracle import torch
+
+mp: Any = pytest.importorskip(
+    "mpmath", reason="the reference of functions comes with PyTorch's sympy"
+)
 
 Number = Any  # mpmath has no types
 EXACT = 160  # bits that references are computed with, unless they ask for more

@@ -6,11 +6,15 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import mpmath as mp
 import numpy as np
+import pytest
 
 from tests.accuracy.functions import EXACT, OURS, Function
 from tests.oracle import torch, tt
+
+mp: Any = pytest.importorskip(
+    "mpmath", reason="the reference of functions comes with PyTorch's sympy"
+)
 
 Values = np.ndarray[Any, Any]
 MOST = 4.0  # units in the last place, or PyTorch's own error where that is more
