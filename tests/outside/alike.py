@@ -160,3 +160,16 @@ def answer(what: Callable[[Any], Any], m: Any) -> Any:
 def same_words(what: Callable[[Any], Any]) -> None:
     """That both sides give the same, or refuse it with the same words."""
     assert answer(what, tt) == answer(what, torch)
+
+
+def warned(what: Callable[[Any], Any], m: Any) -> tuple[Any, list[str]]:
+    """What a program gives or how it is refused, and the first words of its warnings."""
+    was = m.is_warn_always_enabled()
+    m.set_warn_always(True)
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            made = answer(what, m)
+    finally:
+        m.set_warn_always(was)
+    return made, [str(w.message)[:80] for w in seen if "TypedStorage" not in str(w.message)]

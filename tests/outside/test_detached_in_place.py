@@ -80,7 +80,7 @@ def detached_twice(m: Any) -> Any:
 
 
 def detached_in_a_function(m: Any) -> Any:
-    class Square(m.autograd.Function):  # type: ignore[misc]
+    class Square(m.autograd.Function):  # type: ignore[misc]  # a base of either package
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.save_for_backward(x)

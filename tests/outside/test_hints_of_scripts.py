@@ -12,13 +12,13 @@ from tests.outside.alike import same_words
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
 
 
-def put(numbers: List[int], table: Dict[str, int]) -> int:  # noqa: UP006
+def put(numbers: List[int], table: Dict[str, int]) -> int:  # noqa: UP006  # as programs write them
     numbers.append(3)
     table["c"] = 3
     return len(numbers)
 
 
-def inner_lists(numbers: List[List[int]]) -> int:  # noqa: UP006
+def inner_lists(numbers: List[List[int]]) -> int:  # noqa: UP006  # as programs write them
     numbers[0].append(3)
     return len(numbers[0])
 
@@ -37,15 +37,15 @@ def of_pair(pair: Pair, a: int) -> int:
     return pair.a * 10 + pair.b
 
 
-def no_type(x: List) -> List:  # noqa: UP006
+def no_type(x: List) -> List:  # noqa: UP006  # as programs write them
     return x
 
 
-def no_types(x: Dict) -> int:  # noqa: UP006
+def no_types(x: Dict) -> int:  # noqa: UP006  # as programs write them
     return 1
 
 
-def no_parts(x: Tuple) -> int:  # noqa: UP006
+def no_parts(x: Tuple) -> int:  # noqa: UP006  # as programs write them
     return 1
 
 

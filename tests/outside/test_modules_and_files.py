@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,9 @@ from typing import Any
 import pytest
 
 from tests.oracle import torch, tt
-from tests.outside.alike import answer, same_words
+from tests.outside.alike import same_words, warned
 
 # -- calls -----------------------------------------------------------------------------------------
-
-
-def warned(what: Callable[[Any], Any], m: Any) -> tuple[Any, list[str]]:
-    """What a program gives or how it is refused, and the first words of its warnings."""
-    was = m.is_warn_always_enabled()
-    m.set_warn_always(True)
-    try:
-        with warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always")
-            made = answer(what, m)
-    finally:
-        m.set_warn_always(was)
-    return made, [str(w.message)[:80] for w in seen if "TypedStorage" not in str(w.message)]
 
 
 # -- modules ---------------------------------------------------------------------------------------
