@@ -547,17 +547,31 @@ def undefined(grad: Any) -> bool:
     return grad is None or (grad.__class__ is list and all(g is None for g in grad))
 
 
-def filled(node: Node, grads: list[Any]) -> list[Any]:
+def filled(node: Node, grads: list[Any]) -> Sequence[Any]:
     """Gradients of all results, zeros where none arrived."""
     if None not in grads:
         return grads
     if node.op is None:  # a user's Function fills in for itself
         return grads
-    like = next(g for g in grads if g is not None)
-    return [
-        like.new_zeros(shape, dtype=dtype) if g is None and dtype.rank > 1 else g
-        for g, (shape, dtype, *_) in zip(grads, node.meta)
-    ]
+    return Gradients(grads, node.meta)
+
+
+class Gradients(Sequence[Any]):
+    """Gradients of all results: zeros where none arrived, made when a derivative looks at them."""
+
+    def __init__(self, given: list[Any], meta: Sequence[Any]) -> None:
+        self.given, self.meta = given, meta
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def __getitem__(self, k: Any) -> Any:
+        found = self.given[k]
+        shape, dtype, *_ = self.meta[k]
+        if found is None and dtype.rank > 1:
+            like = next(g for g in self.given if g is not None)
+            found = self.given[k] = like.new_zeros(shape, dtype=dtype)
+        return found
 
 
 def targets_of(inputs: list[Tensor]) -> dict[Node, list[tuple[Tensor, int]]]:

@@ -207,9 +207,12 @@ class Derivative:
     """The formula of a derivative, as functions of tensors and of arrays.
 
     params  what the formula names: `g`, results, arguments, facts of arguments (`self_shape`)
+    name    of its kernel
     """
 
-    def __init__(self, text: str, schema: Schema, known: Callable[[str], bool], late: type) -> None:
+    def __init__(
+        self, text: str, schema: Schema, known: Callable[[str], bool], late: type, name: str
+    ) -> None:
         first = [n for n in Formula(text, ()).names if known(n)]
         tensors = [n for n in first if n == "g" or n.startswith("result") or is_tensor(n, schema)]
         tensors.sort(key=lambda n: n != "g")
@@ -223,7 +226,9 @@ class Derivative:
         tensor_words = Words(lambda word: of_tensors(word, late), {"filled": filled_tensor})
         function = self.formula.function("derivative", self.params, tensor_words)
         one = self.formula.known and not constant
-        self.of_tensors = in_one_kernel(self.formula, self.params, function) if one else function
+        if one:
+            function = in_one_kernel(name, self.formula, self.params, function)
+        self.of_tensors = function
 
     def __str__(self) -> str:
         return self.text
@@ -254,20 +259,40 @@ class Derivative:
 
 
 def in_one_kernel(
-    formula: Formula, params: Sequence[str], otherwise: Callable[..., Any]
+    name: str, formula: Formula, params: Sequence[str], otherwise: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """A derivative of tensors that is one kernel on devices which compute formulas, where nobody
-    differentiates it; elsewhere its records, one after the other."""
+    """A derivative of tensors that is one kernel on devices which compute formulas or keep time,
+    where nobody differentiates it; elsewhere its records, one after the other."""
+    launched = in_one_launch(name, otherwise)
 
     @functools.wraps(otherwise)  # with its parameters, by which a node knows what to keep
     def derivative(g: Any, *args: Any) -> Any:
         array = getattr(g, "_array", None)
         if array is None or array.__class__ is np.ndarray or state.is_grad_enabled():
             return otherwise(g, *args)
+        if array.__class__ in base.queued:
+            return launched(g, *args)
         made = of_device(formula, params, (g, *args))
         return otherwise(g, *args) if made is None else made
 
     return derivative
+
+
+def in_one_launch(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of tensors that is one launch where a device keeps time, as PyTorch has a kernel
+    for it; and where nobody differentiates it, or watches the ops that it consists of."""
+
+    @functools.wraps(function)  # with its parameters, by which a node knows what to keep
+    def one(*args: Any) -> Any:
+        if base.queued and not (state.local.grad or state.local.modes):
+            from toytorch.core.queued import launched_whole  # which imports records' modules
+
+            made = launched_whole(name, function, args)
+            if made is not NotImplemented:
+                return made
+        return function(*args)
+
+    return one
 
 
 def of_device(formula: Formula, params: Sequence[str], args: tuple[Any, ...]) -> Any:

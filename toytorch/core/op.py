@@ -30,7 +30,14 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of, one_kernel
+from toytorch.core.formulas import (
+    Derivative,
+    FormulaKernel,
+    formula_of,
+    in_one_launch,
+    kernel_of,
+    one_kernel,
+)
 from toytorch.core.memory_order import ORDERS
 from toytorch.core.node_class import held_apply, make_node_class
 from toytorch.facts import state
@@ -104,6 +111,8 @@ class Op:
                 makes results of their final types
     spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
                 complex infinity both parts become NaN
+    one_backward  whether PyTorch has one kernel for a derivative that is written with several ops
+                here: it is one launch on devices that keep time
     writes      how often PyTorch, which composes the op, writes to what it returns: a function of the
                 arguments, from which the count of writes begins
     elsewhere   an argument that only a form for other devices has, of which the CPU has no kernel
@@ -197,9 +206,10 @@ class Op:
         spreads: str = "",
         elsewhere: str = "",
         on_card: str = "",
+        one_backward: bool = False,
         writes: Callable[..., int] | None = None,
     ) -> None:
-        self.writes = writes
+        self.writes, self.one_backward = writes, one_backward
         self.spreads, self.elsewhere, self.lost, self.on_card = spreads, elsewhere, lost, on_card
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
@@ -293,7 +303,7 @@ class Op:
     def formulas(self) -> dict[str, Derivative]:
         """The derivatives that are formulas, read."""
         return {
-            n: Derivative(d, self.schema, self._knows, Late)
+            n: Derivative(d, self.schema, self._knows, Late, f"{self.name}_backward")
             for n, d in self.rules.items()
             if isinstance(d, str)
         }
@@ -301,10 +311,11 @@ class Op:
     @functools.cached_property
     def derivatives(self) -> dict[str, Any]:
         """The derivatives as functions of tensors."""
-        return {
-            n: self.formulas[n].of_tensors if n in self.formulas else d
-            for n, d in self.rules.items()
-        }
+        own = {n: d for n, d in self.rules.items() if n not in self.formulas}
+        if self.one_backward:
+            name = f"{self.name}_backward"
+            own = {n: in_one_launch(name, d) for n, d in own.items()}
+        return {n: own[n] if n in own else self.formulas[n].of_tensors for n in self.rules}
 
     @functools.cached_property
     def needs(self) -> dict[str, tuple[str, ...]]:

@@ -20,6 +20,7 @@ from toytorch.core.op import Op
 from toytorch.core.scalars import fits, scalar
 from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.facts import dtype as types
+from toytorch.facts import state
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array
@@ -192,6 +193,33 @@ def handed_over(
         return compute(op, host, out, common)
 
     return backend.launch(op.name, kernel, host_args, target=target, **figures(op, args))
+
+
+def launched_whole(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """What a function makes of tensors, as one launch of the backend that keeps their time;
+    NotImplemented where none does."""
+    host, reads, backend = [], [], None
+    for a in args:
+        if isinstance(a, Tensor):
+            a = a._array
+            found = base.queued.get(a.__class__)
+            if found is not None and found.plain is not None:
+                reads.append(a)
+                a, backend = a.held, found
+        host.append(a)
+    if backend is None:
+        return NotImplemented
+    kind: Any = None
+
+    def kernel(*arrays: Any) -> Any:
+        nonlocal kind
+        made = function(*[dressed(new, old) for new, old in zip(arrays, args)])
+        kind = made.dtype
+        return made._array
+
+    made = wrap_result(backend.plain(name, kernel, host, reads, asker=state.local.backward_pass))
+    made.dtype = kind
+    return made
 
 
 def bare(value: Any) -> Any:

@@ -213,6 +213,8 @@ class Launcher:
             if made.size > size:
                 size = made.size
         else:
+            if made is None and not writes:
+                return None  # it has nothing faster than the ops that it stands for
             results = _Results(self, device, stream, reads, None, source)
             wrapped, written = None if made is None else results.wrap(made), results.written
             written += [array for array in writes if array.__class__ is DeviceArray]

@@ -119,6 +119,7 @@ pdist = general(
     method=False,
     out=False,
     upcast=False,
+    one_backward=True,
     d_self=_pdist_gradient,
     fresh=True,
     doc="The p-norms between all pairs of rows of (N, D): (N·(N - 1)/2).",

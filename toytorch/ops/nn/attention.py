@@ -50,6 +50,7 @@ safe_softmax = reduction(
     method=False,
     out=False,
     d_self=_softmax_share,
+    one_backward=True,
     names="same",
     doc="softmax, and 0 where a row is -inf throughout.",
 )

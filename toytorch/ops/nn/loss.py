@@ -88,6 +88,7 @@ mse = general(
     amp="float32",
     fresh=True,
     fused=MSE,
+    one_backward=True,
     doc="Squared error (input - target)², its mean or its sum.",
 )
 

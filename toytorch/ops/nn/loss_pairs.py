@@ -180,6 +180,7 @@ smooth_l1 = _loss(
     "loss = d * d * (0.5 / beta) if d < beta else d - 0.5 * beta; " + REDUCED,
     node="SmoothL1LossBackward0",
     rounds_once="float16 bfloat16",
+    one_backward=True,
     d_self=lambda g, self, target, beta, reduction: share(
         g, _smooth_l1_slope(self, target, beta), reduction
     ),
@@ -210,6 +211,7 @@ huber = _loss(
     fused="d = abs(self - target); "
     "loss = d * d * 0.5 if d <= delta else delta * (d - 0.5 * delta); " + REDUCED,
     first=True,
+    one_backward=True,
     d_self=lambda g, self, target, delta, reduction: share(
         g, _huber_slope(self, target, delta), reduction
     ),
@@ -249,6 +251,7 @@ cross_entropy_of_two = _loss(
     "binary_cross_entropy",
     "-t·log(x) - (1 - t)·log(1 - x), the logarithms held above -100.",
     same=True,
+    one_backward=True,
     d_self=lambda g, self, target, weight, reduction: share(
         g, _cross_entropy_slope(self, target, weight), reduction
     ),
@@ -406,6 +409,7 @@ soft_margin = general(
     upcast=False,
     amp="float32",
     doc="log(1 + e^{-t·x}) for targets t of 1 and -1.",
+    one_backward=True,
     d_self=lambda g, self, target, reduction: share(g, _soft_margin_slope(self, target), reduction),
     d_target=_refuse_target,
 )

@@ -11,6 +11,7 @@ x, so where a gradient will be differentiated again x̂ is made anew, of x itsel
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -255,7 +256,10 @@ def at_once(work: dict[str, Any], name: str, *given: object) -> Any:
         return None
     if "made" not in work:
         args = [t._array if isinstance(t, Tensor) else t for t in given]
-        made = attempt(base.of_array(args[0]).xp, name, *args)
+        if args[0].__class__ in base.queued:
+            made = base.launched(name, functools.partial(attempt, np, name), *args)
+        else:
+            made = attempt(base.of_array(args[0]).xp, name, *args)
         work["made"] = None if made is None else [wrap(v) for v in made]
     return work["made"]
 

@@ -48,7 +48,7 @@ def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int)
 def _join(gs: Sequence[Tensor], dim: int) -> Any:
     from toytorch.ops.shaping.rearrange import cat  # a circle otherwise
 
-    return cat.function(gs, dim)
+    return cat.function(list(gs), dim)
 
 
 split = view(
@@ -86,7 +86,7 @@ def _unbind(xp: ArrayModule, a: Array, dim: int) -> Any:
 def _stack(gs: Sequence[Tensor], dim: int) -> Any:
     from toytorch.ops.shaping.rearrange import stack  # a circle otherwise
 
-    return stack.function(gs, dim)
+    return stack.function(list(gs), dim)
 
 
 unbind = view(

@@ -26,7 +26,7 @@ def _unsafe_split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], di
 
 
 def _joined(gs: Sequence[Tensor], dim: int) -> Any:
-    return rearrange.cat.function(gs, dim)
+    return rearrange.cat.function(list(gs), dim)
 
 
 # The parts lie in the same memory, but are no views: writing to one does not touch the others'
