@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.autograd.modes import enable_grad, no_grad
+from toytorch.backends import base
 from toytorch.core.inplace import refuse_overlap
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
@@ -15,7 +16,9 @@ from toytorch.facts.dtype import float32
 from toytorch.facts.node import Handle
 from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.elementwise.complex_numbers import view_as_real
+from toytorch.optim import rule
 
+KEPT = rule.Rule("p = p * keep", "p", "keep")  # decay that leaves the gradient alone
 BEFORE: dict[int, Any] = {}  # hooks of every optimizer
 AFTER: dict[int, Any] = {}
 
@@ -171,19 +174,24 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         with enable_grad() if self.defaults.get("differentiable") else no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p._grad is not None:
-                        if self.sparse != "yes" and p._grad.is_sparse:
-                            raise RuntimeError(
-                                f"{type(self).__name__} does not support sparse "
-                                f"gradients{self.sparse}"
-                            )
-                        refuse_overlap(p)
-                        self.update(p, p._grad, self.state[p], group)
+            if base.queued and all(g.get("foreach") is not False for g in self.param_groups):
+                rule.step.of(f"{type(self).__name__}.step", self._update_all)
+            else:
+                self._update_all()
         for hook in (*self._post_hooks.values(), *AFTER.values()):
             hook(self, args, {})
         return loss
+
+    def _update_all(self) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p._grad is not None:
+                    if self.sparse != "yes" and p._grad.is_sparse:
+                        raise RuntimeError(
+                            f"{type(self).__name__} does not support sparse gradients{self.sparse}"
+                        )
+                    refuse_overlap(p)
+                    self.update(p, p._grad, self.state[p], group)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(optimizer, args, kwargs) before each step."""
@@ -324,19 +332,31 @@ def number(value: Tensor | float, group: dict[str, Any]) -> Any:
     return value if group.get("differentiable") else float(value)
 
 
-def slope(param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
-    """The gradient to descend along, as an array: turned round for `maximize`, with the decay."""
+def slope(param: Tensor, grad: Tensor, group: dict[str, Any], decays: bool = True) -> Any:
+    """The gradient to descend along, as an array: turned round for `maximize`, with the decay, unless
+    the rule does that."""
     g = raw(grad, group)
     if group["maximize"]:
         g = -g
+    if not decays:
+        return g
+    keep = kept(group)
+    if keep is not None:
+        KEPT(raw(param, group), keep)
+        return g
     decay = number(group.get("weight_decay", 0), group)
     if not isinstance(decay, Tensor) and not decay:
         return g
-    if group.get("decoupled_weight_decay"):
-        p = raw(param, group)
-        p *= 1 - number(group["lr"], group) * decay
-        return g
     return g + decay * raw(param, group)
+
+
+def kept(group: dict[str, Any]) -> Any:
+    """The share of a parameter that a decay leaves which does not go through the gradient; None where
+    there is none."""
+    decay = number(group.get("weight_decay", 0), group)
+    if not group.get("decoupled_weight_decay") or not (isinstance(decay, Tensor) or decay):
+        return None
+    return 1 - number(group["lr"], group) * decay
 
 
 def count(state: dict[str, Any]) -> int:

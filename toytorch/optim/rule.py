@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
+import threading
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -98,8 +102,11 @@ class Rule:
         """Runs the rule: arrays (or tensors) in the order of the call, then the numbers."""
         if isinstance(args[0], Tensor):
             self.with_history(*args)
-        elif base.queued:
-            base.launched("rule", self.run, *args, writes=[args[i] for i in self.written_at])
+        elif base.queued and args[0].__class__ in base.queued:
+            if step.calls is None:
+                base.launched("rule", self.run, *args, writes=[args[i] for i in self.written_at])
+            else:
+                step.calls.append((self, args))
         else:
             self.run(*args)
 
@@ -117,6 +124,42 @@ class Rule:
         """Which arrays it assigns to."""
         assigned = {line.split("=")[0].strip() for line in self.text.splitlines()}
         return [i for i, name in enumerate(self.arrays) if name in assigned]
+
+
+class Step(threading.local):
+    """The rules that an optimizer's step calls on devices which keep time: all of them are one launch
+    a device, as PyTorch's `foreach` forms have one kernel for many parameters.
+
+    An `update` calls its rule last, so that a rule may run when all updates are done.
+    """
+
+    calls: list[tuple[Rule, tuple[Any, ...]]] | None = None
+
+    def of(self, name: str, update: Callable[[], None]) -> None:
+        """Gathers the rules that are called in `update`, and runs them when it is done."""
+        self.calls = calls = []
+        try:
+            update()
+        finally:
+            self.calls = None
+        places: dict[Any, list[tuple[Rule, tuple[Any, ...]]]] = {}
+        for rule, args in calls:
+            places.setdefault(base.of_array(args[0]).device(args[0]), []).append((rule, args))
+        for some in places.values():
+            arrays = [a for rule, args in some for a in args]
+            writes = [args[i] for rule, args in some for i in rule.written_at]
+            rules = [(rule, len(args)) for rule, args in some]
+            base.launched(name, functools.partial(run_all, rules), *arrays, writes=writes)
+
+
+step = Step()
+
+
+def run_all(rules: list[tuple[Rule, int]], *given: Any) -> None:
+    """Runs rules, each with so many of the arguments."""
+    left = iter(given)
+    for rule, count in rules:
+        rule.run(*itertools.islice(left, count))
 
 
 def is_name(tree: ast.expr, name: str) -> bool:
