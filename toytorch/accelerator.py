@@ -64,6 +64,41 @@ def synchronize(device: Device = None, /) -> None:
     cuda.synchronize(device)
 
 
+class Graph(cuda.CUDAGraph):
+    """A recorded sequence of launches, as a context that records on the current stream. Like
+    `torch.accelerator.Graph`.
+
+    >>> import toytorch as torch
+    >>> with torch.cuda.simulate():
+    ...     x, graph = torch.zeros(2, device="cuda"), torch.accelerator.Graph()
+    ...     with torch.cuda.stream(torch.cuda.Stream()), graph:
+    ...         x += 1
+    ...     graph.replay()
+    ...     x.tolist()
+    [1.0, 1.0]
+    """
+
+    def __new__(cls, *args: Any, **options: Any) -> Graph:
+        _there()
+        made: Graph = super().__new__(cls)
+        return made
+
+    def __init__(
+        self, keep_graph: bool = False, *, pool: Any = None, capture_error_mode: str = "default"
+    ) -> None:
+        super().__init__(keep_graph)
+        self._pool, self._mode = pool, capture_error_mode
+
+    def __enter__(self) -> Graph:
+        cuda.synchronize()
+        mode = "global" if self._mode == "default" else self._mode
+        self.capture_begin(self._pool, capture_error_mode=mode)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.capture_end()
+
+
 # -- memory ----------------------------------------------------------------------------------------
 
 

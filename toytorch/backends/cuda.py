@@ -19,6 +19,77 @@ class _Matmul:
 matmul = _Matmul()
 
 
+class _Chosen:
+    """Which libraries a program prefers; `sums_in_halves` says whether attention's sums may be rounded
+    to half types."""
+
+    linalg, blas, rocm = "default", "cublas", "default"
+    sums_in_halves = False
+
+
+chosen = _Chosen()
+LINALG = ("default", "cusolver", "magma")
+BLAS = ("default", "cublas", "hipblas", "cublaslt", "hipblaslt", "ck")
+ROCM = ("default", "aotriton", "ck")
+
+
+def _preferred(which: str, backend: str | None, known: tuple[str, ...]) -> str:
+    """What is preferred, after it was set where `backend` names something."""
+    if backend is not None:
+        if not isinstance(backend, str) or backend.lower() not in known:
+            shown = ", ".join(known)
+            raise RuntimeError(f"Unknown input value. Choose from: {shown}.")
+        setattr(chosen, which, backend.lower())
+    found: str = getattr(chosen, which)
+    return found
+
+
+def preferred_linalg_library(backend: str | None = None) -> str:
+    """Keeps which library systems of equations should go to on a card, and returns it: "default",
+    "cusolver" or "magma". CuPy has cuSOLVER alone.
+
+    >>> preferred_linalg_library("cusolver")
+    'cusolver'
+    >>> preferred_linalg_library("default")
+    'default'
+    """
+    if backend is not None and str(backend).lower() == "magma":
+        raise RuntimeError(
+            "Cannot set preferred backend to MAGMA if PyTorch has not been compiled with MAGMA."
+        )
+    return _preferred("linalg", backend, LINALG)
+
+
+def preferred_blas_library(backend: str | None = None) -> str:
+    """Keeps which library products of matrices should go to on a card, and returns it."""
+    return _preferred("blas", backend, BLAS)
+
+
+def preferred_rocm_fa_library(backend: str | None = None) -> str:
+    """Keeps which library attention should go to on AMD's cards, and returns it."""
+    return _preferred("rocm", backend, ROCM)
+
+
+def is_ck_sdpa_available() -> bool:
+    """Whether AMD's library for attention is there: no."""
+    return False
+
+
+def is_flash_attention_available() -> bool:
+    """Whether NVIDIA's library for attention is there: no, this package has a kernel of its own."""
+    return False
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Keeps the switch."""
+    chosen.sums_in_halves = bool(enabled)
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """Whether `allow_fp16_bf16_reduction_math_sdp` was told True."""
+    return chosen.sums_in_halves
+
+
 def is_built() -> bool:
     """Whether the library for GPUs is installed, with or without a GPU."""
     return importlib.util.find_spec("cupy") is not None

@@ -226,9 +226,8 @@ class Derivative:
         tensor_words = Words(lambda word: of_tensors(word, late), {"filled": filled_tensor})
         function = self.formula.function("derivative", self.params, tensor_words)
         one = self.formula.known and not constant
-        if one:
-            function = in_one_kernel(name, self.formula, self.params, function)
-        self.of_tensors = function
+        self.composed = function  # of records, one after the other
+        self.of_tensors = self.in_one_kernel(name) if one else function
 
     def __str__(self) -> str:
         return self.text
@@ -246,6 +245,41 @@ class Derivative:
 
         return derivative
 
+    def in_one_kernel(self, name: str) -> Any:
+        """The derivative of tensors as one kernel on devices which compute formulas or keep time,
+        where nobody differentiates it; elsewhere its records, one after the other."""
+        otherwise, launched = self.composed, in_one_launch(name, self.on_host)
+
+        @functools.wraps(otherwise)  # with its parameters, by which a node knows what to keep
+        def derivative(g: Any, *args: Any) -> Any:
+            array = getattr(g, "_array", None)
+            if array is None or state.is_grad_enabled():
+                return otherwise(g, *args)
+            if array.__class__ is np.ndarray:  # within a launch, or of the CPU
+                return otherwise(g, *args) if state.local.place is None else self.on_host(g, *args)
+            if array.__class__ in base.queued:
+                return launched(g, *args)
+            made = of_device(self.formula, self.params, (g, *args))
+            return otherwise(g, *args) if made is None else made
+
+        return derivative
+
+    @functools.cached_property
+    def kernel(self) -> Any:
+        """`of_arrays`, once for all calls."""
+        return self.of_arrays()
+
+    def on_host(self, *args: Any) -> Any:
+        """The derivative of tensors on the host, as a pass over bare arrays has it where they are of
+        one full type."""
+        from toytorch.core.tensor import Tensor, wrap  # which imports records' modules
+
+        kinds = {a.dtype for a in args if isinstance(a, Tensor)}
+        if len(kinds) > 1 or not next(iter(kinds)).plain:
+            return self.composed(*args)
+        made = self.kernel(*[a._array if isinstance(a, Tensor) else a for a in args])
+        return wrap(np.asarray(made))
+
     def array_words(self) -> Mapping[str, Any]:
         return Words(
             lambda word: FUNCTIONS.get(word) or self.late(word).on_arrays, {"filled": filled_array}
@@ -256,26 +290,6 @@ class Derivative:
         """The expression, where it is as good as a call; "" where a function is better."""
         simple = not self.formula.lines and not OnePass.serves(self.formula)
         return self.formula.spelled(self.formula.result) if simple else ""
-
-
-def in_one_kernel(
-    name: str, formula: Formula, params: Sequence[str], otherwise: Callable[..., Any]
-) -> Callable[..., Any]:
-    """A derivative of tensors that is one kernel on devices which compute formulas or keep time,
-    where nobody differentiates it; elsewhere its records, one after the other."""
-    launched = in_one_launch(name, otherwise)
-
-    @functools.wraps(otherwise)  # with its parameters, by which a node knows what to keep
-    def derivative(g: Any, *args: Any) -> Any:
-        array = getattr(g, "_array", None)
-        if array is None or array.__class__ is np.ndarray or state.is_grad_enabled():
-            return otherwise(g, *args)
-        if array.__class__ in base.queued:
-            return launched(g, *args)
-        made = of_device(formula, params, (g, *args))
-        return otherwise(g, *args) if made is None else made
-
-    return derivative
 
 
 def in_one_launch(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.core.formulas import Derivative
+from toytorch.core.formulas import Derivative, in_one_launch
 from toytorch.core.inplace import AsStridedBackward0
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
@@ -163,12 +163,13 @@ def make_node_class(op: Op) -> type[Node]:
         "asarray": np.asarray,
         "wrap": wrap,
     }
-    namespace.update(
-        {
-            f"d_{n}": rounded_once(d, op.rounds_once) if op.rounds_once else d
-            for n, d in op.derivatives.items()
+    derivatives = op.derivatives
+    if op.rounds_once:
+        derivatives = {
+            n: in_one_launch(f"{op.name}_backward", rounded_once(d, op.rounds_once))
+            for n, d in derivatives.items()
         }
-    )
+    namespace.update({f"d_{n}": d for n, d in derivatives.items()})
 
     def saved_items(node: Node) -> list[tuple[str, Any]]:
         if op.keeps and node.saved is None:

@@ -138,6 +138,11 @@ def state_of(where: device_class) -> Generator:
     return _of_device[where]
 
 
+def generators(kind: str) -> list[Generator]:
+    """The default generators of a kind of device that have been asked for."""
+    return [generator for where, generator in _of_device.items() if where.type == kind]
+
+
 def forget(kind: str) -> None:
     """Forgets the default generators of a kind of device, which are other devices from now on."""
     for where in [w for w in _of_device if w.type == kind]:

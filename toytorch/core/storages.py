@@ -587,15 +587,16 @@ def made_of(given: object, kind: DType, device: Device, head: str) -> Storage:
 
 
 class _LegacyStorageMeta(type):
-    """A TypedStorage on the CPU is one of the class of its type."""
+    """A TypedStorage is one of the class of its type and place."""
 
     dtype: types.dtype
+    place = "cpu"
 
     def __instancecheck__(cls, instance: object) -> bool:
         return (
             type(instance) is TypedStorage
             and instance.dtype is cls.dtype
-            and instance.device.type == "cpu"
+            and instance.device.type == cls.place
         )
 
 
@@ -625,17 +626,19 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
             return TypedStorage.of(wrap_storage._storage, cls.dtype)
         if len(args) > 1:
             raise RuntimeError(f"{head}Too many positional arguments")
-        made = made_of(args[0] if args else 0, cls.dtype, None, head)
+        made = made_of(args[0] if args else 0, cls.dtype, cls.place, head)
         return TypedStorage.of(made, cls.dtype)
 
 
-def _legacy(kind: types.dtype) -> Any:
+def legacy_storage(kind: types.dtype, place: str = "cpu") -> Any:
+    """The older class of storages of a type on a kind of device."""
     space: dict[str, Any] = {
         "dtype": kind,
-        "__module__": "torch",
+        "place": place,
+        "__module__": "torch" if place == "cpu" else f"torch.{place}",
         "__doc__": f"The older name of a storage of {kind}.",
     }
     return _LegacyStorageMeta(f"{kind.legacy}Storage", (_LegacyStorage,), space)
 
 
-LEGACY: list[Any] = [_legacy(kind) for kind in CONVERSIONS.values()]
+LEGACY: list[Any] = [legacy_storage(kind) for kind in CONVERSIONS.values()]

@@ -108,8 +108,8 @@ globals().update(TENSORS)
 
 def __getattr__(name: str) -> Any:
     """What few programs use, imported once it is asked for."""
-    if name == "profiler":
-        return importlib.import_module("toytorch.cuda.profiler")
+    if name in ("profiler", "nccl"):
+        return importlib.import_module(f"toytorch.cuda.{name}")
     if not name.startswith("_"):
         further = importlib.import_module("toytorch.cuda.further")
         if name in further.__all__:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
+from toytorch.core.storages import LEGACY, legacy_storage
 from toytorch.cuda.devices import backend, get_device_properties, index_of, runtime
 from toytorch.cuda.memory import mem_get_info
 from toytorch.facts.hints import Device
@@ -207,11 +208,56 @@ def use_mem_pool(pool: MemPool, device: Device = None) -> Iterator[None]:
         runtime().use_pool(before)
 
 
+class CUDAPluggableAllocator:
+    """An allocator from a library written in C; refused, since memory of cards comes from CuPy's."""
+
+    def __init__(self, path_to_so_file: str, alloc_fn_name: str, free_fn_name: str) -> None:
+        raise NotImplementedError(
+            "allocators from a library are not supported; on a card, give CuPy one with "
+            "cupy.cuda.set_allocator before the first tensor is made"
+        )
+
+
+def change_current_allocator(allocator: Any) -> None:
+    """Refused, as `CUDAPluggableAllocator` is."""
+    raise NotImplementedError(
+        "the allocator cannot be changed; on a card, use cupy.cuda.set_allocator before the first "
+        "tensor is made"
+    )
+
+
+class GreenContext:
+    """Part of a card's multiprocessors as a context of its own; this package has none."""
+
+    @staticmethod
+    def create(
+        *,
+        num_sms: int | None = None,
+        workqueue_scope: str | None = None,
+        workqueue_concurrency_limit: int | None = None,
+        device_id: int | None = None,
+    ) -> GreenContext:
+        """RuntimeError."""
+        raise RuntimeError("PyTorch was not built with Green Context support!")
+
+    @staticmethod
+    def max_workqueue_concurrency(device_id: int | None = None) -> int:
+        """RuntimeError."""
+        raise RuntimeError("PyTorch was not built with Green Context support!")
+
+
+STORAGES = {kind.__name__: legacy_storage(kind.dtype, "cuda") for kind in LEGACY}
+globals().update(STORAGES)
+
 __all__ = [
+    *STORAGES,
+    "CUDAPluggableAllocator",
     "DeferredCudaCallError",
+    "GreenContext",
     "MemPool",
     "caching_allocator_disabled",
     "caching_allocator_enable",
+    "change_current_allocator",
     "check_error",
     "clock_rate",
     "cudaStatus",

@@ -13,10 +13,12 @@ from typing import Any
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.autograd.function import Function
+from toytorch.core.random import Generator, generators
 from toytorch.core.tensor import Tensor
 from toytorch.cuda.devices import is_available, runtime, synchronize
 from toytorch.cuda.memory import empty_cache
 from toytorch.cuda.streams import Stream, StreamContext, current_stream
+from toytorch.facts import state
 from toytorch.facts.pytree import tree_leaves, tree_map
 
 _pools = itertools.count(1 << 20)
@@ -40,6 +42,7 @@ class CUDAGraph:
         runtime()
         self._capture: Any = None
         self._made: Any = None
+        self._draws: list[tuple[Generator, Tensor]] = []  # where the generators stood
 
     def capture_begin(
         self,
@@ -51,13 +54,18 @@ class CUDAGraph:
         if self._capture is not None or self._made is not None:
             raise RuntimeError("This CUDAGraph instance already owns a captured graph")
         handle = pool[1] if isinstance(pool, tuple) else pool
+        self._draws = [(g, g.get_state()) for g in generators("cuda")]
         self._capture = runtime().begin_capture(current_stream()._handle, handle)
+        state.capturing = True
 
     def capture_end(self) -> None:
         """Ends the capture."""
         if self._capture is None:
             raise RuntimeError("capture_end() was called before capture_begin()")
         self._made, self._capture = runtime().end_capture(self._capture), None
+        state.capturing = False
+        for generator, before in self._draws:  # the replays draw, and not the capture
+            generator.set_state(before)
 
     def replay(self) -> None:
         """Does all of it again, on the current stream."""

@@ -294,6 +294,16 @@ def caching_allocator_delete(mem_ptr: int) -> None:
 
 _held: dict[int, Any] = {}  # memory by address
 
+
+def __getattr__(name: str) -> Any:
+    """What few programs use, imported once it is asked for."""
+    from toytorch.cuda import further  # which imports this file
+
+    if name in further.__all__ and not name.startswith("_"):
+        return getattr(further, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "OutOfMemoryError",
     "caching_allocator_alloc",

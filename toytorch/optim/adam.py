@@ -104,8 +104,9 @@ class Adam(Optimizer):
         p, g = raw(param, group), slope(param, grad, group, keep is None)
         m, v = raw(state["exp_avg"], group), raw(state["exp_avg_sq"], group)
         step, scale = lr / (1 - beta1**t), (1 - beta2**t) ** -0.5
-        numbers = 1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]
-        numbers = numbers if keep is None else (keep, *numbers)
+        numbers = [1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]]
+        if keep is not None:
+            numbers.insert(0, keep)
         if group["amsgrad"]:
             rule = AMSGRAD if keep is None else AMSGRAD_W
             rule(p, g, m, v, raw(state["max_exp_avg_sq"], group), *numbers)

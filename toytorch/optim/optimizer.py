@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.autograd.modes import enable_grad, no_grad
 from toytorch.backends import base
 from toytorch.core.inplace import refuse_overlap
@@ -174,13 +176,41 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         with enable_grad() if self.defaults.get("differentiable") else no_grad():
-            if base.queued and all(g.get("foreach") is not False for g in self.param_groups):
+            if core_state.capturing:
+                self._captured()
+            elif base.queued and all(g.get("foreach") is not False for g in self.param_groups):
                 rule.step.of(f"{type(self).__name__}.step", self._update_all)
             else:
                 self._update_all()
         for hook in (*self._post_hooks.values(), *AFTER.values()):
             hook(self, args, {})
         return loss
+
+    def _captured(self) -> None:
+        """A step that a CUDA graph takes in. What the host counts is counted when it is replayed."""
+        if not all(group.get("capturable", True) for group in self.param_groups):
+            raise RuntimeError(
+                "Attempting CUDA graph capture of step() for an instance of "
+                f"{type(self).__name__} but param_groups' capturable is False."
+            )
+        if not base.queued:
+            if "capturable" in self.defaults:
+                raise NotImplementedError(
+                    f"a step of {type(self).__name__} cannot be captured on this device, as its "
+                    "numbers change from step to step; capture forward and backward, and call "
+                    "step() after replay()"
+                )
+            self._update_all()
+            return
+        kept = [
+            (t._array, t._array.copy())
+            for state in self.state.values()
+            for t in state.values()
+            if isinstance(t, Tensor) and t._array.__class__ is np.ndarray
+        ]
+        rule.step.of(f"{type(self).__name__}.step", self._update_all, True)
+        for array, before in kept:
+            array[...] = before
 
     def _update_all(self) -> None:
         for group in self.param_groups:

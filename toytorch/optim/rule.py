@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -126,6 +125,9 @@ class Rule:
         return [i for i, name in enumerate(self.arrays) if name in assigned]
 
 
+Call: TypeAlias = tuple[Rule, tuple[Any, ...]]
+
+
 class Step(threading.local):
     """The rules that an optimizer's step calls on devices which keep time: all of them are one launch
     a device, as PyTorch's `foreach` forms have one kernel for many parameters.
@@ -133,33 +135,54 @@ class Step(threading.local):
     An `update` calls its rule last, so that a rule may run when all updates are done.
     """
 
-    calls: list[tuple[Rule, tuple[Any, ...]]] | None = None
+    calls: list[Call] | None = None
 
-    def of(self, name: str, update: Callable[[], None]) -> None:
-        """Gathers the rules that are called in `update`, and runs them when it is done."""
-        self.calls = calls = []
+    def of(self, name: str, update: Callable[[], None], captured: bool = False) -> None:
+        """Gathers the rules that are called in `update`, and runs them when it is done; `captured`
+        by a graph, which asks for the numbers of the next step each time that it is replayed."""
+        places: dict[Any, list[int]] = {}
+        calls = self.gathered(update)
+        for k, (_, args) in enumerate(calls):
+            places.setdefault(base.of_array(args[0]).device(args[0]), []).append(k)
+        for some in places.values():
+            arrays: list[Any] = []
+            writes: list[Any] = []
+            for rule, args in (calls[k] for k in some):
+                arrays += args[: len(rule.arrays)]
+                writes += [args[i] for i in rule.written_at]
+            run = Together(calls, some, update if captured else None)
+            base.launched(name, run, *arrays, writes=writes)
+
+    def gathered(self, update: Callable[[], None]) -> list[Call]:
+        """The rules that are called in `update`, and with what."""
+        calls: list[Call] = []
+        self.calls = calls
         try:
             update()
         finally:
             self.calls = None
-        places: dict[Any, list[tuple[Rule, tuple[Any, ...]]]] = {}
-        for rule, args in calls:
-            places.setdefault(base.of_array(args[0]).device(args[0]), []).append((rule, args))
-        for some in places.values():
-            arrays = [a for rule, args in some for a in args]
-            writes = [args[i] for rule, args in some for i in rule.written_at]
-            rules = [(rule, len(args)) for rule, args in some]
-            base.launched(name, functools.partial(run_all, rules), *arrays, writes=writes)
+        return calls
+
+
+class Together:
+    """Some of the calls of a step as one function of their arrays."""
+
+    def __init__(
+        self, calls: list[Call], some: list[int], update: Callable[[], None] | None
+    ) -> None:
+        self.calls, self.some, self.update, self.ran = calls, some, update, False
+
+    def __call__(self, *arrays: Any) -> None:
+        calls, left = self.calls, iter(arrays)
+        if self.update is not None and self.ran:
+            calls = step.gathered(self.update)
+        self.ran = True
+        for rule, args in (calls[k] for k in self.some):
+            n = len(rule.arrays)
+            rule.run(*itertools.islice(left, n), *args[n:])
 
 
 step = Step()
-
-
-def run_all(rules: list[tuple[Rule, int]], *given: Any) -> None:
-    """Runs rules, each with so many of the arguments."""
-    left = iter(given)
-    for rule, count in rules:
-        rule.run(*itertools.islice(left, count))
 
 
 def is_name(tree: ast.expr, name: str) -> bool:

@@ -1,13 +1,14 @@
 """CUDA graphs on a simulated device: launches are written down once and replayed in one call.
 
 While a graph is captured nothing is charged: no time passes for the host, and what is launched goes
-into the graph. (On a card nothing would be computed either; here results exist, as shapes have to be
-known.) A replay computes every piece again, into the same memory.
+into the graph. On a card nothing would be computed either. Here results exist, as shapes have to be
+known, but what was written to memory that was there before is put back at the end. A replay computes
+every piece again, into the same memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,8 @@ class Capture:
     def __init__(self, stream: Stream, pool: int) -> None:
         self.stream, self.pool = stream, pool
         self.pieces: list[Piece] = []
+        self.before: dict[int, tuple[Any, Any]] = {}  # memory that was there, and its elements
+        self.own: dict[int, Any] = {}  # memory that was made since
 
     def enter(self, stream: Stream) -> None:
         """Refuses work on the legacy default stream, as CUDA does."""
@@ -65,10 +68,22 @@ class Capture:
         writes: list[DeviceArray],
     ) -> None:
         """Takes a call in."""
+        for array in writes:
+            if id(array.buffer.root) not in self.before:
+                self.own[id(array.buffer.root)] = array.buffer.root
         self.pieces.append(Piece(kernels, compute, made, list(reads), list(writes)))
 
+    def keep(self, arrays: Iterable[DeviceArray]) -> None:
+        """Notes what is in memory that a call is about to use."""
+        for array in arrays:
+            root = array.buffer.root
+            if id(root) not in self.before and id(root) not in self.own:
+                self.before[id(root)] = root, root.copy(order="K")
+
     def made(self) -> Replayable:
-        """The graph."""
+        """The graph, once all memory is as it was."""
+        for root, elements in self.before.values():
+            np.copyto(root, elements)
         return Replayable(self.pieces, self.pool)
 
 

@@ -110,6 +110,8 @@ class Launcher:
         source = users_line(4)  # this function is called by `run` or `plain`
         if machine.capture is not None:
             machine.capture.enter(stream)
+            used = [*reads, *writes, target]
+            machine.capture.keep(a for a in used if a.__class__ is DeviceArray)
         try:
             made = run_on(device.name, function, host_args, host_kwargs)
         except (IndexError, RuntimeError) as error:

@@ -118,13 +118,20 @@ cast = general(
 def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
     if src.dtype.kind == "c" and a.dtype.kind not in "cb":
         src = src.real
-    if a.__class__ is not src.__class__ and base.hands_over(a, src):
+    if base.queued and base.hands_over(a, src) and _apart(a, src):
         return _copy_across(a, src, non_blocking)
     if src.shape == a.shape:
         return src
     if broadcast_pair(a.shape, src.shape) != a.shape:
         return _expand(xp, src, a.shape)  # raises PyTorch's error
     return xp.broadcast_to(src, a.shape)
+
+
+def _apart(a: Array, src: Array) -> bool:
+    """Whether two arrays, of which a device keeps the time, are on different devices."""
+    return a.__class__ is not src.__class__ or (
+        base.of_array(a).device(a) != base.of_array(src).device(src)
+    )
 
 
 def _copy_across(a: Array, src: Array, non_blocking: bool) -> Any:
