@@ -20,6 +20,20 @@ Step = Callable[[], object]
 GROUP = 32  # steps of a sample
 
 
+def regression(device: str) -> Step:
+    """A step of SGD of a network of 16 units, the smallest that people train."""
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).to(device)
+    x, y = torch.randn(32, 8).to(device), torch.randn(32, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
 def mlp(device: str, batch: int, width: int) -> Step:
     """A step of Adam of a network of three linear layers."""
     model = nn.Sequential(
@@ -66,6 +80,7 @@ def classify(model: nn.Module, rule: type, x: torch.Tensor, y: torch.Tensor) -> 
 
 
 CASES: dict[str, Callable[[str], Step]] = {
+    "MLP 8-16-1, SGD": regression,
     "MLP 64 x 64": lambda device: mlp(device, 64, 64),
     "MLP 128 x 256": lambda device: mlp(device, 128, 256),
     "convolutions, digits": convolutions,
