@@ -39,7 +39,7 @@ def test_the_iou_loss_on_a_v100() -> None:
     with torch.cuda.simulate(model="V100") as sim:
         boxes = [torch.rand(100, 1000, device="cuda") for _ in range(8)]
         eager = time_of(sim, ratio_iou, *boxes)
-        fused_loss = torch.jit.trace(ratio_iou, tuple(boxes), check_trace=False)
+        fused_loss = torch.jit.trace(ratio_iou, tuple(boxes))
         fused = time_of(sim, fused_loss, *boxes)
         assert torch.allclose(fused_loss(*boxes), ratio_iou(*boxes))
     assert eager == pytest.approx(238, rel=0.25)

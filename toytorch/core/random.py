@@ -143,6 +143,20 @@ def generators(kind: str) -> list[Generator]:
     return [generator for where, generator in _of_device.items() if where.type == kind]
 
 
+def places() -> dict[Any, Any]:
+    """Where the default generators of all devices stand, for `go_back`."""
+    return {where: generator.place for where, generator in _of_device.items()}
+
+
+def go_back(before: dict[Any, Any]) -> None:
+    """Puts the default generators where they stood; what was first asked for since begins anew."""
+    for where in list(_of_device):
+        if where in before:
+            _of_device[where].place = before[where]
+        else:
+            del _of_device[where]
+
+
 def forget(kind: str) -> None:
     """Forgets the default generators of a kind of device, which are other devices from now on."""
     for where in [w for w in _of_device if w.type == kind]:

@@ -11,10 +11,9 @@ import numpy as np
 from toytorch.autograd.api import grad as gradients
 from toytorch.backends import base
 from toytorch.backends.no_elements import lying
-from toytorch.core import dispatch
+from toytorch.core import dispatch, random
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
-from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import view_of
 from toytorch.facts import state
@@ -204,7 +203,7 @@ class Plan:
         return found
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        place = default_generator.place if self.random else None
+        place = random.places() if self.random else None
         arrays = run(self.forward, self.optimised, [inputs[i]._array for i in self.tensors])
         made = []
         for array in arrays[: self.count]:
@@ -446,9 +445,9 @@ class DifferentiableGraphBackward(Node):
     def again(self, grads: list[Tensor]) -> Any:
         """The gradients with a history, for derivatives of derivatives: everything runs once more,
         node by node."""
-        plan, before = self.plan, default_generator.place
+        plan, before = self.plan, random.places()
         if self.random is not None:
-            default_generator.place = self.random
+            random.go_back(self.random)
         # Each input by itself: of one that is given twice, or of a view of another, the gradient
         # would count for both.
         inputs = list(self.inputs)
@@ -457,7 +456,7 @@ class DifferentiableGraphBackward(Node):
         try:
             results = interpreter.run(plan.general, inputs)
         finally:
-            default_generator.place = before
+            random.go_back(before)
         if plan.joint.spec is not None:
             results = tree_leaves(results)
         results = results if isinstance(results, (tuple, list)) else (results,)

@@ -125,7 +125,7 @@ def specialise(graph: Graph, inputs: list[Any], grad: bool) -> JointGraph:
         made = tracer.graph.add_input(types.of(v), name.name)
         if isinstance(v, Tensor):
             tracer.bind(v, made)
-    place = random.default_generator.place
+    places = random.places()
     before = state.local.grad
     try:
         state.set_grad(grad)
@@ -134,7 +134,7 @@ def specialise(graph: Graph, inputs: list[Any], grad: bool) -> JointGraph:
             return joint_graph(tracer, graph, copies, grad)
     finally:
         state.set_grad(before)
-        random.default_generator.place = place
+        random.go_back(places)
 
 
 def joint_graph(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> JointGraph:

@@ -243,15 +243,14 @@ def copy_of(item: object) -> Any:
 def untouched(owner: Module | None) -> Iterator[None]:
     """Gives random numbers and a module's buffers back as they were; the buffers are copies
     meanwhile."""
-    generator = random.default_generator
-    place = generator.place
+    places = random.places()
     held = [] if owner is None else [(m._buffers, dict(m._buffers)) for m in owner.modules()]
     for buffers, before in held:
         buffers.update({k: copy_of(b) for k, b in before.items()})
     try:
         yield
     finally:
-        generator.place = place
+        random.go_back(places)
         for buffers, before in held:
             buffers.update(before)
 
@@ -390,19 +389,19 @@ def parameter_names(func: Any, count: int) -> list[str]:
 
 def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     """Runs both once more with the same random numbers; a difference is an error or a warning."""
-    generator = random.default_generator
-    place = generator.place
+    places = random.places()
     copies = [tree_clone(args) for _ in range(2)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         wanted = func(*copies[0])
-        generator.place = place
+        random.go_back(places)
         given = traced(*copies[1])
-    generator.place = place
+    random.go_back(places)
     for i, (a, b) in enumerate(zip(tree_leaves(wanted), tree_leaves(given)), 1):
-        if not isinstance(a, Tensor):
+        if not isinstance(a, Tensor) or a.is_meta:
             continue
-        x, y = (t._array if t.layout is strided else t.detach().to_dense()._array for t in (a, b))
+        dense = [t if t.layout is strided else t.detach().to_dense() for t in (a, b)]
+        x, y = (t.detach().cpu()._array for t in dense)
         same = x.shape == y.shape and np.allclose(
             np.asarray(x, complex if x.dtype.kind == "c" else float),
             np.asarray(y, complex if y.dtype.kind == "c" else float),

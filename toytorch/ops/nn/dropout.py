@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
+from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import in_memory_order
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import cpu
+from toytorch.facts.hints import Array
 from toytorch.ops.creation.create import empty_like
 from toytorch.ops.creation.random import drawn
 from toytorch.ops.define import public, watched
@@ -27,20 +30,27 @@ def noise(input: Tensor, p: float, shape: Any = None) -> Any:
 def dropout_factors(input: Tensor, p: float, shape: Sequence[int] | None = None) -> Tensor:
     """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another."""
     array = input._array
-    if array.__class__ is not np.ndarray or array.dtype.char not in "fd":
+    if input.is_meta or array.__class__ in TABLES or array.dtype.char not in "fd":
         return noise(input, p, shape).div_(1 - p)
-    like = array if shape is None or tuple(shape) == array.shape else None
+    like = shape is None or tuple(shape) == array.shape
     wanted = tuple(input.shape if shape is None else shape)
+    where = cpu if array.__class__ is np.ndarray else input.device
 
     def make(lead: tuple[int, ...]) -> Tensor:
-        rng = generator_of(cpu, None)
-
-        def draw(count: int) -> Any:
-            return rng.factors(count, array.dtype, p)
-
-        return wrap(in_memory_order(draw, (*lead, *wanted), None if lead else like))
+        given = array, (*lead, *wanted), like and not lead, p, where
+        return wrap(base.launched("dropout_factors", _factors, *given))
 
     return drawn(make, "bernoulli_")
+
+
+def _factors(array: Array, shape: tuple[int, ...], like: bool, p: float, where: Any) -> Any:
+    """The numbers for an array, which lie as it does if they are `like` it."""
+    rng = generator_of(where, None)
+
+    def draw(count: int) -> Any:
+        return rng.factors(count, array.dtype, p)
+
+    return in_memory_order(draw, shape, array if like else None)
 
 
 def _check(p: float) -> None:
