@@ -19,6 +19,7 @@ from toytorch.facts.device import strided
 from toytorch.facts.hints import Array
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.random import randn_like
+from toytorch.ops.elementwise.complex_numbers import view_as_real
 
 NOT_REENTRANT = (
     "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
@@ -332,7 +333,8 @@ def check_backward(
             raise GradcheckError("Numerical gradient for function expected to be zero")
         return
     if fast:
-        u, v = np.random.default_rng(0), randn_like(x.detach())
+        u = np.random.default_rng(0)  # of its own, so that a program's draws stay as they are
+        v = wrap(u.standard_normal(x.shape)).to(x)
         base, ends = x.detach().clone(), []
         for step in (eps, -eps):
             x.data.copy_(base + step * v)
@@ -429,6 +431,16 @@ def check_batched(outputs: list[Tensor], xs: list[Tensor]) -> None:
                     )
 
 
+def drawn_like(output: Tensor, apart: bool) -> Tensor:
+    """A random cotangent with numbers in [-1, 1), drawn as PyTorch draws it; `apart`, with gaps
+    between its elements."""
+    made = output.detach().new_empty(output.shape)
+    (view_as_real(made) if made.is_complex() else made).uniform_(-1, 1)
+    if apart and made.ndim:
+        made = made.repeat_interleave(2, -1)[..., ::2]
+    return made.requires_grad_()
+
+
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Sequence[Tensor],
@@ -460,13 +472,7 @@ def gradgradcheck(
     inputs = as_tuple(inputs)
     if grad_outputs is None:
         live = [o for o in differentiable(as_tuple(func(*inputs))) if o.requires_grad]
-        given = []
-        for o in live:
-            u = randn_like(o.detach())
-            if gen_non_contig_grad_outputs and u.ndim:
-                u = u.unsqueeze(-1).repeat(*[1] * u.ndim, 2)[..., 0]
-            given.append(u.requires_grad_())
-        cotangents = tuple(given)
+        cotangents = tuple(drawn_like(o, gen_non_contig_grad_outputs) for o in live)
     else:
         cotangents = as_tuple(grad_outputs)
     count = len(inputs)

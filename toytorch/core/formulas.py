@@ -299,14 +299,54 @@ def in_one_launch(name: str, function: Callable[..., Any]) -> Callable[..., Any]
     @functools.wraps(function)  # with its parameters, by which a node knows what to keep
     def one(*args: Any) -> Any:
         if base.queued and not (state.local.grad or state.local.modes):
-            from toytorch.core.queued import launched_whole  # which imports records' modules
-
             made = launched_whole(name, function, args)
             if made is not NotImplemented:
                 return made
         return function(*args)
 
     return one
+
+
+def launched_whole(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """What a function makes of tensors, as one launch of the backend that keeps their time;
+    NotImplemented where none does."""
+    from toytorch.core.tensor import Tensor, wrap_result  # which imports records' modules
+
+    host, reads, backend = [], [], None
+    for a in args:
+        if isinstance(a, Tensor):
+            a = a._array
+            found = base.queued.get(a.__class__)
+            if found is not None and found.plain is not None:
+                reads.append(a)
+                a, backend = a.held, found
+        host.append(a)
+    if backend is None:
+        return NotImplemented
+    kind: Any = None
+
+    def kernel(*arrays: Any) -> Any:
+        nonlocal kind
+        made = function(*[dressed(new, old) for new, old in zip(arrays, args)])
+        kind = made.dtype
+        return made._array
+
+    made = wrap_result(backend.plain(name, kernel, host, reads, asker=state.local.backward_pass))
+    made.dtype = kind
+    return made
+
+
+def dressed(value: Any, like: Any) -> Any:
+    """An argument with tensors where `like` has them."""
+    from toytorch.core.tensor import Tensor, wrap_result  # which imports records' modules
+
+    if isinstance(like, Tensor):
+        tensor = wrap_result(value)
+        tensor.dtype = like.dtype
+        return tensor
+    if like.__class__ in (list, tuple) and any(isinstance(v, Tensor) for v in like):
+        return like.__class__(dressed(v, old) for v, old in zip(value, like))
+    return value
 
 
 def of_device(formula: Formula, params: Sequence[str], args: tuple[Any, ...]) -> Any:

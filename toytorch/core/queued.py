@@ -15,12 +15,12 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
 from toytorch.core.arguments import not_a_tensor
+from toytorch.core.formulas import dressed
 from toytorch.core.memory_order import in_order
 from toytorch.core.op import Op
 from toytorch.core.scalars import fits, scalar
-from toytorch.core.tensor import Tensor, wrap_result
+from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts import state
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array
@@ -195,50 +195,12 @@ def handed_over(
     return backend.launch(op.name, kernel, host_args, target=target, **figures(op, args))
 
 
-def launched_whole(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """What a function makes of tensors, as one launch of the backend that keeps their time;
-    NotImplemented where none does."""
-    host, reads, backend = [], [], None
-    for a in args:
-        if isinstance(a, Tensor):
-            a = a._array
-            found = base.queued.get(a.__class__)
-            if found is not None and found.plain is not None:
-                reads.append(a)
-                a, backend = a.held, found
-        host.append(a)
-    if backend is None:
-        return NotImplemented
-    kind: Any = None
-
-    def kernel(*arrays: Any) -> Any:
-        nonlocal kind
-        made = function(*[dressed(new, old) for new, old in zip(arrays, args)])
-        kind = made.dtype
-        return made._array
-
-    made = wrap_result(backend.plain(name, kernel, host, reads, asker=state.local.backward_pass))
-    made.dtype = kind
-    return made
-
-
 def bare(value: Any) -> Any:
     """An argument with arrays for tensors."""
     if isinstance(value, Tensor):
         return value._array
     if value.__class__ in (list, tuple) and any(isinstance(v, Tensor) for v in value):
         return value.__class__(bare(v) for v in value)
-    return value
-
-
-def dressed(value: Any, like: Any) -> Any:
-    """An argument with tensors where `like` has them."""
-    if isinstance(like, Tensor):
-        tensor = wrap_result(value)
-        tensor.dtype = like.dtype
-        return tensor
-    if like.__class__ in (list, tuple) and any(isinstance(v, Tensor) for v in like):
-        return like.__class__(dressed(v, old) for v, old in zip(value, like))
     return value
 
 
