@@ -354,5 +354,5 @@ def block(
         tall, step = min(images, most_rows(kind, vectors)), 0
     else:
         tall = rows(n3, kind, vectors)
-    arrays = zip((*names, "start"), (a * item, b * item, c * item, start * item))
-    return tiles_of(tile(kind, tall, vectors, step, False), words, tall, tuple(arrays))
+    starts = a * item, b * item, c * item, start * item
+    return tiles_of(tile(kind, tall, vectors, step, False), words, tall, (*names, "start"), starts)

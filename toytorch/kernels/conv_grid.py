@@ -112,4 +112,4 @@ def fits(x: Array, w: Array, images: int, outputs: int, groups: int) -> bool:
 
 def vectors_of(columns: int) -> int:
     """How many vectors a row of the register tile should have, of so many altogether."""
-    return next(k for k in (2, 3, 1) if columns % k == 0)
+    return 2 if columns % 2 == 0 else 3 if columns % 3 == 0 else 1

@@ -178,6 +178,5 @@ def pixel_steps(
             b = i * w * wide + group * outer
             starts = (a + group * (channels // groups)) * item, b * item, c * item, c * item
             told = {**words, "n2": blocks, "sum1": count}
-            arrays = tuple(zip((*names, "made", "made"), starts))
-            steps.append(tiles_of(kernel, told, tall, arrays))
+            steps.append(tiles_of(kernel, told, tall, (*names, "made", "made"), starts))
     return steps
