@@ -90,7 +90,7 @@ class Functions:
 
     def kernel_of(self, op: Any) -> Callable[..., Any]:
         """The kernel of an op whose arguments are device arrays."""
-        kernel = op.kernel if op.kind == "create" else op.kernel_on(np)
+        kernel = op.kernel_on(np)
         if op.kind == "view":
             return functools.partial(_view, kernel)
         launcher = self._launcher

@@ -38,8 +38,6 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             return made
     if op.kind == "pointwise":
         return compute_pointwise(op, args)
-    if op.kind == "create":
-        return op.kernel(*args)
     arrays, xp, half = list(args), None, None
     for i in op.tensor_at:  # the common case: plain arrays on the CPU
         a = args[i]

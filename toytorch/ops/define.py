@@ -28,25 +28,22 @@ def define(signature: str, kernel: Callable[..., Any] | str | None = None, **fie
     return attach(Op(signature, kernel, derivatives=derivatives, **fields))
 
 
-def pointwise(
-    signature: str,
-    kernel: Callable[..., Any] | str | None = None,
-    *,
-    inplace: bool = True,
-    **fields: Any,
-) -> Op:
+def pointwise(signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any) -> Op:
     """An op of each element by itself; operands broadcast and meet in their common type.
 
     It states a formula, or a kernel where none of the words of formulas will do.
     """
-    return define(signature, kernel, kind="pointwise", inplace=inplace, **fields)
+    return define(signature, kernel, kind="pointwise", **fields)
 
 
 def special_function(
-    signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any
+    signature: str,
+    kernel: Callable[..., Any] | str | None = None,
+    promotion: str = "float",
+    **fields: Any,
 ) -> Op:
-    """A pointwise op whose kernel is many steps of NumPy's."""
-    return pointwise(signature, kernel, **fields)
+    """A pointwise op whose kernel is many steps of NumPy's; integers become floats first."""
+    return pointwise(signature, kernel, promotion=promotion, **fields)
 
 
 def comparison(name: str, doc: str, **fields: Any) -> Op:
@@ -54,7 +51,6 @@ def comparison(name: str, doc: str, **fields: Any) -> Op:
     return define(
         f"{name}(Tensor self, Operand other) -> BoolTensor",
         kind="pointwise",
-        inplace=True,
         doc=doc,
         variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
         # Its result has no gradient, but what an in-place comparison destroys had one.

@@ -48,9 +48,7 @@ move: Op = define(
     lambda xp, a, device, source, non_blocking: _to_device(xp, a, device, non_blocking),
     kind="layout",  # general, but its results are of another array module: no fast path
     across="always",
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     upcast=False,
     node="ToCopyBackward0",
     d_self=lambda g, source: move.function(g, source, g.device),

@@ -44,8 +44,7 @@ complex = elementwise(
     "complex(Tensor real, Tensor imag) -> Tensor",
     _complex,
     promotion="none",
-    method=False,
-    inplace=False,
+    forms="function out",
     holomorphic=False,
     apart=True,
     out_type="object",
@@ -156,7 +155,7 @@ def _as_complex(xp: ArrayModule, a: Array) -> Any:
 view_as_real: Op = define_view(
     "view_as_real(Tensor self) -> Tensor",
     _as_real,
-    method=False,
+    forms="function",
     holomorphic=False,
     d_self=lambda g: view_as_complex.function(g.contiguous()),
     batch="leading",
@@ -165,7 +164,7 @@ view_as_real: Op = define_view(
 view_as_complex: Op = define_view(
     "view_as_complex(Tensor self) -> Tensor",
     _as_complex,
-    method=False,
+    forms="function",
     holomorphic=False,
     d_self=lambda g: view_as_real.function(g),
     amp="float32",
@@ -212,8 +211,7 @@ def _along(g: Any, direction: Any) -> Any:
 polar: Op = elementwise(
     "polar(Tensor abs, Tensor angle) -> Tensor",
     _polar,
-    inplace=False,
-    method=False,
+    forms="function out",
     holomorphic=False,
     checks=_need_floats,
     d_abs=lambda g, result: _along(g, result.sgn()),  # as PyTorch: also where abs is below 0

@@ -82,8 +82,7 @@ def _block_gradients(g: Tensor, tensors_shape: Sequence[tuple[int, ...]]) -> lis
 block_diag_op = general(
     "block_diag(Tensor[] tensors) -> Tensor",
     _block_diag,
-    method=False,
-    function=False,
+    forms="out",
     upcast=False,
     d_tensors=_block_gradients,
     doc="Matrices along the diagonal of a larger one.",

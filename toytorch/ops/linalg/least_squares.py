@@ -175,9 +175,7 @@ lstsq_op = general(
     "solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     _lstsq,
     upcast=False,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     results=(True, True, False, False),
     d_self=lambda gs, self, b, result0: _gradients(gs, self, b)[0],  # saves what PyTorch saves
     d_b=lambda gs, self, b, result0: _gradients(gs, self, b)[1],

@@ -92,7 +92,7 @@ solve_triangular_op: Op = general(
     "bool unitriangular=False) -> Tensor",
     _solve_triangular,
     upcast=False,
-    method=False,
+    forms="function out",
     holomorphic=False,
     d_self=_triangular_gradient,
     d_B=lambda g, self, upper, left, unitriangular: solve_with(

@@ -162,8 +162,7 @@ convolution: Op = general(
     "int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
     _convolution,
     on_card="types Input weight bias",
-    method=False,
-    out=False,
+    forms="function",
     d_input=_convolution_input,
     d_weight=gradient_of_weight,
     d_bias=gradient_of_bias,
@@ -207,9 +206,7 @@ weight_gradient: Op = general(
     "convolution_backward(Tensor input, Tensor grad_output, int[] kernel_size, int[] stride, "
     "int[] padding, int[] dilation, int groups) -> Tensor",
     _weight_gradient,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_input=_weight_gradient_input,
     d_grad_output=lambda g, input, grad_output_shape, stride, padding, dilation, groups: _cropped(
         convolution.function(input, g, None, stride, padding, dilation, False, (0,), groups),

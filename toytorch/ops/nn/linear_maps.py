@@ -220,9 +220,7 @@ MapOf = Callable[..., Map]
 tied_op: Op = general(
     "_tied(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, other: a,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_self="g",
     d_other=lambda g, other: g.new_zeros(other.shape),
     doc="The first tensor; the derivative in the other is 0.",

@@ -137,9 +137,7 @@ def _loss(
     return general(
         f"{name}(Tensor self, Tensor target{params}, str reduction='mean') -> Tensor",
         forward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         upcast=not first,
         amp="float32",
         checks=(lambda _, args: same_type(*args[:2])) if same else None,
@@ -345,9 +343,7 @@ with_logits = general(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
     "Tensor? pos_weight=None, str reduction='mean') -> Tensor",
     _with_logits,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     amp="float32",
     upcast=False,
     fused=WITH_LOGITS,
@@ -400,9 +396,7 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
 soft_margin = general(
     "soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     _soft_margin,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     upcast=False,
     amp="float32",
     doc="log(1 + e^{-t·x}) for targets t of 1 and -1.",

@@ -34,19 +34,17 @@ def _joined(gs: Sequence[Tensor], dim: int) -> Any:
 unsafe_split = general(
     "unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]",
     _unsafe_split,
-    out=False,
+    forms="method",
     upcast=False,
     d_self=_joined,
-    function=False,
     doc="`split`, with parts that may be written to one by one.",
 )
 unsafe_split_with_sizes = general(
     "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
     _unsafe_split,
-    out=False,
+    forms="method",
     upcast=False,
     d_self=_joined,
-    function=False,
     doc="`split_with_sizes`, with parts that may be written to one by one.",
 )
 

@@ -197,7 +197,7 @@ select_scatter: Op = general(
     ),
     d_src=lambda g, dim, index: g.select(dim, index),
     doc="A copy with src written over one place of a dimension.",
-    out=False,
+    forms="function method",
 )
 
 
@@ -216,7 +216,7 @@ diagonal_scatter: Op = general(
     ),
     d_src=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2),
     doc="A copy with src written over a diagonal.",
-    out=False,
+    forms="function method",
 )
 
 
@@ -263,5 +263,5 @@ as_strided_scatter: Op = general(
         _inside(self_layout, storage_offset),
     ),
     doc="A copy with src written over any layout of its memory.",
-    out=False,
+    forms="function method",
 )

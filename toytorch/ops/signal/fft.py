@@ -60,7 +60,7 @@ def _laid(made: Array, a: Array, dims: Sequence[int]) -> Any:
 fft_c2c: Op = general(
     "_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
     _c2c,
-    method=False,
+    forms="function out",
     holomorphic=False,
     node="FftC2CBackward0",
     d_self=lambda g, dim, normalization, forward: fft_c2c.function(
@@ -94,7 +94,7 @@ def _r2c_gradient(
 fft_r2c = general(
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
     _r2c,
-    method=False,
+    forms="function out",
     holomorphic=False,
     node="FftR2CBackward0",
     d_self=_r2c_gradient,
@@ -139,7 +139,7 @@ def _c2r_gradient(
 fft_c2r = general(
     "_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
     _c2r,
-    method=False,
+    forms="function out",
     holomorphic=False,
     node="FftC2RBackward0",
     d_self=_c2r_gradient,

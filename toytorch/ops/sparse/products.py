@@ -175,9 +175,7 @@ sparse_addmm = general(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     _plain,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     node="SparseAddmmBackward0",
     d_self=lambda g, beta: scaled(g, beta),
     d_mat1=_left_share,
@@ -203,9 +201,7 @@ def _sampled(a: Any, b: Any, mask: SparseArray | Array) -> SparseArray:
 sampled = general(
     "_sampled_mm(Tensor mat1, Tensor mat2, Tensor mask) -> Tensor",
     _sampled_dense,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_mat1=lambda g, mat2, mask: g.sparse_mask(mask).mm(mat2.t()),
     d_mat2=lambda g, mat1, mask: g.sparse_mask(mask).t().mm(mat1).t(),
     node="SparseSampledAddmmBackward0",
@@ -220,9 +216,7 @@ def _not_sparse(xp: ArrayModule, a: SparseArray, b: SparseArray) -> Any:
 sparse_sparse = general(
     "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
     _not_sparse,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     node="SparseSparseMatmulBackward0",
     d_self=lambda g, self, other: _at(g.mm(other.t()), self),
     d_other=lambda g, self, other: _at(self.t().mm(g), other),
