@@ -141,13 +141,10 @@ def _call_method(node: Node, owner: Any, *args: object) -> Sequence[Any]:
 def _call_function(node: Node, *args: object) -> Sequence[Any]:
     result = call_op(node, list(args))
     kind = node.outputs[0].type if len(node.outputs) == 1 else None
-    if isinstance(kind, types.Tensor) and isinstance(result, (tuple, list, dict, str)):
-        raise RuntimeError(
-            f"expected value of type {kind} for return value but instead got value of type "
-            f"{type(result).__name__}.\nValue: {result!r}"
-        )
-    if isinstance(kind, types.Tuple) and (
-        not isinstance(result, tuple) or len(result) != len(kind.elements)
+    other_than_tensor = isinstance(result, (tuple, list, dict, str))
+    if (isinstance(kind, types.Tensor) and other_than_tensor) or (
+        isinstance(kind, types.Tuple)
+        and (not isinstance(result, tuple) or len(result) != len(kind.elements))
     ):
         raise RuntimeError(
             f"expected value of type {kind} for return value but instead got value of type "

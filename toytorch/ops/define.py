@@ -15,7 +15,7 @@ from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.core.write import need_out
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS
+from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS, wrong_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
 CREATING: dict[str, Any] = {}  # functions that a mode may take over, by name (see `creating`)
@@ -274,10 +274,7 @@ def need_tensor(function: Any, name: str) -> Any:
         if args and not isinstance(args[0], Tensor):
             if foreign(args[:1]):
                 return ask(checked, args, **kwargs)
-            raise TypeError(
-                f"{name.rpartition('.')[2]}(): argument 'input' (position 1) must be "
-                f"Tensor, not {type(args[0]).__name__}"
-            )
+            raise wrong_argument(name.rpartition(".")[2], "input", 1, "Tensor", args[0])
         if state.profiler is not None:
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         return function(*args, **kwargs)

@@ -13,6 +13,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.hints import DType, Scalar
+from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import arithmetic, limits
@@ -167,10 +168,7 @@ def where(
     ):
         return by_index.where.function(condition, input, other, out=out)
     if not isinstance(condition, Tensor):
-        raise TypeError(
-            "where(): argument 'condition' (position 1) must be Tensor, not "
-            f"{type(condition).__name__}"
-        )
+        raise wrong_argument("where", "condition", 1, "Tensor", condition)
     if condition.dtype is not types.bool:
         if condition.dtype is not types.uint8:
             raise RuntimeError(

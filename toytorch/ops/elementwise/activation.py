@@ -23,6 +23,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, general, pointwise, public
@@ -174,9 +175,7 @@ prelu_kernel = pointwise(
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x above 0, weight·x below, with one weight or one for each channel; He et al. 2015."""
     if not isinstance(weight, Tensor):
-        raise TypeError(
-            f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}"
-        )
+        raise wrong_argument("prelu", "weight", 2, "Tensor", weight)
     if input.dtype is not weight.dtype:
         raise RuntimeError(
             "prelu: Type promoting not supported. Got "

@@ -24,17 +24,20 @@ from toytorch.ops.shaping import view
 from toytorch.ops.shaping.copies import clone
 
 
+def _need_parts(a: str, b: str) -> None:
+    """Refuses types (by PyTorch's names) that are not one type of floats that has complex numbers."""
+    if not {a, b} <= {"Half", "Float", "Double"}:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {a} and {b}"
+        )
+    if a != b:
+        raise RuntimeError(
+            f"Expected object of scalar type {a} but got scalar type {b} for second argument"
+        )
+
+
 def _complex(xp: ArrayModule, real: Array, imag: Array) -> Any:
-    if real.dtype.kind != "f" or imag.dtype.kind != "f":
-        raise RuntimeError(
-            "Expected both inputs to be Half, Float or Double tensors but got "
-            f"{type_name(real)} and {type_name(imag)}"
-        )
-    if real.dtype != imag.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {type_name(real)} but got scalar type "
-            f"{type_name(imag)} for second argument"
-        )
+    _need_parts(type_name(real), type_name(imag))
     made = xp.empty(broadcast_pair(real.shape, imag.shape), f"c{2 * real.dtype.itemsize}")
     made.real, made.imag = real, imag
     return made
@@ -187,19 +190,8 @@ def _polar(xp: ArrayModule, size: Array, angle: Array) -> Any:
 
 
 def _need_floats(common: DType, args: Sequence[Any]) -> None:
-    a, b = args[0].dtype, args[1].dtype
-    for d in (a, b):
-        if d.name not in ("float32", "float64", "float16"):
-            raise RuntimeError(
-                "Expected both inputs to be Half, Float or Double tensors but got "
-                f"{a.legacy} and {b.legacy}"
-            )
-    if a is not b:
-        raise RuntimeError(
-            f"Expected object of scalar type {a.legacy} but got scalar type "
-            f"{b.legacy} for second argument"
-        )
-    if a.name == "float16":
+    _need_parts(args[0].dtype.legacy, args[1].dtype.legacy)
+    if args[0].dtype.name == "float16":
         raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
 
 

@@ -14,6 +14,7 @@ from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.schema import wrong_argument
 from toytorch.ops.define import define, pointwise, public, underived
 from toytorch.ops.elementwise import arithmetic as elementwise
 from toytorch.ops.elementwise.operand_checks import (
@@ -85,9 +86,7 @@ def ldexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     tensor([12.])
     """
     if not isinstance(other, Tensor):
-        raise TypeError(
-            f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
-        )
+        raise wrong_argument("ldexp", "other", 2, "Tensor", other)
     power: Any = elementwise.pow.function(2.0, _as_exponent(input, other)).contiguous()
     return elementwise.mul.function(input, power, out=out)
 

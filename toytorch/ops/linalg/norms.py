@@ -29,21 +29,7 @@ def _convert(A: Any, dtype: DType | None, name: str) -> Any:
     """A in the type asked for, which must be as complex and as wide as A's own."""
     if dtype is None:
         return A
-    if not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(
-            f"{name}: dtype should be floating point or complex, but got {dtype.legacy}"
-        )
-    if A.dtype.is_complex != dtype.is_complex:
-        kind = "complex" if A.dtype.is_complex else "real"
-        raise RuntimeError(
-            f"{name}: dtype should be {kind} for {kind} inputs, but got {dtype.legacy}"
-        )
-    if A.dtype.itemsize > dtype.itemsize:
-        raise RuntimeError(
-            f"{name}: the dtype of the input ({A.dtype.legacy}) should be "
-            f"convertible without narrowing to the specified dtype "
-            f"({dtype.legacy})"
-        )
+    exponentials.check_norm_type(name, A.dtype, dtype)
     return A.to(dtype)
 
 

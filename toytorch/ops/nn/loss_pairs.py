@@ -16,9 +16,9 @@ from toytorch.backends.base import attempt, worthwhile
 from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
-from toytorch.facts.dtype import from_numpy_dtype, promote_types
+from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.facts.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
@@ -77,9 +77,7 @@ def _in_place_of(target: Array, *arrays: Array | None) -> list[Any]:
         if a is not None:
             common = promote_types(common, from_numpy_dtype(a.dtype))
     if common.rank > to.rank:
-        raise RuntimeError(
-            f"result type {common.legacy} can't be cast to the desired output type {to.legacy}"
-        )
+        raise cannot_cast(common, to)
     wide = np.dtype("float32") if common.itemsize == 2 and common.rank == 2 else common.numpy
     return [a if a is None else a.astype(wide, copy=False) for a in arrays]
 
@@ -378,9 +376,7 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
     y, wide = _in_place_of(x, t, x)
     shape = broadcast_pair(t.shape, x.shape)
     if shape != x.shape:  # it is computed where -x is
-        raise RuntimeError(
-            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}"
-        )
+        raise cannot_broadcast(x.shape, shape)
     if x.dtype.kind in "iu":
         kind = from_numpy_dtype(x.dtype)
         raise RuntimeError(

@@ -185,9 +185,8 @@ reduction(
 )
 
 
-def _check_norm_type(own: DType, asked: DType) -> None:
-    """Refuses dtype= that is no float, is not as complex as the operand, or narrower."""
-    name = "linalg.vector_norm"
+def check_norm_type(name: str, own: DType, asked: DType) -> None:
+    """Refuses a norm's dtype= that is no float, is not as complex as the operand, or narrower."""
     if asked.rank < 2:
         raise RuntimeError(
             f"{name}: dtype should be floating point or complex, but got {asked.legacy}"
@@ -221,7 +220,7 @@ def _vector_norm(
 ) -> Any:
     _need_float("linalg.vector_norm", a)
     if dtype is not None:
-        _check_norm_type(from_numpy_dtype(a.dtype), dtype)
+        check_norm_type("linalg.vector_norm", from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)
     over = axes(dim, a.ndim)
     if worthwhile(a, SMALLEST) and ord:

@@ -11,6 +11,7 @@ from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad, refuse_leaf
 from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
 from toytorch.ops.define import general, public, with_words
@@ -74,10 +75,7 @@ VIEWS = {
 def _need_sizes(name: str, args: tuple[Any, ...]) -> None:
     """Refuses sizes given one by one, which views take and their copies do not."""
     if len(args) > 1 and isinstance(args[1], int):
-        raise TypeError(
-            f"{name}_copy(): argument '{SIZES[name]}' (position 2) must be tuple of ints, not "
-            f"{type(args[1]).__name__}"
-        )
+        raise wrong_argument(f"{name}_copy", SIZES[name], 2, "tuple of ints", args[1])
 
 
 def _copying(name: str, show: Callable[..., Any]) -> Any:
