@@ -95,11 +95,6 @@ class Node:
         return tuple(m[0] for m in (self.meta if self.many else [self.meta]))
 
     @property
-    def result_dtypes(self) -> tuple[Any, ...]:
-        """The dtypes of the forward results."""
-        return tuple(m[1] for m in (self.meta if self.many else [self.meta]))
-
-    @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's notes."""
         found: dict[Any, Any] = self.__dict__.setdefault("_metadata", {})

@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.backends.held import HeldArray
 from toytorch.backends.simulator.allocator import Block, Shortage
-from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream, users_line
+from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream
 from toytorch.backends.simulator.races import Access, Clock, History, Race, Who
 from toytorch.facts.hints import Array
 from toytorch.facts.trace import OutOfMemoryError
@@ -318,8 +318,3 @@ def advice(first: Access, second: Access) -> str:
         "Let the second stream wait: second.wait_stream(first), or an event that the first records "
         "and the second waits for."
     )
-
-
-def host_line() -> tuple[str, int] | None:
-    """The user's line that is being run."""
-    return users_line()

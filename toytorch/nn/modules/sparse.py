@@ -17,6 +17,7 @@ from toytorch.ops.creation.create import empty
 class _Table(Module):
     """A weight (V, D) that starts normal, with one row of zeros if there is padding."""
 
+    shown: tuple[tuple[str, Any], ...]  # attributes, and where `repr` leaves them out
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
@@ -51,6 +52,13 @@ class _Table(Module):
                 )
             self.weight = Parameter(weight, not freeze)
 
+    def extra_repr(self) -> str:
+        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        for name, plain in self.shown:
+            if getattr(self, name) != plain:
+                parts.append(f"{name}={getattr(self, name)!r}")
+        return ", ".join(parts)
+
     def reset_parameters(self) -> None:
         """Draws new vectors."""
         init.normal_(self.weight)
@@ -65,6 +73,14 @@ class Embedding(_Table):
     >>> Embedding(10, 3, padding_idx=0)
     Embedding(10, 3, padding_idx=0)
     """
+
+    shown = (
+        ("padding_idx", None),
+        ("max_norm", None),
+        ("norm_type", 2),
+        ("scale_grad_by_freq", False),
+        ("sparse", False),
+    )
 
     def __init__(
         self,
@@ -96,19 +112,6 @@ class Embedding(_Table):
             self.sparse,
         )
 
-    def extra_repr(self) -> str:
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        for name, plain in (
-            ("padding_idx", None),
-            ("max_norm", None),
-            ("norm_type", 2),
-            ("scale_grad_by_freq", False),
-            ("sparse", False),
-        ):
-            if getattr(self, name) != plain:
-                parts.append(f"{name}={getattr(self, name)}")
-        return ", ".join(parts)
-
     @classmethod
     def from_pretrained(
         cls,
@@ -139,6 +142,14 @@ class Embedding(_Table):
 
 class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of vectors of a table, without the vectors in between."""
+
+    shown = (
+        ("max_norm", None),
+        ("norm_type", 2),
+        ("scale_grad_by_freq", False),
+        ("mode", None),
+        ("padding_idx", None),
+    )
 
     def __init__(
         self,
@@ -177,19 +188,6 @@ class EmbeddingBag(_Table):
             self.include_last_offset,
             self.padding_idx,
         )
-
-    def extra_repr(self) -> str:
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        for name, plain in (
-            ("max_norm", None),
-            ("norm_type", 2),
-            ("scale_grad_by_freq", False),
-            ("mode", None),
-            ("padding_idx", None),
-        ):
-            if getattr(self, name) != plain:
-                parts.append(f"{name}={getattr(self, name)!r}")
-        return ", ".join(parts)
 
     @classmethod
     def from_pretrained(

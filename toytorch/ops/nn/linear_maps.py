@@ -7,7 +7,7 @@ output, the places of these inputs and their weights; the derivative is the tran
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -212,9 +212,6 @@ def averages(size: int, out: int) -> Map:
 def picked(places: Any, size: int) -> Map:
     """Copies of the inputs at places."""
     return Map(np.asarray(places, np.int64).reshape(-1, 1), None, size)
-
-
-MapOf = Callable[..., Map]
 
 
 tied_op: Op = general(

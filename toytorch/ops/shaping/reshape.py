@@ -280,15 +280,19 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     return tuple(several.split_with_sizes.function(input, list(split_sizes), dim))
 
 
-@public("chunk", method=True)
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """A dimension in at most `chunks` parts of equal size."""
+def size_of_chunks(input: Tensor, chunks: int, dim: int) -> int:
+    """The size of all parts but the last."""
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = input.shape[wrap_dim(dim, input.ndim)]
-    size = -(-n // chunks)
+    return -(-input.shape[wrap_dim(dim, input.ndim)] // chunks)
+
+
+@public("chunk", method=True)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """A dimension in at most `chunks` parts of equal size."""
+    size = size_of_chunks(input, chunks, dim)
     if size == 0:
         return tuple(several.split_with_sizes.function(input, [0] * chunks, dim))
     return parts(input, size, dim)

@@ -12,7 +12,7 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping import rearrange, several
-from toytorch.ops.shaping.reshape import PLACES, tensor_split
+from toytorch.ops.shaping.reshape import PLACES, size_of_chunks, tensor_split
 
 if TYPE_CHECKING:
     from toytorch.core.op import Op
@@ -72,12 +72,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     >>> [len(p) for p in unsafe_chunk(torch.zeros(5), 2)]
     [3, 2]
     """
-    if input.ndim == 0:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = input.shape[wrap_dim(dim, input.ndim)]
-    size = -(-n // chunks)
+    size = size_of_chunks(input, chunks, dim)
     return tuple(unsafe_split.function(input, size if size else [0] * chunks, dim))
 
 
