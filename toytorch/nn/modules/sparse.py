@@ -14,10 +14,14 @@ from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty
 
 
+# Values of which `repr` says nothing; those of other attributes are None.
+USUAL = {"norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
+
+
 class _Table(Module):
     """A weight (V, D) that starts normal, with one row of zeros if there is padding."""
 
-    shown: tuple[tuple[str, Any], ...]  # attributes, and where `repr` leaves them out
+    shown: str  # the attributes of which `repr` tells
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
@@ -54,8 +58,8 @@ class _Table(Module):
 
     def extra_repr(self) -> str:
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        for name, plain in self.shown:
-            if getattr(self, name) != plain:
+        for name in self.shown.split():
+            if getattr(self, name) != USUAL.get(name):
                 parts.append(f"{name}={getattr(self, name)!r}")
         return ", ".join(parts)
 
@@ -74,13 +78,7 @@ class Embedding(_Table):
     Embedding(10, 3, padding_idx=0)
     """
 
-    shown = (
-        ("padding_idx", None),
-        ("max_norm", None),
-        ("norm_type", 2),
-        ("scale_grad_by_freq", False),
-        ("sparse", False),
-    )
+    shown = "padding_idx max_norm norm_type scale_grad_by_freq sparse"
 
     def __init__(
         self,
@@ -143,13 +141,7 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of vectors of a table, without the vectors in between."""
 
-    shown = (
-        ("max_norm", None),
-        ("norm_type", 2),
-        ("scale_grad_by_freq", False),
-        ("mode", None),
-        ("padding_idx", None),
-    )
+    shown = "max_norm norm_type scale_grad_by_freq mode padding_idx"
 
     def __init__(
         self,
