@@ -13,7 +13,6 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty
 
-
 # Values of which `repr` says nothing; those of other attributes are None.
 USUAL = {"norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
 

@@ -7,6 +7,7 @@ spectrum, and back from half a spectrum to real. `normalization` is 0 for none, 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -310,7 +311,7 @@ def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool | None)
 
 fft = _along_one(
     "fft",
-    lambda *args: _c2c_one(*args, forward=True),
+    functools.partial(_c2c_one, forward=True),
     """Fourier transform along a dimension, cut off or filled with zeros to n places.
 
     >>> import toytorch as torch
@@ -321,13 +322,13 @@ fft = _along_one(
 )
 ifft = _along_one(
     "ifft",
-    lambda *args: _c2c_one(*args, forward=False),
+    functools.partial(_c2c_one, forward=False),
     "The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}.",
     True,
 )
 rfft = _along_one(
     "rfft",
-    lambda *args: _r2c_one("rfft", *args, forward=True),
+    functools.partial(_r2c_one, "rfft", forward=True),
     """The first half, n//2 + 1 places, of the transform of a real signal.
 
     >>> import toytorch as torch
@@ -338,19 +339,19 @@ rfft = _along_one(
 )
 irfft = _along_one(
     "irfft",
-    lambda *args: _c2r_one(*args, forward=False),
+    functools.partial(_c2r_one, forward=False),
     "The inverse of `rfft`: the real signal of half a spectrum, of n = 2·(size - 1) places.",
     False,
 )
 hfft = _along_one(
     "hfft",
-    lambda *args: _c2r_one(*args, forward=True),
+    functools.partial(_c2r_one, forward=True),
     "The real transform of a Hermitian signal, given by its first half.",
     False,
 )
 ihfft = _along_one(
     "ihfft",
-    lambda *args: _r2c_one("ihfft", *args, forward=False),
+    functools.partial(_r2c_one, "ihfft", forward=False),
     "The inverse of `hfft`: half of a Hermitian signal.",
     None,
 )
