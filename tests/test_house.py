@@ -35,7 +35,7 @@ LIMITS = {
     "inside": 0,
     "xp is np": 0,
     "Any": 0.09,
-    "ignores": 87,
+    "ignores": 65,
     "silent": 0,
 }
 

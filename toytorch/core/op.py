@@ -145,7 +145,7 @@ class Op:
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
     lost        what PyTorch calls the form in place, where that has no derivative
-    turned      an operand that PyTorch saves as the transposed view, and names so in errors
+    transposed  an operand that PyTorch saves as the transposed view, and names so in errors
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Op:
         own_inverse: bool = False,
         absorbs: bool = False,
         layer: bool = False,
-        turned: str = "",
+        transposed: str = "",
         lost: str = "",
         across: str = "",
         host_indices: bool = False,
@@ -236,7 +236,7 @@ class Op:
         self.names = names or ("reduced" if kind == "reduction" else "")
         self.fresh = fresh or kind in ("pointwise", "reduction")
         self.random = any(a.type.startswith("Generator") for a in self.schema.args)
-        self.data_dependent, self.layer, self.turned = data_dependent, layer, turned
+        self.data_dependent, self.layer, self.transposed = data_dependent, layer, transposed
         self.across, self.host_indices, self.older = across, host_indices, older
         self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int | str, Any] = {}

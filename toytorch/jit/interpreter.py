@@ -57,10 +57,10 @@ class Reader:
             raise RuntimeError(f"the interpreter does not know {node.kind}") from None
 
     def run_loop(self, node: Node, args: list[Any], known: dict[Value, Any]) -> Sequence[Any]:
-        """A loop: `args` are the largest number of turns, whether to begin, and what is carried."""
-        turns, goes_on, carried = args[0], args[1], args[2:]
+        """A loop: `args` are the largest number of iterations, whether to begin, and what is carried."""
+        iterations, goes_on, carried = args[0], args[1], args[2:]
         i = 0
-        while goes_on and i < turns:
+        while goes_on and i < iterations:
             goes_on, *carried = self.run_block(node.blocks[0], [i, *carried], known)
             i += 1
         return carried

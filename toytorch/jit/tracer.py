@@ -226,9 +226,9 @@ class Tracer:
         for o, target, old, new, seen in zip(outs, targets, before, made_of, shared):
             made = self.values[id(new._array)][0]
             if o._array is not old and new.dtype is not o.dtype:
-                turned = dispatch.call(copies.cast, (new, o.dtype))
-                self.record(copies.cast, "aten::_to_copy", (new, o.dtype), turned)
-                made = self.values[id(turned._array)][0]
+                cast = dispatch.call(copies.cast, (new, o.dtype))
+                self.record(copies.cast, "aten::_to_copy", (new, o.dtype), cast)
+                made = self.values[id(cast._array)][0]
             seen = seen or self.stands_for_input(o)
             if seen and o._array is not old:
                 target = self.resized(target, made, o)

@@ -75,6 +75,12 @@ def general(signature: str, kernel: Callable[..., Any] | str | None, **fields: A
     return define(signature, kernel, kind="general", **fields)
 
 
+def on_tensors(**methods: Any) -> None:
+    """Gives tensors methods and properties, by their names."""
+    for name, method in methods.items():
+        setattr(Tensor, name, method)
+
+
 class underived:
     """The derivative of an op that has none: refuses when a gradient arrives."""
 

@@ -13,7 +13,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation import create
-from toytorch.ops.define import public
+from toytorch.ops.define import on_tensors, public
 from toytorch.ops.elementwise import compare
 
 
@@ -140,7 +140,7 @@ def is_conj(input: Tensor) -> builtins.bool:
     return False
 
 
-Tensor.is_neg = is_conj  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(is_neg=is_conj)
 
 
 @public("is_inference")

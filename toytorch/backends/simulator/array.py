@@ -68,7 +68,7 @@ class Buffer(History):
             if device.ghosts:
                 self._inherit(block, written)
             if device.foreign:
-                device.foreign = any(g.actor != g.home for g in device.ghosts)
+                device.foreign = any(g.actor != g.owner for g in device.ghosts)
 
     @property
     def block(self) -> Block | None:

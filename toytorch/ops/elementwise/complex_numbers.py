@@ -15,8 +15,8 @@ from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
+from toytorch.ops.define import on_tensors, public
 from toytorch.ops.define import pointwise as elementwise
-from toytorch.ops.define import public
 from toytorch.ops.define import view as define_view
 from toytorch.ops.elementwise import arithmetic
 from toytorch.ops.indexing.by_index import type_name
@@ -120,9 +120,7 @@ def set_imag(self: Tensor, value: Any) -> None:
     imag(self)[...] = value
 
 
-Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.real = property(real, set_real)  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.imag = property(imag, set_imag)  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(resolve_neg=resolve_conj, real=property(real, set_real), imag=property(imag, set_imag))
 
 
 # -- seen as pairs, made from sizes and angles ---------------------------------------------------
@@ -176,8 +174,7 @@ view_as_complex: Op = define_view(
 )
 
 # For writes through views of another kind (see core/inplace.py).
-Tensor._as_pairs = view_as_real.function  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor._of_pairs = view_as_complex.function  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(_as_pairs=view_as_real.function, _of_pairs=view_as_complex.function)
 
 
 def _polar(xp: ArrayModule, size: Array, angle: Array) -> Any:

@@ -15,7 +15,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.schema import wrong_argument
-from toytorch.ops.define import define, pointwise, public, underived
+from toytorch.ops.define import define, on_tensors, pointwise, public, underived
 from toytorch.ops.elementwise import arithmetic as elementwise
 from toytorch.ops.elementwise.operand_checks import (
     no_complex,
@@ -262,7 +262,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     return elementwise.pow.function(base, power, out=out)
 
 
-Tensor.float_power = float_power  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(float_power=float_power)
 
 
 @public(method=True)

@@ -476,8 +476,8 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     if 16 <= x.shape[0] <= weight.shape[0]:
         # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.
-        turned = xp.matmul(weight, x.T).T
-        return xp.add(turned, bias, out=xp.empty(turned.shape, turned.dtype))
+        transposed = xp.matmul(weight, x.T).T
+        return xp.add(transposed, bias, out=xp.empty(transposed.shape, transposed.dtype))
     product = xp.matmul(x, weight.T) if x.dtype.kind != "b" else _product(xp, x, weight.T)
     product += bias
     return product
@@ -499,7 +499,7 @@ linear = general(
     fresh=True,
     flops=flops.layer,
     layer=True,
-    turned="weight",
+    transposed="weight",
     checks=lambda _, args: same_three(*args),
     doc="x·Wᵀ + b for a matrix x.",
     out_type="same",

@@ -114,9 +114,9 @@ def linear(
         *rest, width = input._array.shape
         product = matmul.unrecorded(input, weight, bias, True)
         if product is None:
-            turned = weight.t()
+            transposed = weight.t()
             flat = view.viewed(input, (math.prod(rest), width))
-            product = matmul.addmm.function(bias, flat, turned)
+            product = matmul.addmm.function(bias, flat, transposed)
         return view.viewed(product, (*rest, weight._array.shape[0]))
     if bias is not None and (
         input.ndim == 2 or (bias.ndim and (input.ndim < 2 or convert.is_contiguous(input)))

@@ -16,7 +16,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, on_tensors, public
 from toytorch.ops.linalg.checks import identity, need_square
 from toytorch.ops.linalg.matmul import (
     _bmm,
@@ -124,7 +124,7 @@ def addbmm_(
     )
 
 
-Tensor.addbmm_ = addbmm_  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(addbmm_=addbmm_)
 
 
 def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: float) -> Any:

@@ -8,7 +8,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, on_tensors, public
 from toytorch.ops.linalg.checks import (
     identity,
     named,
@@ -249,7 +249,7 @@ householder_op = general(
     memory="columns",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
 )
-Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(orgqr=householder_op.function)
 public("orgqr")(householder_op.function)
 
 
@@ -299,8 +299,8 @@ def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpos
     need_kernel("ormqr_cpu", a)
     if left:
         return reflect(xp, a, tau, c, transpose)
-    turned = reflect(xp, a, tau, c.swapaxes(-1, -2).conj(), not transpose)  # CQ = (QᴴCᴴ)ᴴ
-    return turned.swapaxes(-1, -2).conj()
+    transposed = reflect(xp, a, tau, c.swapaxes(-1, -2).conj(), not transpose)  # CQ = (QᴴCᴴ)ᴴ
+    return transposed.swapaxes(-1, -2).conj()
 
 
 def _ormqr_gradients(g: Any, a: Any, tau: Any, c: Any, left: bool, transpose: bool) -> Any:

@@ -32,8 +32,8 @@ def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = 
     if a.__class__ is np.ndarray:
         if not descending:
             return a.argsort(dim, "stable")
-        turned = (slice(None),) * dim + (slice(None, None, -1),)
-        return a.shape[dim] - 1 - a[turned].argsort(dim, "stable")[turned]
+        flipped = (slice(None),) * dim + (slice(None, None, -1),)
+        return a.shape[dim] - 1 - a[flipped].argsort(dim, "stable")[flipped]
     if not descending:
         return xp.argsort(a, axis=dim, kind="stable")
     flipped = xp.flip(a, dim)  # sorting the reversed array keeps equal elements in order

@@ -199,8 +199,8 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
         return input.clone(memory_format=contiguous_format)
     if k % 4 == 2:
         return rearrange.flip.function(input, (first, second))
-    turned = rearrange.flip.function(input, second if k % 4 == 1 else first)
-    return of_its_own(view.transpose.function(turned, first, second))
+    flipped = rearrange.flip.function(input, second if k % 4 == 1 else first)
+    return of_its_own(view.transpose.function(flipped, first, second))
 
 
 @public("diag", method=True)

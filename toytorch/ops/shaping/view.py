@@ -240,7 +240,7 @@ t = view(
     _t,
     d_self="t(g)",
     node="TBackward0",
-    batch=batching.turned,
+    batch=batching.transposed,
     names=named_dims.swapped,
     doc="The transpose of a matrix.",
 )

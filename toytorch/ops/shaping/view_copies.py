@@ -14,7 +14,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
-from toytorch.ops.define import general, public, with_words
+from toytorch.ops.define import general, on_tensors, public, with_words
 from toytorch.ops.elementwise import complex_numbers
 from toytorch.ops.shaping import several, slices, strided, view
 from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
@@ -121,7 +121,7 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
 
 for _name, _show in VIEWS.items():
     _copying(_name, _show)
-Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(narrow_copy=_copying("narrow", _narrow))
 
 # -- copies with a part written over --------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from toytorch.facts.hints import Array, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.reductions import reduce as reductions
 from toytorch.ops.sparse import coo, kernels, layout, products, reduce
-from toytorch.ops.sparse.compress import Stored, in_layout, into, turned
+from toytorch.ops.sparse.compress import Stored, in_layout, into, transposed
 from toytorch.ops.sparse.kernels import Kernel, entering
 
 WHERE = "SparseCsrCPU"
@@ -117,7 +117,7 @@ def _sum(
 def _t(a: CompressedArray) -> CompressedArray:
     if a.ndim != 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {a.ndim}D")
-    return turned(a)
+    return transposed(a)
 
 
 @kernel("transpose")
@@ -136,7 +136,7 @@ def _transpose(a: CompressedArray, dim0: int, dim1: int) -> CompressedArray:
             f"got {d0}({kind(d0)}) and {d1}({kind(d1)})"
         )
     if kind(d0) == "Sparse":
-        return turned(a)
+        return transposed(a)
     if kind(d0) == "Dense":
         raise RuntimeError("transpose(): hybrid sparse compressed tensors with dense dimensions")
     ends, places, values = (p.swapaxes(d0, d1) for p in (a.ends, a.places, a.values))
@@ -331,7 +331,7 @@ def _addmm(c: Any, a: Any, b: Any, beta: float, alpha: float) -> Any:
 
 @kernel("linear")
 def _linear(bias: Array, x: Any, weight: Any) -> Array:
-    return _mm(x, turned(weight) if is_compressed(weight) else weight.T) + bias
+    return _mm(x, transposed(weight) if is_compressed(weight) else weight.T) + bias
 
 
 @kernel("_sampled_mm")
