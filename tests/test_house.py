@@ -34,7 +34,7 @@ LIMITS = {
     "circles": 0,
     "inside": 0,
     "xp is np": 0,
-    "Any": 0.09,
+    "Any": 0.082,
     "ignores": 65,
     "silent": 0,
 }

@@ -120,7 +120,7 @@ def results_of(node: Node, result: object) -> Sequence[Any]:
     return tree_leaves(result) if node.outputs else ()
 
 
-def _raise(node: Node, message: str, *_: Any) -> Sequence[Any]:
+def _raise(node: Node, message: str, *_: object) -> Sequence[Any]:
     raise node.attributes["_class"](message)
 
 
@@ -153,12 +153,12 @@ def _call_function(node: Node, *args: object) -> Sequence[Any]:
     return results_of(node, result)
 
 
-def _set_attribute(node: Node, owner: Any, value: Any) -> Sequence[Any]:
+def _set_attribute(node: Node, owner: object, value: object) -> Sequence[Any]:
     setattr(owner, node.attributes["name"], value)
     return ()
 
 
-def _unchecked(node: Node, value: Any) -> Sequence[Any]:
+def _unchecked(node: Node, value: object) -> Sequence[Any]:
     if value is None:
         raise AssertionError("Unwrapping null optional")
     return (value,)

@@ -203,7 +203,7 @@ def traced_function(
         tracer.end()
     graph = eliminate_dead_code(tracer.graph)
 
-    def again(*more: Any) -> TracedFunction:
+    def again(*more: object) -> TracedFunction:
         """A trace for other shapes, on copies: the call itself is still to come, and a trace that
         it belongs to sees nothing of this one."""
         outer = running()

@@ -153,7 +153,7 @@ def only_reads_lists(node: Node) -> bool:
     )
 
 
-def small(value: Any) -> bool:
+def small(value: object) -> bool:
     """Whether a result may be kept: tensors by themselves, but not in lists and tuples."""
     if isinstance(value, (list, tuple)):
         return all(small(v) and not isinstance(v, Tensor) for v in value)

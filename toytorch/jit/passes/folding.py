@@ -136,7 +136,7 @@ def scale_and_shift(node: Node, layer: Node) -> tuple[Any, Any] | None:
     return None if alpha is None else (1, by * (alpha[0] if record is add else -alpha[0]))
 
 
-def per_channel(value: Any, weight: Tensor) -> Any:
+def per_channel(value: object, weight: Tensor) -> Any:
     """The number, or a tensor of one for each channel of the result; None for anything else."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value

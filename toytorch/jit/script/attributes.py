@@ -301,7 +301,7 @@ class Attributes(Subscripts):
         )
 
 
-def object_type(value: Any) -> Object | None:
+def object_type(value: object) -> Object | None:
     """The type of an object of a class of one's own, with the attributes that it has."""
     kind = type(value)
     if (
@@ -333,7 +333,7 @@ def general(kind: Type) -> Type:
     return kind
 
 
-def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
+def declared_type(module: object, name: str) -> tuple[Type | None, bool]:
     """The type that a class annotates an attribute with, and whether it is Final."""
     held = module.__dict__.get("_jit_attributes", {}).get(name)
     if isinstance(held, Attribute):

@@ -150,7 +150,7 @@ def stacked(batch: Sequence[Tensor]) -> Any:
     return stack.function(list(batch), 0)
 
 
-def default_convert(data: Any) -> Any:
+def default_convert(data: object) -> Any:
     """NumPy's arrays as tensors, inside of mappings and sequences too; everything else as it is.
 
     >>> default_convert([np.zeros(1), "a"])

@@ -256,8 +256,8 @@ def backward_steps(
     loss: Tensor | None,
     gradient: Tensor | None = None,
     *,
-    params: Any = None,
-    engine: Any = None,
+    params: object = None,
+    engine: object = None,
     limit: int = 64,
 ) -> BackwardSteps:
     """Run a backward pass and return a page that steps through it.
