@@ -149,9 +149,9 @@ class Mirrored(Storage):
         """Brings the conjugates into step after a write, all but one."""
         left = [ref for ref in self.conjugates if ref() is not None]
         for ref in left:
-            twin = ref()
-            if twin is not None and twin is not but:
-                np.conjugate(twin.theirs, out=twin.mine)
+            conjugate = ref()
+            if conjugate is not None and conjugate is not but:
+                np.conjugate(conjugate.theirs, out=conjugate.mine)
         self.conjugates = left
         if not left:
             become(self, Storage)
@@ -159,16 +159,15 @@ class Mirrored(Storage):
     def part(self) -> None:
         """Ends it: this memory will move."""
         for ref in self.conjugates:
-            twin = ref()
-            if twin is not None:
-                twin.mine = twin.theirs = None
+            conjugate = ref()
+            if conjugate is not None:
+                conjugate.mine = conjugate.theirs = None
         self.conjugates = []
         become(self, Storage)
 
 
-SMALL = (
-    1 << 14
-)  # bytes of a memory that is conjugated as a whole, so that any view may be made of it
+# Bytes of a memory that is conjugated as a whole, so that any view may be made of it.
+SMALL = 1 << 14
 
 
 class Conjugated(CountedElsewhere):

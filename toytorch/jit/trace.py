@@ -185,9 +185,7 @@ def traced_function(
                 "traced"
             )
         shown = alias_of(item)
-        shown._array = another(
-            item._array
-        )  # its own: the item may be another input, or a parameter
+        shown._array = another(item._array)  # the item may be another input, or a parameter
         leaves.append(shown)
         tracer.given.append(shown)
         if item._requires_grad and item.is_leaf:

@@ -40,9 +40,7 @@ def _loss(name: str, tensors: int, *options: str, inner: Any = None) -> Callable
         if not isinstance(asked, int):
             place = tensors + options.index("reduction") + 1
             raise wrong_argument(name, "reduction", place, "int", asked)
-        kwargs["reduction"] = _word(
-            kwargs.get("reduction", 0)
-        )  # PyTorch's parser takes its default for 0
+        kwargs["reduction"] = _word(asked)  # PyTorch's parser takes its default for 0
         return inner(*given, **kwargs)
 
     function.__name__ = function.__qualname__ = name

@@ -66,9 +66,8 @@ def _convolution(
         ]
         channels = w.shape[0] if x.shape[1] else 0  # of nothing, PyTorch makes nothing
         return xp.zeros((x.shape[0], channels, *out), x.dtype)
-    last = n == 2 and (
-        has_channels_last(w) or has_channels_last(x)
-    )  # then the result has them, too
+    # Where either has channels last, the result has them, too.
+    last = n == 2 and (has_channels_last(w) or has_channels_last(x))
     if not transposed:
         y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
         if not x.shape[1]:  # no channels in are no channels out, in PyTorch

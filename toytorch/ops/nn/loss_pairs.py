@@ -308,9 +308,8 @@ def _logits_loss(
         return a.astype(own).astype(a.dtype) if own.itemsize == 2 else a
 
     real = x.real
-    log_sigmoid = like_logits(
-        xp.minimum(real, 0) - xp.log1p(xp.exp(-xp.abs(real)))
-    )  # of x; of -x it is that - x
+    # Of x; of -x it is that - x.
+    log_sigmoid = like_logits(xp.minimum(real, 0) - xp.log1p(xp.exp(-xp.abs(real))))
     if pos_weight is not None:
         log_sigmoid = like_logits(step(step(step(pos_weight - 1) * t) + 1) * log_sigmoid)
     loss = step(step(1 - t) * x) - log_sigmoid
