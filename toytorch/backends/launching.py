@@ -109,7 +109,7 @@ class Launching:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         if self.__name__ in MAKING and (args or "shape" in kwargs):
-            self._launcher().refuse_too_large(self._function, args, kwargs)
+            self._launcher().refuse_too_large(args, kwargs)
         target: Any = kwargs.get("out")
         target = target[0] if isinstance(target, tuple) else target
         waits = self.__name__ in DATA_DEPENDENT

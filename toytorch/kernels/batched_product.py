@@ -101,7 +101,7 @@ def plan(
         return None
     batches += [(1, 0, 0, 0)] * (2 - len(batches))
     (first, a0, b0, c0), (second, a2, b2, c2) = batches
-    tall = rows(m, kind, VECTORS)
+    tall = rows(m, VECTORS)
     step = a[-2] // item
     kernel = tile(kind, tall, VECTORS, step, False)
     sizes = {"n0": first, "n2": second, "n3": m, "sum2": k, "shared": 0}

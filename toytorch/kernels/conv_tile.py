@@ -14,7 +14,7 @@ It is written by hand, and not as a program of `toytorch.loops`, because a tile 
 several dimensions that stay in registers for many rows at once; programs keep one row's.
 
     >>> import numpy as np
-    >>> rows(6, "f") <= most_rows("f")
+    >>> rows(6) <= most_rows()
     True
 """
 
@@ -61,14 +61,14 @@ def table(words: dict[str, int]) -> list[int]:
     return list({**DEFAULTS, **words}.values())
 
 
-def most_rows(kind: str, vectors: int = 2) -> int:
+def most_rows(vectors: int = 2) -> int:
     """The rows of a tile that leave a register for each vector of B and one for an element of A."""
     return min(ENOUGH, (processor.this().registers - vectors - 1) // vectors)
 
 
-def rows(length: int, kind: str, vectors: int = 2) -> int:
+def rows(length: int, vectors: int = 2) -> int:
     """How many rows tiles should have: few are done twice, and tiles are large."""
-    most = min(length, most_rows(kind, vectors))
+    most = min(length, most_rows(vectors))
     costs = [-(-length // p) * (p + 0.5) for p in range(most, 0, -1)]  # the most rows of equal cost
     return most - costs.index(min(costs))
 

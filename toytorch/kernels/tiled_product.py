@@ -195,7 +195,7 @@ def plan(
     if not lines and min(width, k) < BLOCK:  # panels are transposed in blocks
         return None
     count, rest = divmod(n, width)
-    tall, room = rows(m, kind, VECTORS), processor.this().l2 // 2
+    tall, room = rows(m, VECTORS), processor.this().l2 // 2
     step = a[0] // item
     # Either all of A goes past each panel of columns, or all of B past each tile's rows.
     by_rows = m * k * item > room // ROUNDS

@@ -288,7 +288,7 @@ def meet(
     if raced is not None:
         access = Access(*entry)
         words = words_for(buffer, raced)
-        machine.races.report(Race(words, raced, access, advice(raced, access)))
+        machine.races.report(Race(words, raced, access, advice(raced)))
 
 
 def bounds(held: Array) -> tuple[int, int]:
@@ -310,8 +310,8 @@ def words_for(buffer: Buffer, raced: Access) -> str:
     return where
 
 
-def advice(first: Access, second: Access) -> str:
-    """What would put the two in order."""
+def advice(first: Access) -> str:
+    """What would put a use of memory and one that raced with it in order."""
     if first.view is None:
         return "Call tensor.record_stream(stream) before a tensor used by another stream is freed."
     return (

@@ -124,7 +124,7 @@ class Loops(Statements):
             self.body(statements)
             self.level = level - 1
             after = [self.kept(scope.find(n), v, n, at) for n, v in zip(carried, inputs)]
-            going = self.turning(count, test, inputs[-1] if counts else None, level, stops, at)
+            going = self.goes_on(test, level, stops, at)
             if counts:
                 after.append(self.one_builtin("add", [inputs[-1], self.constant(1, at)], at))
                 more = self.one_builtin("lt", [after[-1], count], at)
@@ -149,14 +149,8 @@ class Loops(Statements):
             )
         return count, self.constant(True, at)
 
-    def turning(
-        self,
-        count: Value | None,
-        test: Callable[[], Value] | None,
-        counter: Value | None,
-        level: int,
-        stops: bool,
-        at: ast.AST,
+    def goes_on(
+        self, test: Callable[[], Value] | None, level: int, stops: bool, at: ast.AST
     ) -> Value:
         """Whether there is another iteration, seen from the end of one."""
         if not stops:
