@@ -137,6 +137,15 @@ def check_factors(a: Array, b: Array) -> None:
         )
 
 
+def check_stacks(a: Array, b: Array) -> None:
+    """Refuses stacks of matrices whose inner sizes differ, or of different lengths."""
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
+        )
+
+
 def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
     fits = a.ndim == 2 == b.ndim and a.shape[1] == b.shape[0] and a.dtype is b.dtype
     if not fits:  # or, rarely, equal types that are two objects
@@ -202,11 +211,7 @@ def _bmm(xp: ArrayModule, a: Array, b: Array) -> Any:
     for name, m in (("batch1", a), ("batch2", b)):
         if m.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
-    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
-        )
+    check_stacks(a, b)
     same_of_two_stacks(a, b)
     if not (a.size and b.size):
         return xp.zeros((*a.shape[:2], b.shape[2]), b.dtype)
@@ -231,16 +236,21 @@ bmm = general(
 )
 
 
+def check_vector(a: Array, v: Array) -> None:
+    """Refuses a vector that has not an element for each column of a matrix."""
+    if a.shape[1] != v.shape[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), "
+            f"vec ({v.shape[0]})"
+        )
+
+
 def _mv(xp: ArrayModule, a: Array, v: Array) -> Any:
     if not a.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if a.ndim != 2 or v.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {1}, {a.ndim}, {v.ndim}")
-    if a.shape[1] != v.shape[0]:
-        raise RuntimeError(
-            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x"
-            f"{a.shape[1]}), vec ({v.shape[0]})"
-        )
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {v.ndim}")
+    check_vector(a, v)
     same_of_vector(v, a, v)
     return _product(xp, a, v)
 
@@ -463,10 +473,7 @@ def unrecorded(
 
 def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     if x.shape[1] != weight.shape[1]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} "
-            f"and {weight.shape[1]}x{weight.shape[0]})"
-        )
+        check_factors(x, weight.T)
     if not bias.dtype is x.dtype is weight.dtype:
         same_three(bias, x, weight)
     if worthwhile(x, LAYER):
