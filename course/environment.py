@@ -23,7 +23,6 @@ from pathlib import Path
 from course.contents import ROOT
 from course.files import write_atomically
 
-VENV = ROOT / ".venv"
 _NO_NETWORK = re.compile(
     r"name resolution|name or service not known|nodename nor servname|getaddrinfo failed"
     r"|NewConnectionError|ConnectTimeout|Max retries exceeded|establish a new connection"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 __all__ = [
     "download_url_to_file",
@@ -23,7 +23,7 @@ def get_dir() -> str:
     return _folder or str(Path.home() / ".cache" / "toytorch" / "hub")
 
 
-def set_dir(d: Any) -> None:
+def set_dir(d: object) -> None:
     """Sets that folder."""
     global _folder
     _folder = str(d)

@@ -128,7 +128,7 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
 
 
 def _minus_one(function: Callable[..., Any]) -> Callable[..., Any]:
-    def override(*args: Any, **kwargs: Any) -> int:
+    def override(*args: object, **kwargs: object) -> int:
         return -1
 
     vars(override)["__signature__"] = inspect.signature(function)
@@ -178,7 +178,7 @@ def has_torch_function_unary(arg: object) -> bool:
     return has_torch_function((arg,))
 
 
-def has_torch_function_variadic(*args: Any) -> bool:
+def has_torch_function_variadic(*args: object) -> bool:
     """`has_torch_function` of several."""
     return has_torch_function(args)
 
@@ -195,7 +195,7 @@ def _in_order(found: Iterable[Any]) -> list[Any]:
 
 
 def handle_torch_function(
-    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: object, **kwargs: object
 ) -> Any:
     """What the modes, or else the objects, answer for a call of a function.
 
@@ -237,7 +237,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[F
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapped(*args: object, **kwargs: object) -> Any:
             relevant = dispatcher(*args, **kwargs)
             if has_torch_function(relevant):
                 return handle_torch_function(wrapped, relevant, *args, **kwargs)
@@ -288,7 +288,7 @@ class enable_reentrant_dispatch:
 # -- functions that ask ----------------------------------------------------------------------------
 
 
-def asks(*args: Any, **kwargs: Any) -> Any:
+def asks(*args: object, **kwargs: object) -> Any:
     """What the code of a function becomes, with its own handler in the place of the constant."""
     handler: Any = "handler"
     return handler(*args, **kwargs)

@@ -17,7 +17,7 @@ _MODULES = {
     "tempfile", "textwrap", "threading", "time", "toytorch", "types", "typing", "warnings",
     "weakref",
 }
-STARS = {  # of which all names may be imported: what they give away is no module and no door
+STARS = {  # of which all names may be imported: what they give away is no module and no way to one
     "bisect", "cmath", "collections", "copy", "course.data", "dataclasses", "decimal", "enum",
     "fractions", "functools", "heapq", "itertools", "math", "numbers", "numpy", "operator",
     "random", "re", "statistics", "string", "textwrap", "toytorch", "toytorch.nn",

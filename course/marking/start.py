@@ -178,29 +178,29 @@ def serve_referees() -> None:
 
 def _serve(main: Callable[[], None]) -> None:
     """Fork a process for every message that names a folder, until nobody is there to send any."""
-    with socket.socket(fileno=0) as door:
+    with socket.socket(fileno=0) as channel:
         while True:
-            data, files, _, _ = socket.recv_fds(door, 2**16, 2)
+            data, files, _, _ = socket.recv_fds(channel, 2**16, 2)
             if not data:
                 return
             job = json.loads(data)
             if "ended" in job:
                 os.waitpid(job["ended"], 0)
-                door.send(b"0")
+                channel.send(b"0")
                 continue
             pid = os.fork()
             if pid == 0:
                 _become(main, Path(job["folder"]), files)
             for number in files:
                 os.close(number)
-            door.send(str(pid).encode())
+            channel.send(str(pid).encode())
 
 
 def _become(main: Callable[[], None], folder: Path, files: list[int]) -> None:
     try:
         os.setsid()
         os.chdir(folder)
-        for number, file in enumerate(files):  # the first takes the place of the server's door
+        for number, file in enumerate(files):  # the first takes the place of the server's channel
             os.dup2(file, number)
             os.close(file)
         os.environ.update(_own(folder))

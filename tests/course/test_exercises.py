@@ -124,7 +124,7 @@ def test_every_exercise_is_asked_and_checked_once(chapter: Chapter) -> None:
 
 
 @every
-def test_doors_open_and_close(found: Exercise) -> None:
+def test_injection_points_open_and_close(found: Exercise) -> None:
     """A submission plugged in is used, and the framework is itself again afterwards."""
     if found.inject is None:
         with pytest.raises(RuntimeError, match="no injection point"), found.active(quiet=True):

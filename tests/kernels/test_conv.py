@@ -73,7 +73,7 @@ def test_beside_pytorch(case: Any, order: str, dtype: str) -> None:
     made = conv.forward(x, w, *how, groups, bias)
     close(made, y.detach().numpy())
     of_x = conv.input_gradient(g, w, sizes, *how, groups)
-    if conv_grid.fits(g, w, n, channels, groups):
+    if conv_grid.fits(g, w, channels, groups):
         close(of_x, theirs[0].grad.numpy())
         assert memory_format.channels_last(of_x) == (order == "last")
     else:
@@ -155,11 +155,10 @@ def test_left_to_products(monkeypatch: Any) -> None:
 
 
 def test_tiles_fit_the_registers() -> None:
-    for kind in "fd":
-        for blocks in (1, 2, 3):
-            most = conv_tile.most_rows(kind, blocks)
-            assert most >= 1
-            assert all(conv_tile.rows(n, kind, blocks) <= min(n, most) for n in range(1, 70))
+    for blocks in (1, 2, 3):
+        most = conv_tile.most_rows(blocks)
+        assert most >= 1
+        assert all(conv_tile.rows(n, blocks) <= min(n, most) for n in range(1, 70))
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,9 @@ LINALG: dict[str, Call] = {
     "matrix_power not square": lambda m: m.linalg.matrix_power(m.ones(2, 3), 2),
     "matrix_norm of a vector": lambda m: m.linalg.matrix_norm(m.ones(3)),
     "matrix_norm order": lambda m: m.linalg.matrix_norm(m.ones(3, 3), ord="x"),
+    "matrix_norm that narrows": lambda m: m.linalg.matrix_norm(
+        m.ones(3, 3, dtype=m.float16), dtype=m.bfloat16
+    ),
     "norm dims": lambda m: m.linalg.norm(m.ones(2, 3), dim=(0, 2)),
     "vector_norm of integers": lambda m: m.linalg.vector_norm(m.tensor([1, 2])),
     "multi_dot of one": lambda m: m.linalg.multi_dot([m.ones(2, 2)]),

@@ -166,7 +166,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 
 def seen(steps: Any, step: int) -> list[Any]:
     """The shapes of one step."""
-    return list(steps._film.scene.at(step))
+    return list(steps._animation.scene.at(step))
 
 
 def test_blocks_stand_at_their_addresses() -> None:
@@ -210,7 +210,9 @@ def test_a_block_that_waits_is_dashed_and_says_so() -> None:
 
 def test_bands_are_as_high_as_the_memory_in_use() -> None:
     steps = viz.memory_map(training(2).snapshot())
-    bands = [s for s in steps._film.scene.shapes if isinstance(s, Line) and "lives from" in s.tip]
+    bands = [
+        s for s in steps._animation.scene.shapes if isinstance(s, Line) and "lives from" in s.tip
+    ]
     history = read(training(2).snapshot())
     assert len(bands) == len(history.allocations)
     states = history.states(range(-1, len(history.events)))
@@ -257,7 +259,7 @@ def test_hostile_names_stay_text() -> None:
 @pytest.mark.parametrize("width", [320, 400, 960])
 def test_nothing_is_written_beyond_the_edges_or_too_small(width: float) -> None:
     for snapshot in (training(2).snapshot(), busy(400).snapshot(), hostile()):
-        scene = viz.memory_map(snapshot, width=width, limit=20)._film.scene
+        scene = viz.memory_map(snapshot, width=width, limit=20)._animation.scene
         for shape in scene.shapes:
             if isinstance(shape, Text):
                 wide = text_width(shape.text, shape.size, bold=shape.bold)

@@ -38,7 +38,7 @@ def maps() -> Any:
 def test_a_map_has_the_colour_of_the_answer() -> None:
     steps = maps()
     assert repr(steps) == "<boundary steps: 2 moments from epoch 0 to epoch 1>"
-    rows = steps._film.scene.shapes
+    rows = steps._animation.scene.shapes
     before = [
         s
         for s in rows

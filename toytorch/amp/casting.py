@@ -99,7 +99,7 @@ def cast_operands(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(new)
 
 
-def eligible(value: Any, where: str) -> bool:
+def eligible(value: object, where: str) -> bool:
     """Whether autocast touches something: a floating tensor of that device, float64 excepted."""
     return (
         isinstance(value, Tensor)

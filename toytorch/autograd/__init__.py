@@ -1,4 +1,4 @@
-"""Gradients: the engine, its front doors, and the modes that switch recording."""
+"""Gradients: the engine, its public functions, and the modes that switch recording."""
 
 import importlib
 

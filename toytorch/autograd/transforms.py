@@ -59,13 +59,6 @@ def filled(grads: Sequence[Tensor | None], xs: list[Tensor], tracked: bool) -> l
     return found if tracked else [released(g) for g in found]
 
 
-def is_tracked(result: Any, tracked: bool, xs: list[Tensor]) -> bool:
-    """Whether gradients should stay connected: some input, or a captured tensor, has a history."""
-    return tracked or any(
-        t._requires_grad for t in tree_flatten(result)[0] if isinstance(t, Tensor)
-    )
-
-
 def grad_and_value(
     func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Any:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,23 @@ CUDA = {"float32": "float", "float64": "double", "int64": "long long", "int32": 
         "int16": "short", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
         "float16": "unsigned short", "bfloat16": "unsigned short",
         "complex128": "Wide"}  # fmt: skip
-_kernels: dict[Any, Any] = {}  # by the array module and the source
+_kernels: dict[Any, Any] = {}  # see `compiled`
 
 
 def typed(source: str, type: str, index: str = "long long") -> str:
     """A source whose elements are of a type (`T`), and its indices of another (`I`)."""
     words = {"T": CUDA[type], "I": index}
     return re.sub(r"\b[TI]\b", lambda found: words[found[0]], source)
+
+
+def compiled(key: tuple[Any, ...], source: Callable[[], str]) -> Any:
+    """The kernel of a key, of which the first part is the array module and the others decide the
+    source; it is compiled when it is first asked for."""
+    found = _kernels.get(key)
+    if found is None:
+        module = key[0].RawModule(code=source(), options=OPTIONS)
+        found = _kernels[key] = module.get_function("kernel")
+    return found
 
 
 class Each:
@@ -72,10 +83,7 @@ class Each:
             return
         narrow = max(count, reach) < NARROW
         key = xp, type, narrow, self
-        kernel = _kernels.get(key)
-        if kernel is None:
-            module = xp.RawModule(code=self.source(type.name, narrow), options=OPTIONS)
-            kernel = _kernels[key] = module.get_function("kernel")
+        kernel = compiled(key, lambda: self.source(type.name, narrow))
         if any(a.__class__ is np.ndarray for a in args):  # whose address says nothing to a card
             raise TypeError("a kernel of a device was given an array of the host")
         whole = np.int32 if narrow else np.int64
@@ -92,6 +100,11 @@ def real(*arrays: Array | None) -> bool:
     given = [a for a in arrays if a is not None]
     kind = given[0].dtype
     return kind.char in "fd" and all(a.dtype == kind for a in given)
+
+
+def in_rows(xp: ArrayModule, a: Array) -> Any:
+    """The array in rows."""
+    return a if a.flags.c_contiguous else xp.ascontiguousarray(a)
 
 
 def lies_last(a: Array) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.cupy_hand import Each, lies_last, real, with_last
+from toytorch.backends.cupy_hand import Each, in_rows, lies_last, real, with_last
 from toytorch.facts.hints import Array, ArrayModule
 
 MOST = 1 << 30  # bytes of columns that are made at once
@@ -95,11 +95,6 @@ def flat_shape(sizes: Sizes, out: Sizes, kernel: Sizes, *rest: Sizes) -> list[in
     return [int(n) for pair in (sizes, out, kernel, *rest) for n in pair]
 
 
-def laid(xp: ArrayModule, a: Array) -> Any:
-    """The array in rows."""
-    return a if a.flags.c_contiguous else xp.ascontiguousarray(a)
-
-
 def parts(images: int, bytes_each: int) -> list[slice]:
     """How many images have their columns made together."""
     step = max(1, MOST // max(bytes_each, 1))
@@ -129,27 +124,14 @@ def convolution(
     ]
     if min(out) < 1:
         return None
-    last, x, w = lies_last(x) or lies_last(w), laid(xp, x), laid(xp, w)
+    last, x, w = lies_last(x) or lies_last(w), in_rows(xp, x), in_rows(xp, w)
     how = flat_shape(sizes, out, kernel, stride, padding, dilation)
-    if w.shape[1] == 1 and groups == C:
-        made = xp.empty((B, outputs, *out), x.dtype)
-        has, given = (0, w) if bias is None else (1, bias)
-        APART(
-            xp,
-            x.dtype,
-            made.size,
-            made,
-            x,
-            w,
-            given,
-            has,
-            outputs,
-            outputs // C,
-            *how,
-            reach=x.size,
-        )
-        return with_last(xp, made) if last else made
     made = xp.empty((B, outputs, *out), x.dtype)
+    if w.shape[1] == 1 and groups == C:
+        given = (w, w, 0) if bias is None else (w, bias, 1)
+        numbers = outputs, outputs // C, *how
+        APART(xp, x.dtype, made.size, made, x, *given, *numbers, reach=x.size)
+        return with_last(xp, made) if last else made
     rows = w.reshape(groups, w.shape[0] // groups, -1)
     each = C * math.prod(kernel) * math.prod(out)
     for part in parts(B, each * x.itemsize):
@@ -176,7 +158,7 @@ def convolution_input(
     if not (g.size and w.size and real(g, w)) or 0 in sizes:
         return None
     kernel, (B, inputs, *out), C = w.shape[2:], g.shape, w.shape[1] * groups
-    last, g, w = lies_last(g) or lies_last(w), laid(xp, g), laid(xp, w)
+    last, g, w = lies_last(g) or lies_last(w), in_rows(xp, g), in_rows(xp, w)
     how = flat_shape(sizes, out, kernel, stride, padding, dilation)
     made = xp.empty((B, C, *sizes), g.dtype)
     if w.shape[1] == 1:
@@ -200,7 +182,7 @@ def convolution_weight(
     if not (x.size and g.size and real(x, g)):
         return None
     (B, C, *sizes), (outputs, *out) = x.shape, g.shape[1:]
-    x, g = laid(xp, x), laid(xp, g)
+    x, g = in_rows(xp, x), in_rows(xp, g)
     how = flat_shape(sizes, out, kernel, stride, padding, dilation)
     made = None
     for part in parts(B, C * math.prod(kernel) * math.prod(out) * x.itemsize):
@@ -234,7 +216,7 @@ MAX_POOL = Each(
     made[i] = best;
     places[i] = which;
     """,
-    f"T* made, long long* places, const T* images, {SHAPE}",
+    f"T* made, const T* images, long long* places, {SHAPE}",
     "#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif",
 )
 # Which windows see a pixel: those that begin early enough, and not too early.
@@ -275,18 +257,26 @@ MEAN_POOL_BACK = Each(
 ONES = (1, 1)
 
 
+def pooled(
+    xp: ArrayModule, kernel: Each, images: Array, size: Sizes, how: list[int], *more: Array
+) -> Any:
+    """What a kernel makes of images: others of a size, in the same order of memory."""
+    given = in_rows(xp, images)
+    made = xp.empty((*images.shape[:-2], *size), images.dtype)
+    kernel(xp, made.dtype, made.size, made, given, *more, *how, reach=given.size)
+    return with_last(xp, made) if lies_last(images) else made
+
+
 def max_pool(
     xp: ArrayModule, a: Array, window: Sizes, steps: Sizes, pad: Sizes, apart: Sizes, out: Sizes
 ) -> Any:
     """The largest element of every window, and its place in the flattened image; or None."""
     if not (a.size and real(a)):
         return None
-    last, a = lies_last(a), laid(xp, a)
-    made = xp.empty((*a.shape[:-2], *out), a.dtype)
-    places = xp.empty(made.shape, np.int64)
     how = flat_shape(a.shape[-2:], out, window, steps, pad, apart)
-    MAX_POOL(xp, a.dtype, made.size, made, places, a, *how, reach=a.size)
-    return tuple(with_last(xp, v) for v in (made, places)) if last else (made, places)
+    places = xp.empty((*a.shape[:-2], *out), np.int64)
+    made = pooled(xp, MAX_POOL, a, out, how, places)
+    return made, with_last(xp, places) if lies_last(a) else places
 
 
 def max_pool_backward(
@@ -296,11 +286,8 @@ def max_pool_backward(
     """The gradients where the largest elements were, or None."""
     if not (g.size and real(g)) or 0 in sizes:
         return None
-    last, g, places = lies_last(g), laid(xp, g), laid(xp, places)
-    made = xp.empty((*g.shape[:-2], *sizes), g.dtype)
     how = flat_shape(sizes, g.shape[-2:], window, steps, pad, apart)
-    MAX_POOL_BACK(xp, g.dtype, made.size, made, g, places, *how, reach=g.size)
-    return with_last(xp, made) if last else made
+    return pooled(xp, MAX_POOL_BACK, g, sizes, how, in_rows(xp, places))
 
 
 def mean_pool(
@@ -309,11 +296,8 @@ def mean_pool(
     """The sum of every window times its factor, or None."""
     if not (a.size and real(a)):
         return None
-    last, a = lies_last(a), laid(xp, a)
-    made = xp.empty((*a.shape[:-2], *out), a.dtype)
     how = flat_shape(a.shape[-2:], out, window, steps, pad, ONES)
-    MEAN_POOL(xp, a.dtype, made.size, made, a, xp.asarray(factors, a.dtype), *how, reach=a.size)
-    return with_last(xp, made) if last else made
+    return pooled(xp, MEAN_POOL, a, out, how, xp.asarray(factors, a.dtype))
 
 
 def mean_pool_backward(
@@ -322,9 +306,5 @@ def mean_pool_backward(
     """What every pixel gets from the windows that see it, or None."""
     if not (g.size and real(g)) or 0 in sizes:
         return None
-    last, g = lies_last(g), laid(xp, g)
-    made = xp.empty((*g.shape[:-2], *sizes), g.dtype)
     how = flat_shape(sizes, g.shape[-2:], window, steps, pad, ONES)
-    factor = xp.asarray(factors, g.dtype)
-    MEAN_POOL_BACK(xp, g.dtype, made.size, made, g, factor, *how, reach=g.size)
-    return with_last(xp, made) if last else made
+    return pooled(xp, MEAN_POOL_BACK, g, sizes, how, xp.asarray(factors, g.dtype))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.cupy_hand import Each, real
+from toytorch.backends.cupy_hand import Each, in_rows, real
 from toytorch.facts.hints import Array, ArrayModule
 
 WIDE = ((16, "complex128"), (8, "int64"), (4, "int32"))
@@ -100,11 +100,6 @@ def run(
     return not int(outside[0])
 
 
-def whole(xp: ArrayModule, a: Array) -> Any:
-    """The array in rows."""
-    return a if a.flags.c_contiguous else xp.ascontiguousarray(a)
-
-
 def indexed(a: Array, d: int, i: Array) -> bool:
     """Whether an index has an element for each result."""
     return bool(
@@ -121,9 +116,9 @@ def gather(xp: ArrayModule, a: Array, d: int, i: Array) -> Any:
     if not indexed(a, d, i) or a.dtype.itemsize not in MOVED:
         return None
     made = xp.empty(i.shape, a.dtype)
-    i = whole(xp, i.astype(np.int64, copy=False))
+    i = in_rows(xp, i.astype(np.int64, copy=False))
     n, inner = around(a.shape, d)
-    arrays = moved(made), moved(whole(xp, a))
+    arrays = moved(made), moved(in_rows(xp, a))
     return made if run(xp, GATHER, *arrays, i, n, i.shape[d], inner, i.size) else None
 
 
@@ -141,9 +136,9 @@ def scatter(
         or (adds and not real(target))
     ):
         return None
-    i = whole(xp, i.astype(np.int64, copy=False))
+    i = in_rows(xp, i.astype(np.int64, copy=False))
     n, inner = around(target.shape, d)
-    to, given, kernel = target, whole(xp, values), ADD
+    to, given, kernel = target, in_rows(xp, values), ADD
     if not adds:
         to, given, kernel = moved(target), moved(given), PUT
     return run(xp, kernel, to, given, i, n, i.shape[d], inner, i.size) or None
@@ -156,9 +151,9 @@ def select(xp: ArrayModule, a: Array, d: int, numbers: Array) -> Any:
     if a.dtype.itemsize not in MOVED:
         return None
     made = xp.empty((*a.shape[:d], numbers.size, *a.shape[d + 1 :]), a.dtype)
-    numbers = whole(xp, numbers.astype(np.int64, copy=False))
+    numbers = in_rows(xp, numbers.astype(np.int64, copy=False))
     n, inner = around(a.shape, d)
-    to, given, inner = moved_widely(made, whole(xp, a), inner)
+    to, given, inner = moved_widely(made, in_rows(xp, a), inner)
     fine = run(xp, SELECT, to, given, numbers, n, numbers.size, inner, to.size)
     return made if fine else None
 
@@ -182,10 +177,10 @@ def add_slices(
         and values.shape[d] == numbers.size
     ):
         return None
-    numbers = whole(xp, numbers.astype(np.int64, copy=False))
+    numbers = in_rows(xp, numbers.astype(np.int64, copy=False))
     numbers = xp.where(numbers < 0, numbers + target.shape[d], numbers)
     n, inner = around(target.shape, d)
-    given = whole(xp, values)
+    given = in_rows(xp, values)
     return run(xp, ADD_SLICES, target, given, numbers, n, numbers.size, inner, values.size) or None
 
 
@@ -194,10 +189,10 @@ def add_rows(xp: ArrayModule, rows: Array, numbers: Array, count: int) -> Any:
     if not (rows.size and real(rows) and numbers.dtype.kind == "i"):
         return None
     made = xp.zeros((count, rows.shape[1]), rows.dtype)
-    numbers = whole(xp, numbers.astype(np.int64, copy=False))
+    numbers = in_rows(xp, numbers.astype(np.int64, copy=False))
     outside = xp.zeros(1, np.int32)
     ADD_SLICES(
-        xp, rows.dtype, rows.size, made, whole(xp, rows), numbers, outside, count, numbers.size,
+        xp, rows.dtype, rows.size, made, in_rows(xp, rows), numbers, outside, count, numbers.size,
         rows.shape[1], reach=made.size,
     )  # fmt: skip
     return made
@@ -208,7 +203,7 @@ def picked_mean(xp: ArrayModule, table: Array, numbers: Array) -> Any:
     if not (table.size and real(table) and numbers.dtype == np.int64 and numbers.ndim == 1):
         return None
     totals, n = xp.zeros(2, np.float64), table.shape[1]
-    given = whole(xp, table), whole(xp, numbers)
+    given = in_rows(xp, table), in_rows(xp, numbers)
     PICKED(xp, table.dtype, numbers.size, totals, *given, n, reach=table.size)
     mean = totals[0].astype(table.dtype)
     return None if float(totals[1]) else mean
@@ -219,7 +214,7 @@ def put_picked(xp: ArrayModule, table: Array, numbers: Array, value: Array) -> b
     negative, as those are which the loss ignored."""
     if not (table.size and real(table, value) and numbers.dtype == np.int64):
         return False
-    numbers, known = whole(xp, numbers), xp.zeros(1, np.int32)
+    numbers, known = in_rows(xp, numbers), xp.zeros(1, np.int32)
     KNOWN(xp, table.dtype, numbers.size, known, numbers)
     given = table, numbers, value, known, table.shape[1]
     PUT_PICKED(xp, table.dtype, numbers.size, *given, reach=table.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.cupy_hand import lies_last, real, with_last
+from toytorch.backends.cupy_hand import in_rows, lies_last, real, with_last
 from toytorch.backends.cupy_rows import launch
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels import norm
@@ -12,7 +12,7 @@ from toytorch.kernels import norm
 
 def table(xp: ArrayModule, a: Array) -> Any:
     """Images as (N, C, P); rows as they are."""
-    a = a if a.flags.c_contiguous else xp.ascontiguousarray(a)
+    a = in_rows(xp, a)
     return a if a.ndim == 2 else a.reshape(*a.shape[:2], -1)
 
 

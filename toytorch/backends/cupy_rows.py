@@ -10,17 +10,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from toytorch.backends.cupy_hand import real
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels import norm, softmax
 from toytorch.loops import Recipe
-
-
-def fits(*arrays: Array | None) -> bool:
-    """Whether the arrays are of one type that is compiled, and not empty."""
-    first, *rest = (a for a in arrays if a is not None)
-    return bool(first.size and first.dtype.char in "fd") and all(
-        a.dtype == first.dtype for a in rest
-    )
 
 
 def launch(xp: ArrayModule, recipe: Recipe, type: str, *args: Any) -> None:
@@ -33,7 +26,7 @@ def along_rows(
     xp: ArrayModule, recipe: Recipe, dim: int, first: Array, *more: Array
 ) -> Array | None:
     """A program that makes of arrays, row by row of their last dimension, one of the same shape."""
-    if not (first.ndim and dim in (-1, first.ndim - 1) and fits(first, *more)):
+    if not (first.size and first.ndim and dim in (-1, first.ndim - 1) and real(first, *more)):
         return None
     made, rows = xp.empty(first.shape, first.dtype), (-1, first.shape[-1])
     given = [xp.ascontiguousarray(a).reshape(rows) for a in (first, *more)]
@@ -65,7 +58,7 @@ def layer_norm(
     xp: ArrayModule, a: Array, n: int, weight: Array | None, bias: Array | None, eps: float
 ) -> Any:
     """(y, mean, rstd) of rows of n elements, each normalised by itself, or None."""
-    if not n or not fits(a, weight, bias):
+    if not a.size or not n or not real(a, weight, bias):
         return None
     w = xp.ones(n, a.dtype) if weight is None else weight.reshape(-1)
     b = xp.zeros(n, a.dtype) if bias is None else bias.reshape(-1)
@@ -79,7 +72,7 @@ def layer_norm_input(
     xp: ArrayModule, g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
 ) -> Any:
     """The gradient of x of layer norm, in a tuple, or None."""
-    if not mean.size or not fits(a, g, w, mean, rstd):
+    if not mean.size or not a.size or not real(a, g, w, mean, rstd):
         return None
     n = a.size // mean.size
     made = xp.empty(a.shape, a.dtype)
@@ -95,7 +88,7 @@ def layer_norm_weight(
 ) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
     n = math.prod(shape)
-    if not n or not fits(a, g, mean, rstd):
+    if not a.size or not n or not real(a, g, mean, rstd):
         return None
     dw, db = xp.empty(n, a.dtype), xp.empty(n, a.dtype)
     rows = [xp.ascontiguousarray(v).reshape(-1, n) for v in (g, a)]

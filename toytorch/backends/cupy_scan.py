@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.cupy_hand import GRID, OPTIONS, THREADS, real, typed
+from toytorch.backends.cupy_hand import GRID, THREADS, compiled, real, typed
 from toytorch.facts.hints import Array, ArrayModule
 
 FEWEST = 32  # rows, below which most of the card would be idle
@@ -38,21 +38,22 @@ extern "C" __global__ void __launch_bounds__(256) kernel(T* made, const T* given
     }
 }
 """
-_kernels: dict[Any, Any] = {}
+
+
+def source_of(type: str, op: str, start: str) -> str:
+    """The kernel that joins elements of a type by an operator."""
+    return typed(SOURCE.replace("START", start).replace("OP", op), type)
 
 
 def running(xp: ArrayModule, a: Array, d: int, op: str, start: str) -> Any:
     """The running total along the last dimension, or None."""
     if d != a.ndim - 1 or not real(a) or not a.shape[d] or a.size // a.shape[d] < FEWEST:
         return None
-    key = xp, a.dtype.char, op
-    if key not in _kernels:
-        code = typed(SOURCE.replace("START", start).replace("OP", op), a.dtype.name)
-        _kernels[key] = xp.RawModule(code=code, options=OPTIONS).get_function("kernel")
+    kernel = compiled((xp, a.dtype, op), lambda: source_of(a.dtype.name, op, start))
     n, made = a.shape[d], xp.empty(a.shape, a.dtype)
     rows = a.size // n
     given = made, xp.ascontiguousarray(a), np.int64(rows), np.int64(n)
-    _kernels[key]((min(rows, GRID),), (THREADS,), given)
+    kernel((min(rows, GRID),), (THREADS,), given)
     return made
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.cupy_hand import GRID, OPTIONS, THREADS, typed
+from toytorch.backends.cupy_hand import GRID, THREADS, compiled, typed
 from toytorch.facts.hints import Array, ArrayModule
 
 SHARED = 48 << 10  # bytes that every card has for a block
@@ -55,7 +55,16 @@ extern "C" __global__ void __launch_bounds__(256) kernel(T* values, long long* p
     }
 }
 """
-_kernels: dict[Any, Any] = {}
+
+
+def source_of(type: str, size: int, descending: bool) -> str:
+    """The kernel that sorts up to `size` elements of a type."""
+    words = {"SIZE": size, "BEFORE": ">" if descending else "<",
+             "NAN_LAST": "false" if descending else "true"}  # fmt: skip
+    code = SOURCE
+    for word, value in words.items():
+        code = code.replace(word, str(value))
+    return typed(code, type)
 
 
 def sorted_rows(xp: ArrayModule, a: Array, k: int, d: int, descending: bool) -> Any:
@@ -67,21 +76,14 @@ def sorted_rows(xp: ArrayModule, a: Array, k: int, d: int, descending: bool) -> 
         return None
     if not a.size or not k or size * (a.itemsize + 4) > SHARED:
         return None
-    key = xp, a.dtype.char, size, descending
-    if key not in _kernels:
-        words = {"SIZE": size, "BEFORE": ">" if descending else "<",
-                 "NAN_LAST": "false" if descending else "true"}  # fmt: skip
-        code = SOURCE
-        for word, value in words.items():
-            code = code.replace(word, str(value))
-        code = typed(code, a.dtype.name)
-        _kernels[key] = xp.RawModule(code=code, options=OPTIONS).get_function("kernel")
+    key = xp, a.dtype, size, descending
+    kernel = compiled(key, lambda: source_of(a.dtype.name, size, descending))
     rows = xp.ascontiguousarray(xp.moveaxis(a, d, -1))
     shape = (*rows.shape[:-1], k)
     values, places = xp.empty(shape, a.dtype), xp.empty(shape, np.int64)
     count = a.size // n
     given = values, places, rows, np.int64(count), np.int32(n), np.int32(k)
-    _kernels[key]((min(count, GRID),), (THREADS,), given)
+    kernel((min(count, GRID),), (THREADS,), given)
     return tuple(xp.ascontiguousarray(xp.moveaxis(v, -1, d)) for v in (values, places))
 
 

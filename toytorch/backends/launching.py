@@ -90,7 +90,7 @@ class Functions:
 
     def kernel_of(self, op: Any) -> Callable[..., Any]:
         """The kernel of an op whose arguments are device arrays."""
-        kernel = op.kernel if op.kind == "create" else op.kernel_on(np)
+        kernel = op.kernel_on(np)
         if op.kind == "view":
             return functools.partial(_view, kernel)
         launcher = self._launcher
@@ -109,7 +109,7 @@ class Launching:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         if self.__name__ in MAKING and (args or "shape" in kwargs):
-            self._launcher().refuse_too_large(self._function, args, kwargs)
+            self._launcher().refuse_too_large(args, kwargs)
         target: Any = kwargs.get("out")
         target = target[0] if isinstance(target, tuple) else target
         waits = self.__name__ in DATA_DEPENDENT

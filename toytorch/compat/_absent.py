@@ -116,7 +116,7 @@ class Absent(type):
         raise NotImplementedError(f"{cls.__module__}.{cls.__name__}: toytorch has no {cls.needs}")
 
 
-def wrap(function: Any) -> Any:
+def wrap(function: object) -> Any:
     """What `torch.fx.wrap` gives: the function or name itself, as no program is rewritten."""
     return function
 
@@ -126,7 +126,9 @@ def parse_args(*kinds: str) -> Any:
     return lambda function: function
 
 
-def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+def register_custom_op_symbolic(
+    symbolic_name: str, symbolic_fn: object, opset_version: int
+) -> None:
     """Tells an exporter that is not there how to translate an operator."""
 
 

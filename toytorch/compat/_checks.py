@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
@@ -15,7 +14,7 @@ DEFAULT = (
 )
 
 
-def _check_with(error_type: type[Exception], cond: Any, message: Message) -> None:
+def _check_with(error_type: type[Exception], cond: object, message: Message) -> None:
     """Raises an error of a class, with what `message()` says, unless a condition holds."""
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
@@ -26,7 +25,7 @@ def _check_with(error_type: type[Exception], cond: Any, message: Message) -> Non
 
 
 def _kind(error_type: type[Exception], name: str) -> Callable[..., None]:
-    def check(cond: Any, message: Message = None) -> None:
+    def check(cond: object, message: Message = None) -> None:
         _check_with(error_type, cond, message)
 
     check.__name__ = check.__qualname__ = name
@@ -48,7 +47,9 @@ def _check_is_size(i: int, message: Message = None, *, max: int | None = None) -
         _check(i <= max, message)
 
 
-def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
+def _check_tensor_all_with(
+    error_type: type[Exception], cond: object, message: Message = None
+) -> None:
     """Raises an error unless all elements of a tensor of bools are True."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
@@ -57,7 +58,7 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Mess
     _check_with(error_type, bool(cond.all()), message)
 
 
-def _check_tensor_all(cond: Any, message: Message = None) -> None:
+def _check_tensor_all(cond: object, message: Message = None) -> None:
     """Raises RuntimeError unless all elements of a tensor of bools are True."""
     _check_tensor_all_with(RuntimeError, cond, message)
 

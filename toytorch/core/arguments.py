@@ -7,7 +7,7 @@ from typing import Any
 from toytorch.backends.sparse import unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
-from toytorch.facts.schema import REQUIRED, Argument
+from toytorch.facts.schema import REQUIRED, Argument, wrong_argument
 
 
 def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple[Any, ...]:
@@ -107,10 +107,7 @@ def refuse_dim(op: Op, i: int, value: object) -> None:
         optional = value is None and op.schema.args[i].is_optional
         whole = optional or isinstance(value, str) or hasattr(value, "__index__")
     if not whole:
-        raise TypeError(
-            f"{op.name.split('.')[0]}(): argument '{called(op, i)}' (position {i + 1}) must be "
-            f"int, not {type(value).__name__}"
-        )
+        raise wrong_argument(op.name.split(".")[0], called(op, i), i + 1, "int", value)
 
 
 def number(op: Op, i: int, value: Tensor) -> Any:
@@ -127,11 +124,7 @@ def not_a_tensor(op: Op, i: int, value: object) -> str:
     """What to say of an argument that should be a tensor."""
     if value is REQUIRED:
         return missing(op, [i])
-    name = called(op, i)
-    return (
-        f"{op.name}(): argument '{name}' (position {i + 1}) must be Tensor, not "
-        f"{type(value).__name__}"
-    )
+    return str(wrong_argument(op.name, called(op, i), i + 1, "Tensor", value))
 
 
 NUMBERS = (bool, int, float, complex)

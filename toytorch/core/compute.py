@@ -24,6 +24,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype, of_scalar, promote
 from toytorch.facts.hints import Array
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 
@@ -38,8 +39,6 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             return made
     if op.kind == "pointwise":
         return compute_pointwise(op, args)
-    if op.kind == "create":
-        return op.kernel(*args)
     arrays, xp, half = list(args), None, None
     for i in op.tensor_at:  # the common case: plain arrays on the CPU
         a = args[i]
@@ -140,10 +139,7 @@ def check_list(op: Op, i: int, value: Sequence[Tensor]) -> None:
     """Refuses what is no list of tensors."""
     name = op.schema.args[i].name
     if not isinstance(value, (list, tuple)):
-        raise TypeError(
-            f"{op.name}(): argument '{name}' (position {i + 1}) must be tuple of "
-            f"Tensors, not {type(value).__name__}"
-        )
+        raise wrong_argument(op.name, name, i + 1, "tuple of Tensors", value)
     for k, t in enumerate(value):
         if not isinstance(t, Tensor):
             raise TypeError(

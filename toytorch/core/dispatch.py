@@ -40,6 +40,7 @@ from toytorch.core.write import (
     write_out,
 )
 from toytorch.facts import state
+from toytorch.facts.dtype import cannot_cast
 
 
 def call(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
@@ -90,10 +91,7 @@ def lacks(op: Op, args: tuple[Any, ...]) -> str:
 def copied_to(out: Tensor, made: Tensor) -> Tensor:
     """A result in `out`, with its history."""
     if made.dtype.rank > out.dtype.rank:
-        raise RuntimeError(
-            f"result type {made.dtype.legacy} can't be cast to the desired output type "
-            f"{out.dtype.legacy}"
-        )
+        raise cannot_cast(made.dtype, out.dtype)
     writing.check(out, made._requires_grad)
     if out._array.shape != made._array.shape:
         warn_of_size(out, made._array.shape, 6)

@@ -201,7 +201,7 @@ def bump(target: Tensor) -> None:
         storage.version += 1
         storage.written()
     if storage.guarded_views:
-        retire(storage)
+        invalidate(storage)
     if not state.local.grad:
         refresh(target if target._base is None else target._base)
 
@@ -271,7 +271,7 @@ def known(view: Tensor) -> bool:
     return bool(view._base._requires_grad) or view._grad_edge is not None
 
 
-def retire(storage: Storage) -> None:
+def invalidate(storage: Storage) -> None:
     """Takes the histories of protected views after a write to their memory."""
     left = []
     for ref in storage.guarded_views:
@@ -342,7 +342,7 @@ def shift_of(t: Tensor) -> int:
     return t._storage.shift() if t._storage.__class__ is Conjugated else 0
 
 
-def turned(owner: Tensor, view: Tensor) -> bool:
+def conjugated(owner: Tensor, view: Tensor) -> bool:
     """Whether a view shows the conjugates of its base."""
     return (owner._storage.__class__ is Conjugated) != (view._storage.__class__ is Conjugated)
 
@@ -362,7 +362,7 @@ def to_pairs(grad: Tensor) -> Any:
 class AsStridedBackward0(Node):
     """History of a view whose base was written to: reads its place out of the base."""
 
-    __slots__ = ("geometry", "kinds", "turned")
+    __slots__ = ("conjugated", "geometry", "kinds")
 
     def __init__(self, owner: Tensor, view: Tensor) -> None:
         self.edges, self.seq, self.saved, self.versions = (
@@ -373,7 +373,7 @@ class AsStridedBackward0(Node):
         )
         self.meta = (view._array.shape, view.dtype)
         self.geometry, self.kinds = geometry(owner, view), kinds_of(owner, view)
-        self.turned = turned(owner, view)
+        self.conjugated = conjugated(owner, view)
 
     @classmethod
     def of_part(
@@ -383,7 +383,7 @@ class AsStridedBackward0(Node):
         node = cls.__new__(cls)
         node.edges, node.seq, node.saved, node.versions = (slices,), next(sequence), None, ()
         node.meta, node.geometry, node.kinds = meta, slices.geometry, slices.kinds
-        node.turned = slices.turned
+        node.conjugated = slices.conjugated
         return node
 
     def apply(self, grad: Any) -> Any:
@@ -392,13 +392,13 @@ class AsStridedBackward0(Node):
         else:
             made = to_pairs(grad)._scatter_strided(*self.geometry)
             made = made._of_pairs() if self.kinds[0] else made
-        return (made.conj() if self.turned else made,)
+        return (made.conj() if self.conjugated else made,)
 
 
 class CopySlices(Node):
     """History of a base after a write through a view."""
 
-    __slots__ = ("freed", "geometry", "inner", "kinds", "turned")
+    __slots__ = ("conjugated", "freed", "geometry", "inner", "kinds")
     full_name = "torch::autograd::CopySlices"
     frees = None
     rule: Any = (
@@ -431,13 +431,13 @@ class CopySlices(Node):
         self.seq, self.saved, self.versions = next(sequence), None, ()
         self.meta = (owner._array.shape, owner.dtype)
         self.inner, self.geometry, self.freed = inner, geometry(owner, view), False
-        self.kinds, self.turned = kinds_of(owner, view), turned(owner, view)
+        self.kinds, self.conjugated = kinds_of(owner, view), conjugated(owner, view)
         inner.slices = weakref.ref(self)
 
     def apply(self, grad: Any) -> Any:
         if self.freed:
             raise RuntimeError(SAVED_TWICE)
-        if self.turned:
+        if self.conjugated:
             mine, *others = self._straight(grad.conj())
             return (None if mine is None else mine.conj(), *others)
         return self._straight(grad)
@@ -530,7 +530,7 @@ def rebase(target: Tensor, node: Node) -> None:
                 if view._retained:
                     view._keep_retaining()
     if getattr(owner._storage, "guarded_views", None):
-        retire(owner._storage)
+        invalidate(owner._storage)
 
 
 def recordable(target: Tensor) -> bool:

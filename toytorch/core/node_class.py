@@ -75,9 +75,9 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return grad
 
 
-def turned(op: Op, name: str) -> str:
+def transposed(op: Op, name: str) -> str:
     """What the check of a saved operand is told of it in addition."""
-    return ", turned=True" if name == op.turned else ""
+    return ", transposed=True" if name == op.transposed else ""
 
 
 def make_node_class(op: Op) -> type[Node]:
@@ -97,7 +97,7 @@ def make_node_class(op: Op) -> type[Node]:
                     f"    seen = node.versions[{i}]",
                     "    if seen is not None and seen != (",
                     f"            0 if {name}._storage is None else {name}._storage.version):",
-                    f"        check_version(OP, {name!r}, {name}, seen, node{turned(op, name)})",
+                    f"        check_version(OP, {name!r}, {name}, seen, node{transposed(op, name)})",
                 ]
             if name.startswith("result") and name not in op.schema.index:
                 index = int(name[6:] or 0)
@@ -275,7 +275,7 @@ def arrays_source(op: Op) -> str:
                     f"    if seen{i} is not None:",
                     f"        memory = {name}._storage",
                     f"        if seen{i} != (0 if memory is None else memory.version):",
-                    f"            check_version(OP, {name!r}, {name}, seen{i}, node{turned(op, name)})",
+                    f"            check_version(OP, {name!r}, {name}, seen{i}, node{transposed(op, name)})",
                     f"        {name} = {name}._array",
                 ]
     edges = [f"e{i}" for i in range(len(op.tensor_names))]

@@ -48,7 +48,9 @@ from toytorch.loops.formula import Formula
 
 registry: dict[str, Op] = {}
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
-KINDS = ("pointwise", "reduction", "view", "general", "layout", "create", "random", "composite")
+KINDS = ("pointwise", "reduction", "view", "general", "layout")
+# The forms of kinds that have not just a function, a method and out=.
+FORMS = {"pointwise": "function method inplace out", "view": "function method"}
 PROMOTION = ("default", "float", "count", "tensors", "none")
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
 FOLLOWING = ("formulas", "derivatives", "needs", "keeps", "plan", "node", "on_cpu")
@@ -70,14 +72,17 @@ class Op:
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
     formula     what a pointwise op computes for each element; the kernel follows from it, and what
                 the fuser does (see `toytorch.loops.formula`)
+    upcast      whether the kernel gets operands of half types in float32; otherwise as they are
     plain       the array module's function that does the same where the options have their defaults
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning. Of an op without a common type it is asked where operands of half
                 types have become others, and is given None
     variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
                 end of the node's name (PowBackward1)
-    inplace     whether there is a form that writes into its first argument
-    overlap     whether that form may write where one place of memory is several elements (or a
+    forms       how callers reach it, some of "function method inplace out": a function of the
+                package, a method of Tensor, the form with an underscore that writes into its first
+                argument, and `out=`; None is all that its kind has (see `FORMS`)
+    overlap     whether the form in place may write where one place of memory is several elements (or a
                 function of the arguments that says so; a text is what a warning then shows)
     apart       whether out= must have memory of its own, which arguments may share elsewhere
                 ("in place": whether the first argument must, where it is written to, and out= have
@@ -149,7 +154,7 @@ class Op:
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
     lost        what PyTorch calls the form in place, where that has no derivative
-    turned      an operand that PyTorch saves as the transposed view, and names so in errors
+    transposed  an operand that PyTorch saves as the transposed view, and names so in errors
     """
 
     def __init__(
@@ -162,10 +167,7 @@ class Op:
         derivatives: dict[str, Any] | None = None,
         formula: str = "",
         doc: str = "",
-        inplace: bool = False,
-        method: bool = True,
-        function: bool = True,
-        out: bool = True,
+        forms: str | None = None,
         holomorphic: bool = True,
         node: str = "",
         upcast: bool = True,
@@ -198,7 +200,7 @@ class Op:
         own_inverse: bool = False,
         absorbs: bool = False,
         layer: bool = False,
-        turned: str = "",
+        transposed: str = "",
         lost: str = "",
         across: str = "",
         host_indices: bool = False,
@@ -227,8 +229,9 @@ class Op:
         if not formula:
             self.kernel, self.plain = kernel, plain
         self.doc = inspect.cleandoc(doc) if "\n" in doc else doc.strip()
-        self.has_inplace, self.has_method, self.has_function = inplace, method, function
-        self.has_out = out and kind not in ("view", "composite")
+        given = (FORMS.get(kind, "function method out") if forms is None else forms).split()
+        self.has_function, self.has_method = "function" in given, "method" in given
+        self.has_inplace, self.has_out = "inplace" in given, "out" in given
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
         self.in_halves, self.rounds_once, self.halves = in_halves, rounds_once, halves
         self.wide_number, self.narrow = wide_number, narrow
@@ -241,9 +244,9 @@ class Op:
         self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
         self.batch = batch or ("elementwise" if kind == "pointwise" else "")
         self.names = names or ("reduced" if kind == "reduction" else "")
-        self.fresh = fresh or kind in ("pointwise", "reduction", "random", "create")
+        self.fresh = fresh or kind in ("pointwise", "reduction")
         self.random = any(a.type.startswith("Generator") for a in self.schema.args)
-        self.data_dependent, self.layer, self.turned = data_dependent, layer, turned
+        self.data_dependent, self.layer, self.transposed = data_dependent, layer, transposed
         self.across, self.host_indices, self.older = across, host_indices, older
         self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int | str, Any] = {}
@@ -349,8 +352,7 @@ class Op:
     @functools.cached_property
     def on_cpu(self) -> Callable[..., Any]:
         """The kernel over NumPy."""
-        made: Callable[..., Any] = self.kernel if self.kind == "create" else self.kernel_on(np)
-        return made
+        return self.kernel_on(np)
 
     def kernel_on(self, xp: ArrayModule) -> Callable[..., Any]:
         """The kernel over one array module, called with arrays and plain arguments."""

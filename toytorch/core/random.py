@@ -197,9 +197,7 @@ def states() -> list[Any]:
 @composed(reads="generator")
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator of every device; returns the CPU's."""
-    seed = int(
-        seed
-    )  # also of a text or a number with a fraction, unlike the generators' own method
+    seed = int(seed)  # a text or a number with a fraction, too, unlike the generators' own method
     for generator in _of_device.values():
         generator.manual_seed(seed)
     return default_generator

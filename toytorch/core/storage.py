@@ -21,12 +21,21 @@ class Storage:
     later write is noticed. Most tensors never need one; it is made at the first view or write.
     """
 
-    __slots__ = ("array", "face", "fixed", "guarded_views", "memory", "origin", "twins", "version")
+    __slots__ = (
+        "array",
+        "conjugates",
+        "face",
+        "fixed",
+        "guarded_views",
+        "memory",
+        "origin",
+        "version",
+    )
     guarded_views: Any  # weak references to views that must not be written to, where there are some
     fixed: bool  # True where others hold the memory, so that it cannot grow; seldom there
     origin: Storage  # the same memory with another count, where this was made of one; seldom there
     face: Any  # a weak reference to its UntypedStorage; seldom there
-    twins: list[Any]  # weak references to the `Conjugated` of a `Mirrored`; there of no other
+    conjugates: list[Any]  # weak references to the `Conjugated` of a `Mirrored`; there of no other
 
     def __init__(self, array: Array, memory: Array | None = None) -> None:
         self.array = array  # any array over the memory: `flat()` finds its full extent
@@ -70,7 +79,7 @@ class Storage:
             made.fixed = True
         if self.__class__ is Mirrored:
             become(made, Mirrored)
-            made.twins = self.twins
+            made.conjugates = self.conjugates
         return made
 
     def others(self) -> list[Storage]:
@@ -138,28 +147,27 @@ class Mirrored(Storage):
 
     def written(self, but: Conjugated | None = None) -> None:
         """Brings the conjugates into step after a write, all but one."""
-        left = [ref for ref in self.twins if ref() is not None]
+        left = [ref for ref in self.conjugates if ref() is not None]
         for ref in left:
-            twin = ref()
-            if twin is not None and twin is not but:
-                np.conjugate(twin.theirs, out=twin.mine)
-        self.twins = left
+            conjugate = ref()
+            if conjugate is not None and conjugate is not but:
+                np.conjugate(conjugate.theirs, out=conjugate.mine)
+        self.conjugates = left
         if not left:
             become(self, Storage)
 
     def part(self) -> None:
         """Ends it: this memory will move."""
-        for ref in self.twins:
-            twin = ref()
-            if twin is not None:
-                twin.mine = twin.theirs = None
-        self.twins = []
+        for ref in self.conjugates:
+            conjugate = ref()
+            if conjugate is not None:
+                conjugate.mine = conjugate.theirs = None
+        self.conjugates = []
         become(self, Storage)
 
 
-SMALL = (
-    1 << 14
-)  # bytes of a memory that is conjugated as a whole, so that any view may be made of it
+# Bytes of a memory that is conjugated as a whole, so that any view may be made of it.
+SMALL = 1 << 14
 
 
 class Conjugated(CountedElsewhere):
@@ -188,9 +196,9 @@ class Conjugated(CountedElsewhere):
             memory = memory[: count * step].view(array.dtype)
         super().__init__(made, memory)
         self.counter = primary
-        twins = [*primary.twins] if primary.__class__ is Mirrored else []
+        conjugates = [*primary.conjugates] if primary.__class__ is Mirrored else []
         become(primary, Mirrored)
-        primary.twins = [*twins, weakref.ref(self)]
+        primary.conjugates = [*conjugates, weakref.ref(self)]
 
     @property
     def guarded_views(self) -> Any:

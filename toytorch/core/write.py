@@ -23,10 +23,10 @@ from toytorch.core.storage import Conjugated, Mirrored, Storage
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, promote
+from toytorch.facts.dtype import FROM_NUMPY, cannot_cast, dtype, from_numpy_dtype, promote
 from toytorch.facts.node import lost_class, pack
 from toytorch.facts.package import is_ours
-from toytorch.facts.size import broadcast_pair, wrap_dim
+from toytorch.facts.size import broadcast_pair, cannot_broadcast, wrap_dim
 
 # What PyTorch says when its kernel runs, after it has asked where the operands lie.
 IN_KERNEL = re.compile("^NotImplementedError|is out of bounds|out of range: tried|out of range in")
@@ -198,10 +198,7 @@ def refuse_before_kernel(
         if isinstance(args[i], Tensor):
             shape = broadcast_pair(shape, tuple(args[i]._array.shape))
     if target is not None and shape != target._array.shape:
-        raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
-            f"{list(shape)}"
-        )
+        raise cannot_broadcast(target.shape, shape)
     if isinstance(out, Tensor):
         writing.refuse_shared(out, (None, *args))
     if isinstance(out, Tensor) and op.promotion != "none":
@@ -220,18 +217,13 @@ def check_cast(op: Op, common: dtype, to: dtype) -> None:
     if op.schema.returns[0] == "BoolTensor":
         common = types.bool
     if common.rank > to.rank and not (common.rank == 1 and to.rank == 1):
-        raise RuntimeError(
-            f"result type {common.legacy} can't be cast to the desired output type {to.legacy}"
-        )
+        raise cannot_cast(common, to)
 
 
 def write(op: Op, target: Tensor, result: Any) -> None:
     """Puts a result where the target's elements are."""
     if np.shape(result) != target._array.shape:
-        raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast "
-            f"shape {list(np.shape(result))}"
-        )
+        raise cannot_broadcast(target.shape, np.shape(result))
     if op.overlap and writing.overlaps(target):  # elements that share a place: the new one counts
         changed = target._array != result
         target._array[changed] = result[changed]
@@ -273,9 +265,7 @@ def fits_modulus(self: Any, made: dtype, out: Tensor) -> bool:
     if not self.dtype.is_complex:
         return False
     if out.dtype.rank < made.rank:
-        raise RuntimeError(
-            f"result type {made.legacy} can't be cast to the desired output type {out.dtype.legacy}"
-        )
+        raise cannot_cast(made, out.dtype)
     if out.dtype.is_complex and out.dtype is not self.dtype:
         raise RuntimeError(refusal("found", "abs", self.dtype, out.dtype))
     return True
@@ -494,16 +484,10 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         if asked is not None and args[asked] is not None and made is not o.dtype:
             raise RuntimeError(refusal("same", op.name, made, o.dtype))
         if made.rank > o.dtype.rank and made is not o.dtype:
-            raise RuntimeError(
-                f"result type {made.legacy} can't be cast to the desired output "
-                f"type {o.dtype.legacy}"
-            )
+            raise cannot_cast(made, o.dtype)
         if o._array.shape != array.shape:
             if op.kind == "pointwise" and any(a is o for a in args):
-                raise RuntimeError(
-                    f"output with shape {list(o.shape)} doesn't match the broadcast shape "
-                    f"{list(array.shape)}"
-                )
+                raise cannot_broadcast(o.shape, array.shape)
             warn_of_size(o, array.shape, 5)
             take(o, array)
         else:

@@ -104,7 +104,7 @@ def current_solver_handle() -> int:
 # -- what NVIDIA's management library measures ----------------------------------------------------
 
 
-def _measured(device: Device, read: str, *more: Any) -> Any:
+def _measured(device: Device, read: str, *more: object) -> Any:
     """A figure of a card from nvidia-ml-py; ModuleNotFoundError without that package."""
     try:
         library = importlib.import_module("pynvml")

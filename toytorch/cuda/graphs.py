@@ -161,7 +161,7 @@ def make_graphed_callables(
 
 
 def _graphed(
-    function: Callable[..., Any], sample: tuple[Any, ...], warm: int, unused: bool, pool: Any
+    function: Callable[..., Any], sample: tuple[Any, ...], warm: int, unused: bool, pool: object
 ) -> Any:
     inputs = [t for t in tree_leaves(sample) if isinstance(t, Tensor)]
     module: Any = function if hasattr(function, "parameters") else None
@@ -213,7 +213,7 @@ def _graphed(
                 for t in (*inputs, *weights)
             )
 
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         given = [t for t in tree_leaves(args) if isinstance(t, Tensor)]
         answers = iter(Graphed.apply(*given, *weights))
         return tree_map(lambda v: next(answers) if isinstance(v, Tensor) else v, result)
@@ -222,12 +222,12 @@ def _graphed(
         return run
     mode, plain = module.training, module.forward
 
-    def forward_of_module(*args: Any) -> Any:
+    def forward_of_module(*args: object) -> Any:
         return run(*args) if module.training == mode else plain(*args)
 
     module.forward = forward_of_module
     return module
 
 
-def _tensors(result: Any) -> list[Tensor]:
+def _tensors(result: object) -> list[Tensor]:
     return [t for t in tree_leaves(result) if isinstance(t, Tensor)]

@@ -112,7 +112,7 @@ class Kernel:
         once, where a card would be silent or say it later."""
         found: list[Launch | KernelError] = []
 
-        def run(*given: Any) -> None:
+        def run(*given: object) -> None:
             try:
                 found.append(launch(self.program, self.source, grid, block, given, shared_mem))
             except KernelError as error:
@@ -153,7 +153,7 @@ class Kernel:
         self.compiled(grid, block, tuple(given), shared_mem=shared_mem)
 
 
-def arrays_of(argument: Any) -> Any:
+def arrays_of(argument: object) -> Any:
     """The array of a tensor; other arguments stay what they are."""
     if not isinstance(argument, Tensor):
         return argument

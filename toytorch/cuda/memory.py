@@ -39,7 +39,7 @@ def memory_stats(device: Device = None) -> dict[str, Any]:
     """
     found: list[tuple[str, Any]] = []
 
-    def collect(prefix: str, value: Any) -> None:
+    def collect(prefix: str, value: object) -> None:
         if isinstance(value, dict):
             for key, part in value.items():
                 collect(f"{prefix}.{key}" if prefix else key, part)
@@ -175,7 +175,7 @@ def _snapshot(device: Device = None) -> dict[str, Any]:
     return found
 
 
-def _record_memory_history(enabled: str | bool | None = "all", **more: Any) -> None:
+def _record_memory_history(enabled: str | bool | None = "all", **more: object) -> None:
     """Switches the trace on or off; simulated devices keep one from the start."""
     runtime().record_memory(bool(enabled))
 
@@ -273,7 +273,7 @@ def get_allocator_backend() -> str:
     return "native"
 
 
-def caching_allocator_alloc(size: int, device: Device = None, stream: Any = None) -> int:
+def caching_allocator_alloc(size: int, device: Device = None, stream: object = None) -> int:
     """The address of so many bytes of the device, which stay until `caching_allocator_delete`."""
     if size < 0:
         raise RuntimeError(f"cannot allocate {size} bytes")

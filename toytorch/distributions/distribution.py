@@ -107,14 +107,14 @@ class Distribution:
 
         A subclass that makes its own object gives it as `_instance`.
         """
-        home: Any = next((c for c in type(self).__mro__ if "_batched" in vars(c)), None)
-        if home is None:
+        stating: Any = next((c for c in type(self).__mro__ if "_batched" in vars(c)), None)
+        if stating is None:
             raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
-        new = self._get_checked_instance(home, _instance)
+        new = self._get_checked_instance(stating, _instance)
         batch_shape = torch.Size(batch_shape)
-        for name in home._same:
+        for name in stating._same:
             vars(new)[name] = vars(self)[name]
-        for name, dims in home._batched.items():
+        for name, dims in stating._batched.items():
             if name in vars(self):
                 part = vars(self)[name]
                 shape = part.shape if isinstance(part, Tensor) else part.batch_shape

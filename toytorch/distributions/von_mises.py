@@ -106,8 +106,8 @@ class VonMises(Distribution):
             if accept.any():
                 angle = torch.where(accept, (u3 - 0.5).sign() * f.acos(), angle)
                 done = done | accept
-        turned = (angle + math.pi + self._loc) % (2 * math.pi) - math.pi
-        return turned.to(self.loc.dtype)
+        wrapped = (angle + math.pi + self._loc) % (2 * math.pi) - math.pi
+        return wrapped.to(self.loc.dtype)
 
     @property
     def mean(self) -> Tensor:

@@ -8,6 +8,7 @@ Programming Guide. Rates are dense: no sparsity is counted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,165 +47,34 @@ class Card:
         return self.threads // self.warp
 
 
-KIB, GIB, GB, TERA = 1 << 10, 1 << 30, 1e9, 1e12
+KIB, GIB, GIGA, TERA = 1 << 10, 1 << 30, 1e9, 1e12
+# The fields of a card, in its order: memory is in GiB, rates are in 10¹² operations a second, links
+# in GB/s, caches and shared memory in KiB.
+FIGURES = """
+card     version memory GB/s  f32   f64  tf32   f16  host  peer SMs   GHz     L2 shared block threads blocks
+V100         7.0     16  900 15.7   7.8  15.7   125 15.75   150  80  1.53   6144     96    96    2048     32
+T4           7.5     16  320  8.1 0.254   8.1    65 15.75 15.75  40  1.59   4096     64    64    1024     16
+A100         8.0     40 1555 19.5   9.7   156   312  31.5   300 108  1.41  40960    164   163    2048     32
+RTX 3090     8.6     24  936 35.6 0.556  35.6    71  31.5 56.25  82 1.695   6144    100    99    1536     16
+RTX 4090     8.9     24 1008 82.6  1.29  82.6 165.2  31.5  31.5 128  2.52  73728    100    99    1536     24
+H100         9.0     80 3350 66.9  33.5 494.7 989.4    63   450 132  1.98  51200    228   227    2048     32
+H200         9.0    141 4800 66.9  33.5 494.7 989.4    63   450 132  1.98  51200    228   227    2048     32
+B200        10.0    180 8000   80    40  1100  2250    63   900 148 1.965 129024    228   227    2048     32
+"""
+UNITS = (GIB, GIGA, TERA, TERA, TERA, TERA, GIGA, GIGA, 1, GIGA, KIB, KIB, KIB, 1, 1)
 
-CARDS = {
-    card.name: card
-    for card in (
-        Card(
-            "V100",
-            (7, 0),
-            16 * GIB,
-            900 * GB,
-            15.7 * TERA,
-            7.8 * TERA,
-            15.7 * TERA,
-            125 * TERA,
-            15.75 * GB,
-            150 * GB,
-            80,
-            1.53e9,
-            6144 * KIB,
-            96 * KIB,
-            96 * KIB,
-            2048,
-            32,
-        ),
-        Card(
-            "T4",
-            (7, 5),
-            16 * GIB,
-            320 * GB,
-            8.1 * TERA,
-            0.254 * TERA,
-            8.1 * TERA,
-            65 * TERA,
-            15.75 * GB,
-            15.75 * GB,
-            40,
-            1.59e9,
-            4096 * KIB,
-            64 * KIB,
-            64 * KIB,
-            1024,
-            16,
-        ),
-        Card(
-            "A100",
-            (8, 0),
-            40 * GIB,
-            1555 * GB,
-            19.5 * TERA,
-            9.7 * TERA,
-            156 * TERA,
-            312 * TERA,
-            31.5 * GB,
-            300 * GB,
-            108,
-            1.41e9,
-            40960 * KIB,
-            164 * KIB,
-            163 * KIB,
-            2048,
-            32,
-        ),
-        Card(
-            "RTX 3090",
-            (8, 6),
-            24 * GIB,
-            936 * GB,
-            35.6 * TERA,
-            0.556 * TERA,
-            35.6 * TERA,
-            71 * TERA,
-            31.5 * GB,
-            56.25 * GB,
-            82,
-            1.695e9,
-            6144 * KIB,
-            100 * KIB,
-            99 * KIB,
-            1536,
-            16,
-        ),
-        Card(
-            "RTX 4090",
-            (8, 9),
-            24 * GIB,
-            1008 * GB,
-            82.6 * TERA,
-            1.29 * TERA,
-            82.6 * TERA,
-            165.2 * TERA,
-            31.5 * GB,
-            31.5 * GB,
-            128,
-            2.52e9,
-            73728 * KIB,
-            100 * KIB,
-            99 * KIB,
-            1536,
-            24,
-        ),
-        Card(
-            "H100",
-            (9, 0),
-            80 * GIB,
-            3350 * GB,
-            66.9 * TERA,
-            33.5 * TERA,
-            494.7 * TERA,
-            989.4 * TERA,
-            63 * GB,
-            450 * GB,
-            132,
-            1.98e9,
-            51200 * KIB,
-            228 * KIB,
-            227 * KIB,
-            2048,
-            32,
-        ),
-        Card(
-            "H200",
-            (9, 0),
-            141 * GIB,
-            4800 * GB,
-            66.9 * TERA,
-            33.5 * TERA,
-            494.7 * TERA,
-            989.4 * TERA,
-            63 * GB,
-            450 * GB,
-            132,
-            1.98e9,
-            51200 * KIB,
-            228 * KIB,
-            227 * KIB,
-            2048,
-            32,
-        ),
-        Card(
-            "B200",
-            (10, 0),
-            180 * GIB,
-            8000 * GB,
-            80 * TERA,
-            40 * TERA,
-            1100 * TERA,
-            2250 * TERA,
-            63 * GB,
-            900 * GB,
-            148,
-            1.965e9,
-            129024 * KIB,
-            228 * KIB,
-            227 * KIB,
-            2048,
-            32,
-        ),
-    )
-}
+
+def read(line: str) -> Card:
+    """The card in a line of the table."""
+    name, capability, *figures = line.rsplit(maxsplit=len(UNITS) + 1)
+    major, minor = map(int, capability.split("."))
+    values: list[Any] = [
+        (float(f) if "." in f else int(f)) * unit for f, unit in zip(figures, UNITS)
+    ]
+    return Card(name.strip(), (major, minor), *values)
+
+
+CARDS = {card.name: card for card in map(read, FIGURES.strip().splitlines()[1:])}
 
 
 def card_of(name: str | Card) -> Card:

@@ -354,3 +354,14 @@ class iinfo:
 def no_kernel(name: str, kind: np.dtype[Any]) -> NotImplementedError:
     """What PyTorch says where its kernel of a name has no form for a type of NumPy's."""
     return NotImplementedError(f"\"{name}\" not implemented for '{from_numpy_dtype(kind).legacy}'")
+
+
+def cannot_cast(made: dtype, to: dtype) -> RuntimeError:
+    """What PyTorch says of a result whose category of numbers the target cannot hold.
+
+    >>> cannot_cast(float32, int64)
+    RuntimeError("result type Float can't be cast to the desired output type Long")
+    """
+    return RuntimeError(
+        f"result type {made.legacy} can't be cast to the desired output type {to.legacy}"
+    )

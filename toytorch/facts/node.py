@@ -95,11 +95,6 @@ class Node:
         return tuple(m[0] for m in (self.meta if self.many else [self.meta]))
 
     @property
-    def result_dtypes(self) -> tuple[Any, ...]:
-        """The dtypes of the forward results."""
-        return tuple(m[1] for m in (self.meta if self.many else [self.meta]))
-
-    @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's notes."""
         found: dict[Any, Any] = self.__dict__.setdefault("_metadata", {})
@@ -383,10 +378,10 @@ def check_version(
     seen: int,
     node: Node,
     shown: bool = False,
-    turned: bool = False,
+    transposed: bool = False,
 ) -> None:
     """Refuses a saved tensor that was written to after it was saved, or, unless it is only `shown`
-    to a program, detached in place. Where PyTorch saves the transposed view (`turned`), the error
+    to a program, detached in place. Where PyTorch saves the transposed view (`transposed`), the error
     names that: a view of what was written to is the output of AsStrided."""
     storage = value._storage
     count = 0 if storage is None else storage.version
@@ -407,7 +402,7 @@ def check_version(
         else (f", which is output {index} of {re.sub('Backward0?', '', type(maker).__name__)},")
     )
     shape = list(value.shape)
-    if turned:
+    if transposed:
         shape = shape[::-1]
         origin = ", which is output 0 of AsStrided,"
     raise RuntimeError(

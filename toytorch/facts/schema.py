@@ -202,3 +202,15 @@ def parse(text: str) -> Schema:
         names,
         {a.name: i for i, a in enumerate(args)},
     )
+
+
+def wrong_argument(function: str, name: str, place: int, wanted: str, value: object) -> TypeError:
+    """What PyTorch's parser of arguments says of one of another type.
+
+    >>> wrong_argument("kron", "other", 2, "Tensor", 3.0)
+    TypeError("kron(): argument 'other' (position 2) must be Tensor, not float")
+    """
+    return TypeError(
+        f"{function}(): argument '{name}' (position {place}) must be {wanted}, not "
+        f"{type(value).__name__}"
+    )

@@ -180,6 +180,13 @@ def broadcast_pair(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
+def cannot_broadcast(target: Sequence[int], shape: Sequence[int]) -> RuntimeError:
+    """What PyTorch says of an output that would have to grow to the operands' common shape."""
+    return RuntimeError(
+        f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}"
+    )
+
+
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     """`shape` with its one -1 replaced by what `numel` elements leave for it.
 

@@ -28,7 +28,7 @@ BroadcastingList1, BroadcastingList2, BroadcastingList3 = map(Broadcasting, (1, 
 
 
 def get_signature(
-    fn: Callable[..., Any], rcb: Any = None, loc: Any = None, is_method: bool = False
+    fn: Callable[..., Any], rcb: object = None, loc: object = None, is_method: bool = False
 ) -> tuple[list[Any], Any] | None:
     """The types of the parameters and of the result, as annotations or a comment tell them; None
     where neither does.

@@ -32,7 +32,7 @@ from toytorch.serialization.atomic import replacing
 FORMAT = b"toytorch.jit 1\n"
 
 
-def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+def save(m: object, f: object, _extra_files: dict[str, Any] | None = None) -> None:
     """Writes a compiled function or module to a path or a binary file.
 
     A path leads to the old file or the whole new one at any moment. Raises AttributeError for what
@@ -125,7 +125,7 @@ def load(
     )
 
 
-def checked_place(map_location: Any) -> device:
+def checked_place(map_location: object) -> device:
     """`map_location` as a device."""
     if not isinstance(map_location, (str, device)):
         raise ValueError(
@@ -135,7 +135,7 @@ def checked_place(map_location: Any) -> device:
     return map_location if isinstance(map_location, device) else device(map_location)
 
 
-def unpacked(reader: Reader, place: Any, extra: dict[str, Any] | None) -> Any:
+def unpacked(reader: Reader, place: object, extra: dict[str, Any] | None) -> Any:
     """The function or module of an archive; every mistake in it is the file's."""
     if "format" not in reader:
         other = (

@@ -218,7 +218,7 @@ def holds_tensor(value: object) -> bool:
     return isinstance(value, (Tensor, np.ndarray))
 
 
-def index(number: Any) -> int:
+def index(number: object) -> int:
     """A place in a list, never counted from its end."""
     if number.__class__ is not int or number < 0:
         raise ValueError(f"expected the number of a tensor, got {number!r}")
@@ -389,7 +389,7 @@ def complete(node: Node, kept: Any) -> None:
             raise ValueError(f"unknown attribute {key!r} of {node.kind}")
 
 
-def type_of(text: Any) -> types.Type:
+def type_of(text: object) -> types.Type:
     """A type from its text."""
     line = Line(str(text))
     found = line.type()

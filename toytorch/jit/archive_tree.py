@@ -84,7 +84,7 @@ def module_from(
     return CLASSES[kind](grown(tree, values), methods)
 
 
-def check_attributes(graph: Graph, tree: Any) -> None:
+def check_attributes(graph: Graph, tree: object) -> None:
     """Refuses a graph that reads or writes anything but the attributes of its archive's modules."""
     made = inline(graph)
     places: dict[Value, Any] = {} if tree is None else dict.fromkeys(made.inputs[:1], tree)
@@ -120,7 +120,7 @@ def grown(tree: Any, values: Values, depth: int = 0) -> Module:
     return made
 
 
-def expected(value: Any, kind: type) -> Any:
+def expected(value: object, kind: type) -> Any:
     """The value, if it is of a class or None."""
     if value is not None and not isinstance(value, kind):
         raise ValueError(f"expected a {kind.__name__}, found a {type(value).__name__}")

@@ -128,10 +128,6 @@ class AskedNode:
         """Whether the result is None."""
         return str(self.outputs[0].type) == "NoneType"
 
-    def prev_nodes(self) -> list[Node]:
-        """The nodes that make its inputs."""
-        return [v.node for v in self.inputs if v.node is not None]
-
 
 class AskedValue:
     """PyTorch's questions about a value."""

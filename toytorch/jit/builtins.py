@@ -512,7 +512,7 @@ class _Fields(string.Formatter):
 _FIELDS = _Fields()
 
 
-def _format(text: str, *parts: Any) -> str:
+def _format(text: str, *parts: object) -> str:
     return _FIELDS.vformat(text, parts, {})
 
 

@@ -89,7 +89,7 @@ def _node(node: Node) -> None:
             or (len(body.outputs) != carried + 1)
         ):
             raise GraphError(
-                "prim::Loop takes a number of turns, a condition and what is carried "
+                "prim::Loop takes a number of iterations, a condition and what is carried "
                 f"({carried} values), and so does its block"
             )
     elif "Subgraph" in node.attributes:

@@ -270,7 +270,7 @@ def needs_tensors(node: Node) -> bool:
     ):
         return True
     record: Any = node.record
-    return record.kind in ("layout", "create") or any(
+    return record.kind == "layout" or any(
         holds_tensors(v.type) and not a.is_tensor_list
         for v, a in zip(node.inputs, record.schema.args)
     )

@@ -130,7 +130,7 @@ class OptimizedModule(Module):
 
 
 def compile(
-    model: Any = None,
+    model: object = None,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,

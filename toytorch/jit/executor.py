@@ -170,7 +170,7 @@ def sharing(inputs: Sequence[Any]) -> bool:
     return False
 
 
-def arrays_of(value: Any) -> list[Any]:
+def arrays_of(value: object) -> list[Any]:
     """The arrays under a tensor, and under those in a list, tuple or dictionary."""
     if isinstance(value, Tensor):
         return [value._array]
@@ -179,7 +179,7 @@ def arrays_of(value: Any) -> list[Any]:
     return [a for v in value.values() for a in arrays_of(v)] if isinstance(value, dict) else []
 
 
-def kind_of(value: Any) -> Any:
+def kind_of(value: object) -> Any:
     """What stands in the key for something that is no tensor over a plain array."""
     if isinstance(value, Tensor):
         return type(value._array), value._array.shape, value.dtype, value._requires_grad
@@ -190,7 +190,7 @@ def kind_of(value: Any) -> Any:
     return value.__class__, exact(value)
 
 
-def exact(value: Any) -> Any:
+def exact(value: object) -> Any:
     """A number as a key: 0.0 and -0.0 are two, and nan is one.
 
     >>> exact(0.0) == exact(-0.0), exact(1.5)

@@ -45,7 +45,7 @@ def explain(f: Any, *inputs: Any) -> str:
     return "\n".join(lines)
 
 
-def graph_of(f: Any, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+def graph_of(f: object, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
     """The function with a graph behind what was traced, scripted or compiled, and its inputs."""
     if isinstance(f, OptimizedModule):
         f = f.forward

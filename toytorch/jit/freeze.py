@@ -109,7 +109,7 @@ def frozen_module(
 
 
 def optimize_for_inference(
-    mod: Any, other_methods: Sequence[str] | None = None
+    mod: object, other_methods: Sequence[str] | None = None
 ) -> RecursiveScriptModule:
     """`freeze` of the module in eval mode, like `torch.jit.optimize_for_inference`; fusion and the
     other passes come when it is called, as they do for every compiled function."""
@@ -136,7 +136,7 @@ def run_frozen_optimizations(
 
 def frozen(
     graph: Graph,
-    owner: Any,
+    owner: object,
     kept: set[tuple[str, ...]],
     passes: Sequence[Any],
     memo: dict[int, Any],
@@ -153,7 +153,9 @@ def again(function: ScriptFunction, graph: Graph) -> ScriptFunction:
     return CompiledFunction(Compiled(old.name, graph, old.params, old.returns))
 
 
-def remains(mod: Any, kept: set[tuple[str, ...]], below: Sequence[tuple[str, ...]] = ()) -> Module:
+def remains(
+    mod: object, kept: set[tuple[str, ...]], below: Sequence[tuple[str, ...]] = ()
+) -> Module:
     """A module with the attributes that were kept and nothing else; `below` are methods
     of children that are kept, too."""
     made = _empty(getattr(mod, "original_name", type(mod).__name__))
@@ -171,7 +173,7 @@ def remains(mod: Any, kept: set[tuple[str, ...]], below: Sequence[tuple[str, ...
     return made
 
 
-def child_of(owner: Any, methods: Sequence[str]) -> Module:
+def child_of(owner: object, methods: Sequence[str]) -> Module:
     """What remains of a child: a module that is empty but for its compiled methods."""
     empty = _empty(getattr(owner, "original_name", type(owner).__name__))
     if not methods:

@@ -19,7 +19,7 @@ from toytorch.jit.passes.attributes_to_inputs import Attribute
 from toytorch.nn import Module
 
 
-def written_paths(graph: Graph, owner: Any, kept: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+def written_paths(graph: Graph, owner: object, kept: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
     """The attributes whose memory a frozen graph would write to."""
     lists = {p for p, v in everywhere(owner) if not isinstance(v, Tensor)}
     tensors = {p for p, v in everywhere(owner) if isinstance(v, Tensor)}
@@ -175,7 +175,7 @@ def shares(a: object, b: object) -> bool:
     return any(np.may_share_memory(x, y) for x in arrays_of(a) for y in arrays_of(b))
 
 
-def same_parts(a: object, b: Any) -> bool:
+def same_parts(a: object, b: object) -> bool:
     """Whether what they share is the very same tensors and lists, and no views of each other."""
     mine, theirs = arrays_of(a), arrays_of(b)
     return all(x is y for x in mine for y in theirs if np.may_share_memory(x, y))

@@ -182,7 +182,7 @@ class GuardedState:
         return [(id(t), id(t._grad)) for _, t in self.places(leaves)]
 
 
-def keep(value: Any) -> Any:
+def keep(value: object) -> Any:
     """The value itself, as a place to read it from."""
     return value
 
@@ -205,7 +205,7 @@ def names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
     return read, mentioned
 
 
-def parts_of(value: Any) -> dict[Any, Any] | None:
+def parts_of(value: object) -> dict[Any, Any] | None:
     """The items of a container that is not too long."""
     if isinstance(value, (tuple, list)) and len(value) <= LONGEST:
         return dict(enumerate(value))
@@ -237,7 +237,7 @@ def attributes_in(get: Getter, depth: int) -> Iterator[tuple[Getter, Tensor]]:
         yield from tensors_in(functools.partial(attribute_of, get, name), depth + 1)
 
 
-def item_of(get: Getter, key: Any) -> Any:
+def item_of(get: Getter, key: object) -> Any:
     """An item of what a place holds."""
     return get()[key]
 

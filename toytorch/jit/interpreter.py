@@ -57,10 +57,10 @@ class Reader:
             raise RuntimeError(f"the interpreter does not know {node.kind}") from None
 
     def run_loop(self, node: Node, args: list[Any], known: dict[Value, Any]) -> Sequence[Any]:
-        """A loop: `args` are the largest number of turns, whether to begin, and what is carried."""
-        turns, goes_on, carried = args[0], args[1], args[2:]
+        """A loop: `args` are the largest number of iterations, whether to begin, and what is carried."""
+        iterations, goes_on, carried = args[0], args[1], args[2:]
         i = 0
-        while goes_on and i < turns:
+        while goes_on and i < iterations:
             goes_on, *carried = self.run_block(node.blocks[0], [i, *carried], known)
             i += 1
         return carried
@@ -120,7 +120,7 @@ def results_of(node: Node, result: object) -> Sequence[Any]:
     return tree_leaves(result) if node.outputs else ()
 
 
-def _raise(node: Node, message: str, *_: Any) -> Sequence[Any]:
+def _raise(node: Node, message: str, *_: object) -> Sequence[Any]:
     raise node.attributes["_class"](message)
 
 
@@ -141,13 +141,10 @@ def _call_method(node: Node, owner: Any, *args: object) -> Sequence[Any]:
 def _call_function(node: Node, *args: object) -> Sequence[Any]:
     result = call_op(node, list(args))
     kind = node.outputs[0].type if len(node.outputs) == 1 else None
-    if isinstance(kind, types.Tensor) and isinstance(result, (tuple, list, dict, str)):
-        raise RuntimeError(
-            f"expected value of type {kind} for return value but instead got value of type "
-            f"{type(result).__name__}.\nValue: {result!r}"
-        )
-    if isinstance(kind, types.Tuple) and (
-        not isinstance(result, tuple) or len(result) != len(kind.elements)
+    other_than_tensor = isinstance(result, (tuple, list, dict, str))
+    if (isinstance(kind, types.Tensor) and other_than_tensor) or (
+        isinstance(kind, types.Tuple)
+        and (not isinstance(result, tuple) or len(result) != len(kind.elements))
     ):
         raise RuntimeError(
             f"expected value of type {kind} for return value but instead got value of type "
@@ -156,12 +153,12 @@ def _call_function(node: Node, *args: object) -> Sequence[Any]:
     return results_of(node, result)
 
 
-def _set_attribute(node: Node, owner: Any, value: Any) -> Sequence[Any]:
+def _set_attribute(node: Node, owner: object, value: object) -> Sequence[Any]:
     setattr(owner, node.attributes["name"], value)
     return ()
 
 
-def _unchecked(node: Node, value: Any) -> Sequence[Any]:
+def _unchecked(node: Node, value: object) -> Sequence[Any]:
     if value is None:
         raise AssertionError("Unwrapping null optional")
     return (value,)

@@ -342,7 +342,7 @@ def parameters(op: Any) -> dict[str, int]:
         return {}
 
 
-def defaults(op: Any) -> dict[str, Any]:
+def defaults(op: object) -> dict[str, Any]:
     """The defaults of the parameters that have one."""
     if isinstance(op, Op):
         return {a.name: a.default for a in op.schema.args if a.default is not REQUIRED}

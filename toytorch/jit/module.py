@@ -75,7 +75,7 @@ def fields(module: Module) -> set[str]:
     return names
 
 
-def inside(value: Any) -> Any:
+def inside(value: object) -> Any:
     """What `_c` gives for an attribute: children as what stands inside of them."""
     if isinstance(value, ScriptModule):
         return value._c

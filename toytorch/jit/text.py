@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.core.tensor import Tensor
 from toytorch.jit.ir import Block, Graph, Node, Value
 
@@ -64,7 +62,7 @@ def node_text(node: Node) -> str:
     return "\n".join(block_lines(block, "", [])) + "\n"
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A constant, in a form that `toytorch.jit.read` reads back (tensors aside)."""
     if isinstance(value, str):
         return '"' + value.translate(ESCAPES) + '"'

@@ -185,9 +185,7 @@ def traced_function(
                 "traced"
             )
         shown = alias_of(item)
-        shown._array = another(
-            item._array
-        )  # its own: the item may be another input, or a parameter
+        shown._array = another(item._array)  # the item may be another input, or a parameter
         leaves.append(shown)
         tracer.given.append(shown)
         if item._requires_grad and item.is_leaf:
@@ -203,7 +201,7 @@ def traced_function(
         tracer.end()
     graph = eliminate_dead_code(tracer.graph)
 
-    def again(*more: Any) -> TracedFunction:
+    def again(*more: object) -> TracedFunction:
         """A trace for other shapes, on copies: the call itself is still to come, and a trace that
         it belongs to sees nothing of this one."""
         outer = running()

@@ -226,9 +226,9 @@ class Tracer:
         for o, target, old, new, seen in zip(outs, targets, before, made_of, shared):
             made = self.values[id(new._array)][0]
             if o._array is not old and new.dtype is not o.dtype:
-                turned = dispatch.call(copies.cast, (new, o.dtype))
-                self.record(copies.cast, "aten::_to_copy", (new, o.dtype), turned)
-                made = self.values[id(turned._array)][0]
+                cast = dispatch.call(copies.cast, (new, o.dtype))
+                self.record(copies.cast, "aten::_to_copy", (new, o.dtype), cast)
+                made = self.values[id(cast._array)][0]
             seen = seen or self.stands_for_input(o)
             if seen and o._array is not old:
                 target = self.resized(target, made, o)
@@ -392,7 +392,7 @@ class Tracer:
         rest = [None if i in places else v for i, v in enumerate(inputs)]
         unrecorded = self.recording and not state.local.grad
 
-        def apply(*values: Any) -> Any:
+        def apply(*values: object) -> Any:
             filled = list(rest)
             for i, v in zip(places, values):
                 filled[i] = v
@@ -557,7 +557,7 @@ def _arithmetic(name: str, method: str) -> None:
     plain = getattr(int, method)
     reverse = method.startswith("__r") and method != "__rshift__"
 
-    def traced(self: TracedInt, *others: Any) -> Any:
+    def traced(self: TracedInt, *others: object) -> Any:
         result = plain(self, *others)
         tracer = running()
         if tracer is None or result is NotImplemented or not isinstance(result, int):
@@ -584,7 +584,7 @@ _arithmetic("neg", "__neg__")
 def _comparison(method: str) -> None:
     plain = getattr(int, method)
 
-    def compared(self: TracedInt, *others: Any) -> Any:
+    def compared(self: TracedInt, *others: object) -> Any:
         warn("Converting a tensor to a Python boolean", size=True)
         return plain(self, *others)
 
@@ -598,7 +598,7 @@ for _sign in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__boo
 def _conversion(method: str) -> None:
     plain = getattr(int, method)
 
-    def converted(self: TracedInt, *others: Any) -> Any:
+    def converted(self: TracedInt, *others: object) -> Any:
         warn("Converting a tensor to a Python number", size=True)
         return plain(self, *others)
 

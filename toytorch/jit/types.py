@@ -246,7 +246,7 @@ def join(a: Type, b: Type) -> Type | None:
     return None
 
 
-def of(value: Any) -> Type:
+def of(value: object) -> Type:
     """The type of a Python value.
 
     >>> str(of((1, 2.5))), str(of([True])), str(of(None))

@@ -164,8 +164,8 @@ def forward(
 ) -> tuple[Array, Array]:
     """softmax(q·kᵀ·scale + mask)·v, which lies as q does, and the logarithms (B, H, L) of softmax's
     sums."""
-    made, turned = np.empty_like(q), (q.shape[0], q.shape[2], q.shape[1])
-    sums = np.empty(turned, q.dtype).swapaxes(1, 2)
+    made, swapped = np.empty_like(q), (q.shape[0], q.shape[2], q.shape[1])
+    sums = np.empty(swapped, q.dtype).swapaxes(1, 2)
     if math.prod(q.shape[:3]) * k.shape[2] <= FEW:
         x = np.matmul(q * q.dtype.type(scale), k.swapaxes(2, 3))
         if mask is not None:
@@ -198,7 +198,7 @@ def backward(
         return None
     scores = Scores(q, k, mask, causal, scale)
     values = transposed(v)
-    dq, dk, dv = (np.empty(turned(a.shape), a.dtype).swapaxes(1, 2) for a in (q, k, v))
+    dq, dk, dv = (np.empty(swapped(a.shape), a.dtype).swapaxes(1, 2) for a in (q, k, v))
     for block in scores.blocks():
         x, scaled = scores.of(block)
         into = block.rows(g)
@@ -222,7 +222,7 @@ def backward(
     return dq, dk, dv
 
 
-def turned(shape: tuple[int, ...]) -> tuple[int, ...]:
+def swapped(shape: tuple[int, ...]) -> tuple[int, ...]:
     """(B, H, L, E) as it lies where numbers of one row of all heads lie side by side."""
     return shape[0], shape[2], shape[1], shape[3]
 

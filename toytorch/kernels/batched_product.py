@@ -56,11 +56,11 @@ def product(a: Array, b: Array) -> Any:
     calls = plan(kind, a.shape, b.shape[-1], a.strides, b.strides, several)
     if calls is None:
         return None
-    turn, products = calls
+    transpose, products = calls
     made = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
-    if turn is not None:
+    if transpose is not None:
         lying = np.empty(b.shape, b.dtype)
-        turn(lying, b)
+        transpose(lying, b)
         b = lying
     start = zeros(b.shape[-1], b.dtype)
     for call in products:
@@ -78,12 +78,12 @@ def plan(
     several   whether threads share it: then it is faster for larger matrices, too
     """
     item, width, (m, k) = 8 if kind == "d" else 4, wide(kind), shape[-2:]
-    turn, caches = None, processor.this()
+    transpose, caches = None, processor.this()
     if b[-1] != item:
         seen = *shape[:-2], k, n
         lying = tuple(item * math.prod(seen[d + 1 :]) for d in range(len(seen)))
-        turn, b = copy.plan(item, seen, lying, b), lying
-        if turn is None:
+        transpose, b = copy.plan(item, seen, lying, b), lying
+        if transpose is None:
             return None
     if (
         n < width
@@ -101,7 +101,7 @@ def plan(
         return None
     batches += [(1, 0, 0, 0)] * (2 - len(batches))
     (first, a0, b0, c0), (second, a2, b2, c2) = batches
-    tall = rows(m, kind, VECTORS)
+    tall = rows(m, VECTORS)
     step = a[-2] // item
     kernel = tile(kind, tall, VECTORS, step, False)
     sizes = {"n0": first, "n2": second, "n3": m, "sum2": k, "shared": 0}
@@ -128,7 +128,7 @@ def plan(
         work = first * second * m * k * count * width
         words = table(sizes | steps | own)
         products.append(ArrayCall(kernel, words, ADDRESSES, first, work))
-    return turn, products
+    return transpose, products
 
 
 def batches_of(

@@ -182,9 +182,7 @@ class Indexed(Native):
         b = self.b
         i = self.get(self.places, at)
         inside = b.icmp_unsigned("<", i, self.word_of["n"])
-        i = b.select(
-            inside, i, self.word(0)
-        )  # one that is outside means the first place, and is noted
+        i = b.select(inside, i, self.word(0))  # one that is outside is noted, and means the first
         b.store(b.or_(b.load(self.wrong), b.zext(b.not_(inside), self.word)), self.wrong)
         if self.how == "get":
             self.put(self.other, at, self.get(self.a, place(i)))

@@ -59,7 +59,7 @@ def forward(
     bias: Array | None = None,
 ) -> Any:
     """The convolution (N, O, H', W') of x (N, C, H, W) with w (O, C/groups, kh, kw)."""
-    if not fits(x, w, x.shape[0], w.shape[0], groups):
+    if not fits(x, w, w.shape[0], groups):
         return None
     how = tuple(stride), tuple(padding), tuple(dilation), groups
     job = forward_job(x.dtype.char, x.shape, w.shape, *how, channels_last(x))
@@ -76,7 +76,7 @@ def input_gradient(
     groups: int,
 ) -> Any:
     """The gradient (N, C, *sizes) of the input: also the transposed convolution of g."""
-    if not fits(g, w, g.shape[0], w.shape[1] * groups, groups):
+    if not fits(g, w, w.shape[1] * groups, groups):
         return None
     how = tuple(stride), tuple(padding), tuple(dilation), groups
     job = gradient_job(g.dtype.char, g.shape, w.shape, tuple(sizes), *how, channels_last(g))
@@ -315,7 +315,7 @@ def block(
         (i_end - i, down.stride * line * channels, down.every * breadth * wide),
         (j_end - j, along.stride * channels, along.every * wide),
     ]
-    if ways[1][0] < min(ways[0][0], most_rows(kind, vectors)):
+    if ways[1][0] < min(ways[0][0], most_rows(vectors)):
         ways.reverse()  # tiles lie along the longer side
     (n2, a2, c2), (n3, step, row) = ways
     # Where windows do not step over pixels, a line of a window is one run of memory.
@@ -351,8 +351,8 @@ def block(
     if n2 == n3 == 1:  # a corner: one pixel would wait for each of its sums
         words |= {"n0": 1, "n3": images, "a3": words["a0"], "c3": words["c0"], "row": words["c0"]}
         words["step"] = words["a0"]
-        tall, step = min(images, most_rows(kind, vectors)), 0
+        tall, step = min(images, most_rows(vectors)), 0
     else:
-        tall = rows(n3, kind, vectors)
-    arrays = zip((*names, "start"), (a * item, b * item, c * item, start * item))
-    return tiles_of(tile(kind, tall, vectors, step, False), words, tall, tuple(arrays))
+        tall = rows(n3, vectors)
+    starts = a * item, b * item, c * item, start * item
+    return tiles_of(tile(kind, tall, vectors, step, False), words, tall, (*names, "start"), starts)

@@ -101,7 +101,7 @@ def run_of(taps: list[int]) -> slice:
     return slice(taps[0], taps[-1] - step if taps[-1] >= step else None, -step)
 
 
-def fits(x: Array, w: Array, images: int, outputs: int, groups: int) -> bool:
+def fits(x: Array, w: Array, outputs: int, groups: int) -> bool:
     """Whether there are enough outputs to fill vectors, and arrays this can read."""
     kind = x.dtype.char
     if kind not in "fd" or w.dtype.char != kind or x.ndim != 4 or not jit.works():
@@ -112,4 +112,4 @@ def fits(x: Array, w: Array, images: int, outputs: int, groups: int) -> bool:
 
 def vectors_of(columns: int) -> int:
     """How many vectors a row of the register tile should have, of so many altogether."""
-    return next(k for k in (2, 3, 1) if columns % k == 0)
+    return 2 if columns % 2 == 0 else 3 if columns % 3 == 0 else 1

@@ -14,7 +14,7 @@ It is written by hand, and not as a program of `toytorch.loops`, because a tile 
 several dimensions that stay in registers for many rows at once; programs keep one row's.
 
     >>> import numpy as np
-    >>> rows(6, "f") <= most_rows("f")
+    >>> rows(6) <= most_rows()
     True
 """
 
@@ -53,21 +53,22 @@ WORDS = (
     "start",
 )
 SIZES = (*(f"n{k}" for k in range(TILES)), *(f"sum{k}" for k in range(SUMS)))
+DEFAULTS = {word: int(word in SIZES) for word in WORDS}  # a size that is not given is 1
 
 
 def table(words: dict[str, int]) -> list[int]:
-    """The words of a call as the kernel reads them; sizes that are not given are 1."""
-    return [words.get(w, int(w[0] == "n" or w in ("sum0", "sum1", "sum2"))) for w in WORDS]
+    """The words of a call as the kernel reads them."""
+    return list({**DEFAULTS, **words}.values())
 
 
-def most_rows(kind: str, vectors: int = 2) -> int:
+def most_rows(vectors: int = 2) -> int:
     """The rows of a tile that leave a register for each vector of B and one for an element of A."""
     return min(ENOUGH, (processor.this().registers - vectors - 1) // vectors)
 
 
-def rows(length: int, kind: str, vectors: int = 2) -> int:
+def rows(length: int, vectors: int = 2) -> int:
     """How many rows tiles should have: few are done twice, and tiles are large."""
-    most = min(length, most_rows(kind, vectors))
+    most = min(length, most_rows(vectors))
     costs = [-(-length // p) * (p + 0.5) for p in range(most, 0, -1)]  # the most rows of equal cost
     return most - costs.index(min(costs))
 
@@ -165,21 +166,22 @@ class Tile(Native):
 
 
 COUNTED = [WORDS.index(w) for w in (*SIZES, "c1")]  # whose product is the work
+ADDRESSES = range(WORDS.index("A"), len(WORDS))
 
 
 def tiles_of(
-    kernel: Call, words: dict[str, int], rows: int, arrays: tuple[tuple[str, int], ...]
+    kernel: Call, words: dict[str, int], rows: int, names: Sequence[str], starts: Sequence[int]
 ) -> Step:
     """The kernel as a step of a chain. Threads that share it divide the images; or the tiles, where
     there is one image or all add to the same sums: then each thread has one part, and reads all
     pixels once.
 
-    arrays  names of A, B, C and `start`, and the bytes from where each begins
+    names   of A, B, C and `start`; starts: the bytes from where each begins
     """
     by_images = words.get("n0", 1) > 1 and words.get("c0", 0) != 0
     told = table({**words, "shared": 0 if by_images else TILES - 1})
     work = math.prod(map(told.__getitem__, COUNTED))
-    places = tuple((WORDS.index("A") + k, *array) for k, array in enumerate(arrays))
+    places = tuple(zip(ADDRESSES, names, starts))
     if by_images:
         return Step(kernel, tuple(told), places, words["n0"], work)
     return Step(kernel, tuple(told), places, -(-words["n3"] // rows), work, 1)

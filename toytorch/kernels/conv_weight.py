@@ -41,7 +41,7 @@ def weight_gradient(
     groups: int,
 ) -> Any:
     """The gradient (O, C/groups, kh, kw) of the weight, from x (N, C, H, W) and g (N, O, H', W')."""
-    if not fits(g, x, x.shape[0], g.shape[1], groups):
+    if not fits(g, x, g.shape[1], groups):
         return None
     inner, outer, (kh, kw) = x.shape[1] // groups, g.shape[1] // groups, kernel
     last, x, g = channels_last(x), plain(x), plain(g)
@@ -88,7 +88,7 @@ def plan(
     run = along.dilation == 1 and groups == 1
     runs, length = (1, along.taps * inner) if run else (along.taps, inner)
     vectors = vectors_of(-(-outer // lanes))
-    tall = rows(length, kind, vectors)
+    tall = rows(length, vectors)
     length = -(-length // tall) * tall  # rows past the end are computed and left out
     columns, wide = -(-outer // lanes) * lanes, -(-g_size[1] // lanes) * lanes
     sums = groups * down.taps * runs * length * columns
@@ -138,7 +138,7 @@ def pixel_steps(
     _, groups, kh, runs, length, columns = made
     vectors = vectors_of(columns // processor.this().lanes(kind))
     vector, item = vectors * processor.this().lanes(kind), np.dtype(kind).itemsize
-    tall = rows(length, kind, vectors)
+    tall = rows(length, vectors)
     kernel = tile(kind, tall, vectors, 1, True)
     per = lines_at_a_time(kind, down.count, along.count, line * channels + w * vector)
     lines_in = (down.stride * line * channels, w * wide)
@@ -178,6 +178,5 @@ def pixel_steps(
             b = i * w * wide + group * outer
             starts = (a + group * (channels // groups)) * item, b * item, c * item, c * item
             told = {**words, "n2": blocks, "sum1": count}
-            arrays = tuple(zip((*names, "made", "made"), starts))
-            steps.append(tiles_of(kernel, told, tall, arrays))
+            steps.append(tiles_of(kernel, told, tall, (*names, "made", "made"), starts))
     return steps

@@ -136,9 +136,9 @@ def plan(
     for n, _, _ in dims:
         size *= n
     work = size * item * 4  # some 128 KiB are worth sharing
-    turned = transposing(item, dims, work)
-    if turned is not None:
-        return turned
+    transposed = transposing(item, dims, work)
+    if transposed is not None:
+        return transposed
     if len(dims) > 4:
         return None
     (n, t, s), whole = dims[-1], 1 << 62

@@ -54,12 +54,12 @@ def within(a: Array, p: float) -> Any:
 def _run(a: Array, b: Array, p: float, made: Array, half: bool) -> None:
     lanes = processor.this().lanes(a.dtype.char)
     n, wide = b.shape
-    turned = np.zeros((wide, n + TILE * lanes), a.dtype)  # beyond its end vectors read, too
-    turned[:, :n] = b.T
+    b_transposed = np.zeros((wide, n + TILE * lanes), a.dtype)  # beyond its end vectors read, too
+    b_transposed[:, :n] = b.T
     a = np.ascontiguousarray(a)
-    places = map(jit.address_of, (a, turned, made))
+    places = map(jit.address_of, (a, b_transposed, made))
     kernel(a.dtype.char, int(p), half)(
-        len(a), made.size * wide * 3, n, wide, turned.shape[1], *places
+        len(a), made.size * wide * 3, n, wide, b_transposed.shape[1], *places
     )
 
 
@@ -73,10 +73,10 @@ class Distance(Native):
     """LLVM for `kernel`. By hand: the results of a triangle have no strides."""
 
     def __init__(self, name: str, kind: str, p: int, half: bool) -> None:
-        super().__init__(name, kind, ("n", "wide", "pitch", "a", "turned", "made"))
+        super().__init__(name, kind, ("n", "wide", "pitch", "a", "b_transposed", "made"))
         b, self.p, self.lanes = self.b, p, processor.this().lanes(kind)
         self.vector = self.ir.VectorType(self.real, self.lanes)
-        a, self.turned = self.array("a"), self.array("turned")
+        a, self.b_transposed = self.array("a"), self.array("b_transposed")
         made, n, wide = self.array("made"), self.word_of["n"], self.word_of["wide"]
         self.wide = wide
         rest = self.alloca(self.vector)
@@ -119,7 +119,7 @@ class Distance(Native):
 
             def term(d: Value, *sums: Value) -> list[Any]:
                 one = self.spread(self.get(x, d), self.vector)
-                row = b.gep(self.turned, [b.add(b.mul(d, self.word_of["pitch"]), j)])
+                row = b.gep(self.b_transposed, [b.add(b.mul(d, self.word_of["pitch"]), j)])
                 made = []
                 for k, total in enumerate(sums):
                     other = self.read(row, self.word(k * self.lanes), self.vector)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
-from toytorch.kernels.attention import turned
+from toytorch.kernels.attention import swapped
 
 LEVELS, STEP = 8, 16  # of the sums of `cascade`
 KEYS = 512  # that flash attention looks at together
@@ -358,7 +358,7 @@ def attention_backward(
             dk[:, :, columns] = rounded(dk[:, :, columns] + more, half)
     results = []
     for d in (dq, dk, dv):
-        out = np.empty(turned(d.shape), half).swapaxes(1, 2)
+        out = np.empty(swapped(d.shape), half).swapaxes(1, 2)
         out[...] = d
         results.append(out)
     return tuple(results)

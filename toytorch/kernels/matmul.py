@@ -155,7 +155,7 @@ def tile_plan(
         packing.append(packed(kind, 1, count * panel, n - width, k, width, line))
     step, calls = line // item, []
     for at, first in enumerate([*range(0, count * width, width), *[n - width] * bool(rest)]):
-        tall = min(most_rows(kind, VECTORS), n - first)
+        tall = min(most_rows(VECTORS), n - first)
         words = {
             "n3": n - first,
             "a3": step,

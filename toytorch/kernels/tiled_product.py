@@ -103,10 +103,10 @@ def linear(x: Array, weight: Array, bias: Array) -> Any:
         calls = plan(kind, n, m, k, weight.strides, x.strides[::-1], False)
         if calls is None:
             return None
-        turned = np.empty((n, m), x.dtype)
-        run(calls, weight, x, turned, zeros(m, x.dtype))
+        transposed = np.empty((n, m), x.dtype)
+        run(calls, weight, x, transposed, zeros(m, x.dtype))
         made = np.empty((m, n), x.dtype)
-        turning(kind, n, m)(made, turned)
+        transposing(kind, n, m)(made, transposed)
         made += bias  # NumPy's sum of a transposed matrix and a row takes five times as long
         return made
     calls = plan(kind, m, n, k, x.strides, weight.strides[::-1], False)
@@ -195,7 +195,7 @@ def plan(
     if not lines and min(width, k) < BLOCK:  # panels are transposed in blocks
         return None
     count, rest = divmod(n, width)
-    tall, room = rows(m, kind, VECTORS), processor.this().l2 // 2
+    tall, room = rows(m, VECTORS), processor.this().l2 // 2
     step = a[0] // item
     # Either all of A goes past each panel of columns, or all of B past each tile's rows.
     by_rows = m * k * item > room // ROUNDS
@@ -243,7 +243,7 @@ def plan(
 
 
 @functools.lru_cache(256)
-def turning(kind: str, n: int, m: int) -> ArrayCall:
+def transposing(kind: str, n: int, m: int) -> ArrayCall:
     """The call that transposes a matrix (n, m) in rows."""
     item = 8 if kind == "d" else 4
     words = (0, 0, 1, 0, 0, 1, 0, 0, n, m, n * item, m * item)

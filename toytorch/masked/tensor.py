@@ -282,7 +282,7 @@ def pointwise(
 def reduced(
     name: str,
     input: MaskedTensor,
-    dim: Any = None,
+    dim: object = None,
     keepdim: bool = False,
     dtype: DType | None = None,
 ) -> MaskedTensor:

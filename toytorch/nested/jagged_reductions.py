@@ -36,7 +36,7 @@ def _number(kind: str, dtype: Any) -> float:
 def reduced(
     func: Callable[..., Any],
     input: NestedTensor,
-    dim: Any = None,
+    dim: object = None,
     keepdim: bool = False,
     **kwargs: object,
 ) -> Any:
@@ -104,7 +104,7 @@ def mapped(found: Any, make: Callable[[Tensor], Any]) -> Any:
 def mean(
     func: Callable[..., Any],
     input: NestedTensor,
-    dim: Any = None,
+    dim: object = None,
     keepdim: bool = False,
     **kwargs: object,
 ) -> Any:

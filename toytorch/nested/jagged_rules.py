@@ -46,7 +46,7 @@ def checked(made: Rule, schema: str) -> Rule:
     """A rule that refuses nested tensors with room between parts, or ragged elsewhere."""
     first = schema.partition("(")[2]
 
-    def asked(func: Callable[..., Any], input: Any, *args: object, **kwargs: object) -> Any:
+    def asked(func: Callable[..., Any], input: object, *args: object, **kwargs: object) -> Any:
         if (
             not isinstance(input, NestedTensor)
             or input._lengths is not None
@@ -116,7 +116,7 @@ def pointwise(
             f"{name}_(): a dense tensor cannot take the values of a nested one in place"
         )
 
-    def fitted(t: Any) -> Any:
+    def fitted(t: object) -> Any:
         if not isinstance(t, Tensor):
             return t
         if isinstance(t, NestedTensor):
@@ -138,7 +138,7 @@ def name_of(func: object) -> str:
     return str(getattr(func, "__name__", ""))
 
 
-def mismatch(name: str, a: Any, b: Any) -> RuntimeError:
+def mismatch(name: str, a: object, b: object) -> RuntimeError:
     """The refusal of operands whose ragged sizes differ."""
     return RuntimeError(
         f"cannot call binary pointwise function {name}.Tensor with inputs of shapes {a} and {b}"
@@ -168,7 +168,7 @@ def through(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """A function of the values, and of what else it is given; results of it are nested."""
     first = next(a for a in (*args, *kwargs.values()) if isinstance(a, NestedTensor))
 
-    def inner(a: Any) -> Any:
+    def inner(a: object) -> Any:
         return a._values if isinstance(a, NestedTensor) else a
 
     made = func(*map(inner, args), **{k: inner(v) for k, v in kwargs.items()})
@@ -256,7 +256,7 @@ def made_like(
 
 @rule("new_empty", "new_zeros", "new_ones", "new_full")
 def new_(
-    func: Callable[..., Any], input: NestedTensor, size: Any, *args: object, **kwargs: object
+    func: Callable[..., Any], input: NestedTensor, size: object, *args: object, **kwargs: object
 ) -> Any:
     """A number of the type of a nested tensor."""
     if size not in ((), []):
@@ -369,7 +369,7 @@ def equal(func: Callable[..., Any], input: object, other: object) -> bool:
 def backward(
     func: Callable[..., Any],
     input: NestedTensor,
-    gradient: Any = None,
+    gradient: object = None,
     *args: object,
     **kwargs: object,
 ) -> None:
@@ -380,11 +380,15 @@ def backward(
 
 @rule("grad")
 def grad(
-    func: Callable[..., Any], outputs: Any, inputs: Any, grad_outputs: Any = None, **kwargs: object
+    func: Callable[..., Any],
+    outputs: object,
+    inputs: object,
+    grad_outputs: object = None,
+    **kwargs: object,
 ) -> Any:
     """`torch.autograd.grad` where some of the tensors are nested."""
 
-    def inner(ts: Any) -> Any:
+    def inner(ts: object) -> Any:
         if ts is None:
             return None
         return tuple(
@@ -482,7 +486,7 @@ def attention(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 @rule("softmax", "log_softmax", "_softmax", "_log_softmax", "special_softmax")
 def softmax(
-    func: Callable[..., Any], input: NestedTensor, dim: Any, *args: object, **kwargs: object
+    func: Callable[..., Any], input: NestedTensor, dim: object, *args: object, **kwargs: object
 ) -> NestedTensor:
     """Along a dimension, or along each part."""
     kwargs.pop("_stacklevel", None)
@@ -591,7 +595,11 @@ def broadcast_tensors(func: Callable[..., Any], *given: Any) -> tuple[Any, ...]:
 
 @rule("where")
 def where(
-    func: Callable[..., Any], condition: Any, input: Any = None, other: Any = None, **kwargs: object
+    func: Callable[..., Any],
+    condition: object,
+    input: object = None,
+    other: object = None,
+    **kwargs: object,
 ) -> Any:
     """Elements of one or the other."""
     parts = [condition, kwargs.get("self", input), other]

@@ -67,7 +67,7 @@ def select(func: Callable[..., Any], input: NestedTensor, dim: int, index: int) 
 
 
 @rule("__getitem__")
-def getitem(func: Callable[..., Any], input: NestedTensor, index: Any) -> Any:
+def getitem(func: Callable[..., Any], input: NestedTensor, index: object) -> Any:
     """Numbers, slices, None and `...`, one dimension after the other."""
     asked = index if isinstance(index, tuple) else (index,)
     found, dim = input, 0
@@ -139,7 +139,7 @@ def chunk(func: Callable[..., Any], input: NestedTensor, chunks: int, dim: int =
 
 
 @rule("view", "reshape", "_unsafe_view", "_reshape_alias")
-def view(func: Callable[..., Any], input: NestedTensor, *shape: Any, **kwargs: Any) -> Any:
+def view(func: Callable[..., Any], input: NestedTensor, *shape: object, **kwargs: object) -> Any:
     """The same elements in other dimensions behind the ragged one."""
     if shape and isinstance(shape[0], torch.dtype):
         return like(input, input._values.view(shape[0]))
@@ -237,7 +237,7 @@ def permute(
 
 
 @rule("expand", "broadcast_to")
-def expand(func: Callable[..., Any], input: NestedTensor, *size: Any) -> NestedTensor:
+def expand(func: Callable[..., Any], input: NestedTensor, *size: object) -> NestedTensor:
     """Dimensions of size 1 behind the ragged one made larger, without a copy."""
     wanted = shape_of(size)
     if not agree(input, wanted) or len(wanted) != input.dim():

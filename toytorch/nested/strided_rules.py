@@ -73,7 +73,7 @@ def by_parts(
                 f"Expected both self and other to be nested, but got a nested {side}"
             )
 
-    def part(a: Any, i: int) -> Any:
+    def part(a: object, i: int) -> Any:
         return a.parts[i] if isinstance(a, StridedNested) else a
 
     made = [
@@ -89,7 +89,7 @@ def each(func: Callable[..., Any], *args: object, **kwargs: object) -> StridedNe
     """A function of each part, with dense operands as they are."""
     first = nested_of((*args, *kwargs.values()))
 
-    def part(a: Any, i: int) -> Any:
+    def part(a: object, i: int) -> Any:
         return a.parts[i] if isinstance(a, StridedNested) else a
 
     made = [
@@ -200,14 +200,18 @@ def backward(
 
 @rule("grad")
 def grad(
-    func: Callable[..., Any], outputs: Any, inputs: Any, grad_outputs: Any = None, **kwargs: object
+    func: Callable[..., Any],
+    outputs: object,
+    inputs: object,
+    grad_outputs: object = None,
+    **kwargs: object,
 ) -> Any:
     """`torch.autograd.grad` where some of the tensors are nested."""
 
-    def listed(ts: Any) -> list[Any]:
+    def listed(ts: object) -> list[Any]:
         return list(ts) if isinstance(ts, (list, tuple)) else [ts]
 
-    def flat(ts: Any) -> list[Any]:
+    def flat(ts: object) -> list[Any]:
         return [p for t in listed(ts) for p in (t.parts if isinstance(t, StridedNested) else [t])]
 
     given = None if grad_outputs is None else flat(grad_outputs)
@@ -271,7 +275,7 @@ def softmax(
 def layer_norm(
     func: Callable[..., Any],
     input: StridedNested,
-    shape: Any,
+    shape: object,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     *more: object,
@@ -286,7 +290,7 @@ def layer_norm(
 def total(
     func: Callable[..., Any],
     input: StridedNested,
-    dim: Any = None,
+    dim: object = None,
     keepdim: bool = False,
     **kwargs: object,
 ) -> StridedNested:
@@ -335,7 +339,7 @@ def transpose(
 
 
 @rule("view", "reshape")
-def view(func: Callable[..., Any], input: StridedNested, *size: Any) -> StridedNested:
+def view(func: Callable[..., Any], input: StridedNested, *size: object) -> StridedNested:
     """Parts in other dimensions; -1 in a place where they differ keeps their own size."""
     wanted = list(size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
     made = []
@@ -388,7 +392,7 @@ def select(func: Callable[..., Any], input: StridedNested, dim: int, index: int)
 
 
 @rule("__getitem__")
-def getitem(func: Callable[..., Any], input: StridedNested, index: Any) -> Any:
+def getitem(func: Callable[..., Any], input: StridedNested, index: object) -> Any:
     """A part, or what is in it."""
     first, *rest = index if isinstance(index, tuple) else (index,)
     if not isinstance(first, int):

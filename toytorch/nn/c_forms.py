@@ -10,6 +10,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
+from toytorch.facts.schema import wrong_argument
 from toytorch.nn import functional
 from toytorch.nn.functional import loss
 from toytorch.ops.creation.create import put_out
@@ -38,13 +39,8 @@ def _loss(name: str, tensors: int, *options: str, inner: Any = None) -> Callable
         asked = kwargs.get("reduction", 0)
         if not isinstance(asked, int):
             place = tensors + options.index("reduction") + 1
-            raise TypeError(
-                f"{name}(): argument 'reduction' (position {place}) must be int, not "
-                f"{type(asked).__name__}"
-            )
-        kwargs["reduction"] = _word(
-            kwargs.get("reduction", 0)
-        )  # PyTorch's parser takes its default for 0
+            raise wrong_argument(name, "reduction", place, "int", asked)
+        kwargs["reduction"] = _word(asked)  # PyTorch's parser takes its default for 0
         return inner(*given, **kwargs)
 
     function.__name__ = function.__qualname__ = name
@@ -88,9 +84,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
     tensor(0.)
     """
     if not isinstance(reduction, int):
-        raise TypeError(
-            f"kl_div(): argument 'reduction' (position 3) must be int, not {type(reduction).__name__}"
-        )
+        raise wrong_argument("kl_div", "reduction", 3, "int", reduction)
     made = functional.kl_div(input, target, reduction="none", log_target=log_target)
     return made.mean() if reduction == 1 else made.sum() if reduction == 2 else made
 

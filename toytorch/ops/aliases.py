@@ -6,7 +6,7 @@ from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.ops import overloads
 from toytorch.ops.creation import convert
-from toytorch.ops.define import PUBLIC
+from toytorch.ops.define import PUBLIC, on_tensors
 from toytorch.ops.elementwise import arithmetic, compare, elementary, floating, integer, limits
 from toytorch.ops.shaping import in_place, rearrange
 
@@ -58,7 +58,7 @@ for _name, _source in {"spmm": "mm", "dsmm": "mm", "saddmm": "addmm"}.items():
     PUBLIC[_name] = registry[_source].function
 for _name in ("concat", "concatenate"):
     PUBLIC[_name] = registry["cat"].function
-Tensor.true_divide = Tensor.divide = Tensor.div  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(**dict.fromkeys(("divide", "true_divide"), vars(Tensor)["div"]))
 # Forms that write into their argument and are functions too.
 IN_PLACE = (
     "arccos arccosh arcsin arcsinh arctan arctanh as_strided clamp clamp_max clamp_min "

@@ -167,7 +167,7 @@ def repeated(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int)
     return full(args[0]).reshape(size, *[1] * lead, *args[0].shape).repeat(1, *args[1])
 
 
-def turned(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def transposed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
     """The transposes of a batch of matrices."""
     return full(args[0]).transpose(1, 2) if args[0].ndim == 2 else full(args[0])
 

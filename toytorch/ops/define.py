@@ -15,7 +15,7 @@ from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.core.write import need_out
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS
+from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS, wrong_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
 CREATING: dict[str, Any] = {}  # functions that a mode may take over, by name (see `creating`)
@@ -28,25 +28,22 @@ def define(signature: str, kernel: Callable[..., Any] | str | None = None, **fie
     return attach(Op(signature, kernel, derivatives=derivatives, **fields))
 
 
-def pointwise(
-    signature: str,
-    kernel: Callable[..., Any] | str | None = None,
-    *,
-    inplace: bool = True,
-    **fields: Any,
-) -> Op:
+def pointwise(signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any) -> Op:
     """An op of each element by itself; operands broadcast and meet in their common type.
 
     It states a formula, or a kernel where none of the words of formulas will do.
     """
-    return define(signature, kernel, kind="pointwise", inplace=inplace, **fields)
+    return define(signature, kernel, kind="pointwise", **fields)
 
 
 def special_function(
-    signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any
+    signature: str,
+    kernel: Callable[..., Any] | str | None = None,
+    promotion: str = "float",
+    **fields: Any,
 ) -> Op:
-    """A pointwise op whose kernel is many steps of NumPy's."""
-    return pointwise(signature, kernel, **fields)
+    """A pointwise op whose kernel is many steps of NumPy's; integers become floats first."""
+    return pointwise(signature, kernel, promotion=promotion, **fields)
 
 
 def comparison(name: str, doc: str, **fields: Any) -> Op:
@@ -54,7 +51,6 @@ def comparison(name: str, doc: str, **fields: Any) -> Op:
     return define(
         f"{name}(Tensor self, Operand other) -> BoolTensor",
         kind="pointwise",
-        inplace=True,
         doc=doc,
         variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
         # Its result has no gradient, but what an in-place comparison destroys had one.
@@ -77,6 +73,12 @@ def view(signature: str, kernel: Callable[..., Any] | str | None, **fields: Any)
 def general(signature: str, kernel: Callable[..., Any] | str | None, **fields: Any) -> Op:
     """An op whose kernel sees the arrays as they are."""
     return define(signature, kernel, kind="general", **fields)
+
+
+def on_tensors(**methods: Any) -> None:
+    """Gives tensors methods and properties, by their names."""
+    for name, method in methods.items():
+        setattr(Tensor, name, method)
 
 
 class underived:
@@ -278,10 +280,7 @@ def need_tensor(function: Any, name: str) -> Any:
         if args and not isinstance(args[0], Tensor):
             if foreign(args[:1]):
                 return ask(checked, args, **kwargs)
-            raise TypeError(
-                f"{name.rpartition('.')[2]}(): argument 'input' (position 1) must be "
-                f"Tensor, not {type(args[0]).__name__}"
-            )
+            raise wrong_argument(name.rpartition(".")[2], "input", 1, "Tensor", args[0])
         if state.profiler is not None:
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         return function(*args, **kwargs)

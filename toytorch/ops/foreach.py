@@ -11,6 +11,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
+from toytorch.facts.schema import wrong_argument
 from toytorch.ops.define import PUBLIC
 
 ONE = (
@@ -63,10 +64,7 @@ def each(name: str, value: Any, count: int) -> list[Any]:
 def lists(name: str, self: Sequence[Tensor]) -> int:
     """How many tensors there are; PyTorch refuses none."""
     if not isinstance(self, (list, tuple)) or not all(isinstance(t, Tensor) for t in self):
-        raise TypeError(
-            f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not "
-            f"{type(self).__name__}"
-        )
+        raise wrong_argument(name, "self", 1, "tuple of Tensors", self)
     if not self:
         raise RuntimeError("Tensor list must have at least one tensor.")
     return len(self)

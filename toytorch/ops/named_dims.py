@@ -26,6 +26,7 @@ from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.ops.define import on_tensors
 
 Names = tuple[Any, ...]
 _lock = threading.RLock()
@@ -484,4 +485,4 @@ def unflattened(tensor: Tensor, dim: Any, sizes: tuple[int, ...]) -> Tensor:
 
 for _function in (rename, rename_, refine_names, align_to, align_as, has_names):
     setattr(Tensor, _function.__name__, _function)
-Tensor.names = property(names_of, _set_names)  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(names=property(names_of, _set_names))

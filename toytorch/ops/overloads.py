@@ -13,6 +13,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.hints import DType, Scalar
+from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import arithmetic, limits
@@ -65,51 +66,51 @@ def div_(self: Tensor, other: Tensor | float, *, rounding_mode: str | None = Non
     return op.written(self, other)  # the op's in-place form
 
 
-@public("max", method=True, returns=EXTREME)
-def max(
-    input: Tensor,
-    dim: int | Tensor | None = None,
-    keepdim: builtins.bool = False,
-    *,
-    other: Any = None,
-    out: Any = None,
-) -> Any:
+def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: str) -> Any:
+    def function(
+        input: Tensor,
+        dim: int | Tensor | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        other: Any = None,
+        out: Any = None,
+    ) -> Any:
+        if dim is other is out is None:
+            return of_all.function(input)
+        if other is not None or isinstance(dim, Tensor):
+            return of_two.function(input, dim if other is None else other, out=out)
+        if dim is None and out is not None and not input.numel():
+            return create.put_out(extremes.edge_of_nothing(input, smallest), out)
+        if dim is None:
+            return of_all.function(input, out=out)
+        return return_type(name, along.function(input, dim, keepdim, out=out))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return public(name, method=name, returns=EXTREME)(function)
+
+
+max = _extreme(
+    "max",
+    False,
+    extremes.max_all,
+    extremes.max_dim,
+    limits.maximum,
     """The largest element; with a dimension (values, indices); with a tensor `maximum`.
 
     >>> import toytorch as torch
     >>> max(torch.tensor([3., 5.]), 0).indices
     tensor(1)
-    """
-    if dim is other is out is None:
-        return extremes.max_all.function(input)
-    if other is not None or isinstance(dim, Tensor):
-        return limits.maximum.function(input, dim if other is None else other, out=out)
-    if dim is None and out is not None and not input.numel():
-        return create.put_out(extremes.edge_of_nothing(input, False), out)
-    if dim is None:
-        return extremes.max_all.function(input, out=out)
-    return return_type("max", extremes.max_dim.function(input, dim, keepdim, out=out))
-
-
-@public("min", method=True, returns=EXTREME)
-def min(
-    input: Tensor,
-    dim: int | Tensor | None = None,
-    keepdim: builtins.bool = False,
-    *,
-    other: Any = None,
-    out: Any = None,
-) -> Any:
-    """The smallest element; with a dimension (values, indices); with a tensor `minimum`."""
-    if dim is other is out is None:
-        return extremes.min_all.function(input)
-    if other is not None or isinstance(dim, Tensor):
-        return limits.minimum.function(input, dim if other is None else other, out=out)
-    if dim is None and out is not None and not input.numel():
-        return create.put_out(extremes.edge_of_nothing(input, True), out)
-    if dim is None:
-        return extremes.min_all.function(input, out=out)
-    return return_type("min", extremes.min_dim.function(input, dim, keepdim, out=out))
+    """,
+)
+min = _extreme(
+    "min",
+    True,
+    extremes.min_all,
+    extremes.min_dim,
+    limits.minimum,
+    "The smallest element; with a dimension (values, indices); with a tensor `minimum`.",
+)
 
 
 @public("median", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
@@ -167,10 +168,7 @@ def where(
     ):
         return by_index.where.function(condition, input, other, out=out)
     if not isinstance(condition, Tensor):
-        raise TypeError(
-            "where(): argument 'condition' (position 1) must be Tensor, not "
-            f"{type(condition).__name__}"
-        )
+        raise wrong_argument("where", "condition", 1, "Tensor", condition)
     if condition.dtype is not types.bool:
         if condition.dtype is not types.uint8:
             raise RuntimeError(

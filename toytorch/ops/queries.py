@@ -11,8 +11,9 @@ import numpy as np
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation import create
-from toytorch.ops.define import public
+from toytorch.ops.define import on_tensors, public
 from toytorch.ops.elementwise import compare
 
 
@@ -32,9 +33,7 @@ def allclose(
 def equal(input: Tensor, other: Tensor) -> builtins.bool:
     """Whether shape and all elements are the same."""
     if not isinstance(other, Tensor):
-        raise TypeError(
-            f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
-        )
+        raise wrong_argument("equal", "other", 2, "Tensor", other)
     if input._array.__class__ is other._array.__class__ is np.ndarray and not state.local.modes:
         a, b = input._array, other._array
         if a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
@@ -141,7 +140,7 @@ def is_conj(input: Tensor) -> builtins.bool:
     return False
 
 
-Tensor.is_neg = is_conj  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(is_neg=is_conj)
 
 
 @public("is_inference")

@@ -34,9 +34,6 @@ SHAPES = {
     "view": "The result shows the memory of the first argument in another layout.",
     "general": "See the signature.",
     "layout": "See the signature.",
-    "create": "As the arguments say.",
-    "random": "As the arguments say.",
-    "composite": "See the signature.",
 }
 TYPES = {
     "default": "Operands meet in their common type (a tensor with dimensions counts before one "

@@ -57,7 +57,7 @@ class Ledger:
     def _freed(self, array: Array, address: int) -> Callable[[Any], None]:
         key, size = id(array), array.nbytes
 
-        def note(reference: Any) -> None:
+        def note(reference: object) -> None:
             self._alive.pop(key, None)
             if self._open:
                 self._book(address, -size, self._here())
@@ -85,7 +85,7 @@ class Ledger:
             yield change, total
 
 
-def tensors_in(value: Any) -> Sequence[Tensor]:
+def tensors_in(value: object) -> Sequence[Tensor]:
     """The tensors of an argument or result."""
     if isinstance(value, Tensor):
         return (value,)

@@ -199,7 +199,7 @@ class Recorder:
         return result
 
 
-def shape_of(value: Any) -> list[Any]:
+def shape_of(value: object) -> list[Any]:
     """The shape of a tensor, the shapes of those in a list, [] for anything else."""
     if isinstance(value, Tensor):
         return list(value._array.shape)

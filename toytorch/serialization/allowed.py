@@ -65,6 +65,6 @@ def find(name: str) -> Any:
     return _allowed.get(name)
 
 
-def name_of(thing: Any) -> str | None:
+def name_of(thing: object) -> str | None:
     """The name under which a class or function is allowed, or None."""
     return next((name for name, known in _allowed.items() if known is thing), None)

@@ -32,8 +32,8 @@ DAMAGED = "Weights only load failed. Nothing in this file was executed.\n"
 
 def save(
     obj: object,
-    f: Any,
-    pickle_module: Any = None,
+    f: object,
+    pickle_module: object = None,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
@@ -80,13 +80,13 @@ def _write(file: Any, program: bytes, pickler: Pickler, folder: str = "archive")
 
 
 def load(
-    f: Any,
+    f: object,
     map_location: Callable[..., Any] | Device | dict[str, str] = None,
-    pickle_module: Any = None,
+    pickle_module: object = None,
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
-    **pickle_load_args: Any,
+    **pickle_load_args: object,
 ) -> Any:
     """Reads what `save`, here or in PyTorch, wrote; never runs code from the file.
 
@@ -132,7 +132,7 @@ def _read(
 
 
 @contextlib.contextmanager
-def _opened(f: Any) -> Iterator[tuple[Any, str]]:
+def _opened(f: object) -> Iterator[tuple[Any, str]]:
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             yield file, os.fspath(f)

@@ -90,14 +90,14 @@ def path_of(spend: Any, *args: Any) -> Any:
     return pathlib.PurePosixPath(*args)
 
 
-def function_of(spend: Callable[..., Any], owner: Any, name: str) -> Any:
+def function_of(spend: Callable[..., Any], owner: object, name: str) -> Any:
     """A function of PyTorch that is written in C, as pickle names it."""
     found = functions().get(f"torch.{name}") if owner in OWNERS and type(name) is str else None
     require(found is not None, "getattr is not called for files")
     return found
 
 
-def no_bytes(spend: Callable[..., Any], *args: Any) -> bytes:
+def no_bytes(spend: Callable[..., Any], *args: object) -> bytes:
     """How protocol 2 writes bytes of which there are none."""
     require(not args, "bytes are written as text")
     return b""

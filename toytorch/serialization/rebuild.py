@@ -53,7 +53,7 @@ def require(condition: bool, what: str) -> None:
         raise UnpicklingError(what)
 
 
-def check_key(key: Any) -> Any:
+def check_key(key: object) -> Any:
     """A value that can be a key of a dict without taking long."""
     pending, seen = [key], 0
     while pending:
@@ -85,13 +85,13 @@ def ordered_dict(spend: Callable[..., Any], *args: object) -> Any:
     return made
 
 
-def counter(spend: Callable[..., Any], *args: Any) -> Any:
+def counter(spend: Callable[..., Any], *args: object) -> Any:
     """A Counter from a dict."""
     require(len(args) < 2, "Counter takes one argument")
     return Counter(_items(args[0], (dict,), spend) if args else {})
 
 
-def set_of(spend: Callable[..., Any], *args: Any) -> Any:
+def set_of(spend: Callable[..., Any], *args: object) -> Any:
     """A set from a list."""
     require(len(args) < 2, "set takes one argument")
     return {check_key(v) for v in _items(args[0], (list, tuple), spend)} if args else set()

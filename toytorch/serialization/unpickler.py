@@ -267,7 +267,7 @@ KNOWN = frozenset(modules.classes().values())
 STOP = ord(".")
 
 
-def _pushing(value: Any) -> Callable[[Unpickler], None]:
+def _pushing(value: object) -> Callable[[Unpickler], None]:
     return lambda u: u.stack.append(value)
 
 

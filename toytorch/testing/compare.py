@@ -245,7 +245,7 @@ def unknown(actual: object, expected: object, place: tuple[Any, ...]) -> Mismatc
     )
 
 
-def pair(actual: object, expected: Any, place: tuple[Any, ...], options: dict[str, Any]) -> Pair:
+def pair(actual: object, expected: object, place: tuple[Any, ...], options: dict[str, Any]) -> Pair:
     """Two leaves, by their kind."""
     if actual is None or expected is None:
         return Nothing(actual, expected, place, options)

@@ -297,7 +297,7 @@ class FitLoop:
             optimizer.step()
 
 
-def _detached(output: Any) -> Any:
+def _detached(output: object) -> Any:
     """The loss of a step without its graph, which would keep memory."""
     if isinstance(output, dict):
         return {k: v.detach() if isinstance(v, Tensor) else v for k, v in output.items()}

@@ -66,7 +66,7 @@ class ModelHooks:
 
 
 def _empty(name: str) -> Any:
-    def hook(self: Any, trainer: Trainer, module: TrainerModule, *args: object) -> Any:
+    def hook(self: object, trainer: Trainer, module: TrainerModule, *args: object) -> Any:
         return None
 
     hook.__name__ = name

@@ -38,7 +38,7 @@ class SchedulerConfig:
             )
 
 
-def configured(returned: Any) -> tuple[list[Any], list[SchedulerConfig]]:
+def configured(returned: object) -> tuple[list[Any], list[SchedulerConfig]]:
     """(optimizers, schedulers) of what a model returned."""
     if returned is None:
         warnings.warn(
@@ -75,7 +75,7 @@ def configured(returned: Any) -> tuple[list[Any], list[SchedulerConfig]]:
     return optimizers, [_scheduler(entry) for entry in schedulers]
 
 
-def _scheduler(entry: Any) -> SchedulerConfig:
+def _scheduler(entry: object) -> SchedulerConfig:
     if not isinstance(entry, dict):
         entry = {"scheduler": entry}
     if "scheduler" not in entry:

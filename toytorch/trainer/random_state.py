@@ -47,7 +47,7 @@ def capture(loader: object = None) -> dict[str, Any]:
     }
 
 
-def restore(state: dict[str, Any], loader: Any = None) -> None:
+def restore(state: dict[str, Any], loader: object = None) -> None:
     """Puts all streams back to where `capture` found them."""
     set_rng_state(state["torch"])
     known = cuda.device_count()  # a run may go on where there are fewer devices

@@ -250,14 +250,14 @@ def keystr(kp: tuple[Any, ...]) -> str:
     return "".join(map(str, kp))
 
 
-def key_get(obj: Any, kp: tuple[Any, ...]) -> Any:
+def key_get(obj: object, kp: tuple[Any, ...]) -> Any:
     """What is at the end of a path."""
     for key in kp:
         obj = key.get(obj)
     return obj
 
 
-def _keys(tree: Any, count: int) -> list[Any]:
+def _keys(tree: object, count: int) -> list[Any]:
     """The keys of a container's children."""
     kind = _get_node_type(tree)
     if kind not in BUILT_IN:
@@ -275,7 +275,7 @@ def _keys(tree: Any, count: int) -> list[Any]:
     return [SequenceKey(i) for i in range(count)]
 
 
-def _with_keys(tree: Any) -> Keyed:
+def _with_keys(tree: object) -> Keyed:
     """A container of Python's own as ([(key, child)], context)."""
     children, context = SUPPORTED_NODES[_get_node_type(tree)].flatten_fn(tree)
     return list(zip(_keys(tree, len(children)), children)), context

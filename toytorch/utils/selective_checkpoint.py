@@ -213,7 +213,9 @@ def create_selective_checkpoint_contexts(
                     f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {extra}"
                 )
 
-        def policy(context: SelectiveCheckpointContext, op: Any, *_: Any, **__: Any) -> Any:
+        def policy(
+            context: SelectiveCheckpointContext, op: object, *_: object, **__: object
+        ) -> Any:
             found = op in ops
             return CheckpointPolicy.MUST_SAVE if found else CheckpointPolicy.PREFER_RECOMPUTE
 

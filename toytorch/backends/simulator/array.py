@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.backends.held import HeldArray
 from toytorch.backends.simulator.allocator import Block, Shortage
-from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream, users_line
+from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream
 from toytorch.backends.simulator.races import Access, Clock, History, Race, Who
 from toytorch.facts.hints import Array
 from toytorch.facts.trace import OutOfMemoryError
@@ -68,7 +68,7 @@ class Buffer(History):
             if device.ghosts:
                 self._inherit(block, written)
             if device.foreign:
-                device.foreign = any(g.actor != g.home for g in device.ghosts)
+                device.foreign = any(g.actor != g.owner for g in device.ghosts)
 
     @property
     def block(self) -> Block | None:
@@ -288,7 +288,7 @@ def meet(
     if raced is not None:
         access = Access(*entry)
         words = words_for(buffer, raced)
-        machine.races.report(Race(words, raced, access, advice(raced, access)))
+        machine.races.report(Race(words, raced, access, advice(raced)))
 
 
 def bounds(held: Array) -> tuple[int, int]:
@@ -310,16 +310,11 @@ def words_for(buffer: Buffer, raced: Access) -> str:
     return where
 
 
-def advice(first: Access, second: Access) -> str:
-    """What would put the two in order."""
+def advice(first: Access) -> str:
+    """What would put a use of memory and one that raced with it in order."""
     if first.view is None:
         return "Call tensor.record_stream(stream) before a tensor used by another stream is freed."
     return (
         "Let the second stream wait: second.wait_stream(first), or an event that the first records "
         "and the second waits for."
     )
-
-
-def host_line() -> tuple[str, int] | None:
-    """The user's line that is being run."""
-    return users_line()

@@ -192,7 +192,7 @@ class SimulatedDevice:
         for access in left:
             access.low += block.address
             access.high += block.address
-            access.view, access.home = None, stream.actor
+            access.view, access.owner = None, stream.actor
             self.ghosts.append(access)
 
     @property

@@ -258,9 +258,7 @@ class Launcher:
             held = root = np.array(held, order="K", copy=True)
         return DeviceArray(held, Buffer(device, stream, root, source))
 
-    def refuse_too_large(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+    def refuse_too_large(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises OutOfMemoryError for new arrays that no device of this kind could hold, before the
         host is asked for as much."""
         shape = kwargs.get("shape", args[0] if args else ())

@@ -36,7 +36,7 @@ class Access:
     where: str  # the stream, in words
     source: tuple[str, int] | None
     view: Any = None  # the array, while it is there: views that interleave may share nothing
-    home: int | None = None  # of memory that was freed: whose it was
+    owner: int | None = None  # of memory that was freed: the actor whose it was
 
     def before(self, clock: Clock) -> bool:
         """Whether it is done for sure for whoever has that clock."""

@@ -65,7 +65,7 @@ def number(name: str, type: Type, value: Any) -> Any:
     return type.dtype.type(value)
 
 
-def check_array(name: str, type: Pointer, value: Any) -> None:
+def check_array(name: str, type: Pointer, value: object) -> None:
     """TypeError or ValueError where an array is not what a pointer says."""
     if not isinstance(value, np.ndarray):
         raise TypeError(f"`{name}` is '{type}', and got {value!r}: give a tensor or an array")

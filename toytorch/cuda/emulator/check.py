@@ -84,7 +84,7 @@ class Checker(StatementChecker):
                 raise CompileError(f"there is no kernel {bare!r}: the source has {names}", (1, 1))
             found = self.sources[bare]
             if rest:
-                arguments = self.named_arguments(found, rest.rpartition(">")[0])
+                arguments = self.named_arguments(rest.rpartition(">")[0])
         for parameter in found.parameters:
             if parameter.type.reference:
                 raise CompileError("a kernel takes no references", parameter.at)
@@ -100,7 +100,7 @@ class Checker(StatementChecker):
             )
         return p.Program(made, self.memories)
 
-    def named_arguments(self, function: s.Function, text: str) -> tuple[Any, ...]:
+    def named_arguments(self, text: str) -> tuple[Any, ...]:
         parser = Parser(expanded(text))
         found: list[Any] = []
         while parser.token.kind != "end":

@@ -90,7 +90,6 @@ class Parser(ExpressionParser):
         """A function, or variables in constant memory."""
         outer = set(self.type_names)
         template = self.template() if self.token.text == "template" else []
-        at = self.token.at
         words, type = self.specifiers()
         name_at = self.token.at
         name = self.name("the name of a function or variable")
@@ -112,7 +111,7 @@ class Parser(ExpressionParser):
                 raise CompileError(
                     "variables outside functions are `__constant__` or `const`", name_at
                 )
-            found.variables += self.declarators(at, words, type, name, name_at)
+            found.variables += self.declarators(words, type, name, name_at)
         self.type_names = outer
 
     def template(self) -> list[s.TemplateParameter]:
@@ -169,7 +168,6 @@ class Parser(ExpressionParser):
 
     def declarators(
         self,
-        at: tuple[int, int],
         words: set[str],
         type: s.TypeName,
         name: str,
@@ -258,7 +256,7 @@ class Parser(ExpressionParser):
         words, type = self.specifiers()
         name_at = self.token.at
         name = self.name("the name of a variable")
-        return s.Declarations(at, self.declarators(at, words, type, name, name_at))
+        return s.Declarations(at, self.declarators(words, type, name, name_at))
 
     def if_(self) -> s.If:
         at = self.advance().at

@@ -283,7 +283,7 @@ def fuse(graph: Graph) -> Graph:
     found = [(nodes, groups.outputs(nodes)) for nodes in groups.grow()]
     fused: dict[int, Node] = {}
     for nodes, outputs in found:
-        node = group_node(made, nodes, outputs)
+        node = group_node(nodes, outputs)
         for n in nodes:
             fused[id(n)] = node
     made.nodes = in_order(made.nodes, fused, groups.before)
@@ -319,7 +319,7 @@ def each_its_view(graph: Graph) -> Graph:
     return graph
 
 
-def group_node(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Node:
+def group_node(nodes: list[Node], outputs: list[Value]) -> Node:
     """The node of a group, with copies of its nodes inside."""
     inside = {v for n in nodes for v in n.outputs}
     inner = Graph("fused")

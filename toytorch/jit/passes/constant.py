@@ -99,9 +99,11 @@ class Folding:
         return kept
 
     def never_runs(self, node: Node) -> bool:
-        """Whether a loop makes no turn."""
-        turns, goes_on = (self.constant(v) for v in node.inputs[:2])
-        return (turns is not None and turns[0] <= 0) or (goes_on is not None and not goes_on[0])
+        """Whether a loop makes no iteration."""
+        iterations, goes_on = (self.constant(v) for v in node.inputs[:2])
+        return (iterations is not None and iterations[0] <= 0) or (
+            goes_on is not None and not goes_on[0]
+        )
 
     def constant(self, v: Value) -> tuple[Any] | None:
         """What a value always is, in a tuple of one; None if that is not known."""
@@ -151,7 +153,7 @@ def only_reads_lists(node: Node) -> bool:
     )
 
 
-def small(value: Any) -> bool:
+def small(value: object) -> bool:
     """Whether a result may be kept: tensors by themselves, but not in lists and tuples."""
     if isinstance(value, (list, tuple)):
         return all(small(v) and not isinstance(v, Tensor) for v in value)

@@ -75,7 +75,7 @@ def attributes_key(node: Node) -> tuple[Any, ...]:
     )
 
 
-def key_of(value: Any) -> Any:
+def key_of(value: object) -> Any:
     """Equal for values that cannot be told apart: 0.0 and -0.0, 1 and True can."""
     if isinstance(value, Tensor):
         return id(value)

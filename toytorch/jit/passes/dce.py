@@ -22,7 +22,7 @@ def _visit(block: Block, needed: set[Value]) -> None:
     for node in reversed(block.nodes):
         if node.removable and not any(v in needed for v in node.outputs):
             continue
-        if node.kind == "prim::Loop":  # what a turn gives may be what the next one needs
+        if node.kind == "prim::Loop":  # what an iteration gives may be what the next one needs
             before = -1
             while before != len(needed):
                 before = len(needed)

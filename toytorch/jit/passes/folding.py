@@ -7,6 +7,7 @@ z = (y - mean) / sqrt(var + eps) * gamma + beta   →   z = conv(x, w * s, (b - 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
@@ -17,6 +18,7 @@ from toytorch.jit.passes.aliases import Aliases, inner_blocks, makes_memory
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.ops.elementwise.arithmetic import add, div, mul, sub
 
+Change = Callable[[Any, Any], tuple[Any, Any]]  # of a weight and a bias
 STATISTICS = ("running_mean", "running_var", "weight", "bias", "eps")  # of a batch norm
 
 
@@ -30,28 +32,38 @@ def remove_dropout(graph: Graph) -> Graph:
     return eliminate_dead_code(made)
 
 
-def fold_batch_norm(graph: Graph) -> Graph:
-    """Folds batch norms with constant statistics into the convolution or linear layer before them,
-    where nobody else uses that layer's result. Results change by rounding only."""
+def fold_into_layers(graph: Graph, change_of: Callable[[Node, Node], Change | None]) -> Graph:
+    """Leaves out nodes behind convolutions and linear layers whose results nobody else uses, by
+    changing the constant weight and bias: `change_of(node, layer)` says how, or None."""
     made = graph.copy()
     for block in inner_blocks(made):
         for node in list(block.nodes):
-            parts = statistics(node)
-            layer = node.inputs[0].node if parts is not None else None
-            if parts is None or layer is None or layer not in block.nodes:
+            layer = node.inputs[0].node if node.inputs else None
+            if layer is None or layer not in block.nodes:
                 continue
-            places = weight_places(layer)
-            if places is None or not feeds_only(made, layer, node):
+            change, places = change_of(node, layer), weight_places(layer)
+            if change is None or places is None or not feeds_only(made, layer, node):
                 continue
             weight, bias = (given(layer, name) for name in ("weight", "bias"))
             if weight is None or bias is None:
                 continue
             with no_grad():
-                folded = fold(weight[0], bias[0], *parts)
+                folded = change(weight[0], bias[0])
             put(made, block, layer, places, folded)
             replace(made, {node.outputs[0]: layer.output})
             block.nodes.remove(node)
     return eliminate_dead_code(made)
+
+
+def fold_batch_norm(graph: Graph) -> Graph:
+    """Folds batch norms with constant statistics into the convolution or linear layer before them,
+    where nobody else uses that layer's result. Results change by rounding only."""
+
+    def change_of(node: Node, layer: Node) -> Change | None:
+        parts = statistics(node)
+        return None if parts is None else lambda weight, bias: fold(weight, bias, *parts)
+
+    return fold_into_layers(graph, change_of)
 
 
 def remove_detach(graph: Graph) -> Graph:
@@ -76,32 +88,22 @@ def remove_detach(graph: Graph) -> Graph:
 def fold_arithmetic(graph: Graph) -> Graph:
     """Folds a constant that is added to, or multiplied with, the result of a convolution into its
     weight and bias: a number, or one for each channel."""
-    made = graph.copy()
-    for block in inner_blocks(made):
-        for node in list(block.nodes):
-            layer = node.inputs[0].node if node.inputs else None
-            amounts = None if layer is None else scale_and_shift(node, layer)
-            if amounts is None or layer is None or layer not in block.nodes:
-                continue
-            places = weight_places(layer)
-            if places is None or not feeds_only(made, layer, node):
-                continue
-            weight, bias = (given(layer, name) for name in ("weight", "bias"))
-            if weight is None or bias is None:
-                continue
-            scale, shift = amounts
-            with no_grad():
-                zero = weight[0].new_zeros(weight[0].shape[0])
-                rows = zero + scale
-                moved = zero if bias[0] is None else bias[0]
-                folded = (
-                    weight[0] * rows.reshape(-1, *[1] * (weight[0].ndim - 1)),
-                    moved * rows + shift,
-                )
-            put(made, block, layer, places, folded)
-            replace(made, {node.outputs[0]: layer.output})
-            block.nodes.remove(node)
-    return eliminate_dead_code(made)
+
+    def change_of(node: Node, layer: Node) -> Change | None:
+        amounts = scale_and_shift(node, layer)
+        if amounts is None:
+            return None
+        scale, shift = amounts
+
+        def change(weight: Any, bias: Any) -> tuple[Any, Any]:
+            zero = weight.new_zeros(weight.shape[0])
+            rows = zero + scale
+            moved = zero if bias is None else bias
+            return weight * rows.reshape(-1, *[1] * (weight.ndim - 1)), moved * rows + shift
+
+        return change
+
+    return fold_into_layers(graph, change_of)
 
 
 def put(
@@ -134,7 +136,7 @@ def scale_and_shift(node: Node, layer: Node) -> tuple[Any, Any] | None:
     return None if alpha is None else (1, by * (alpha[0] if record is add else -alpha[0]))
 
 
-def per_channel(value: Any, weight: Tensor) -> Any:
+def per_channel(value: object, weight: Tensor) -> Any:
     """The number, or a tensor of one for each channel of the result; None for anything else."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value

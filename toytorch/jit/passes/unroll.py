@@ -13,45 +13,47 @@ from toytorch.jit.ir import Block, Graph, Node, Value, copy_node, replace
 from toytorch.jit.passes.aliases import inner_blocks
 from toytorch.jit.passes.inline import rename
 
-TURNS = 8  # the longest loop that is written out
+ITERATIONS = 8  # the longest loop that is written out
 SIZE = 32  # nodes of its body
 
 
 def unroll(graph: Graph) -> Graph:
-    """Writes out loops of at most `TURNS` turns that nothing can end early, inner ones first."""
+    """Writes out loops of at most `ITERATIONS` iterations that nothing can end early, inner ones first."""
     made = graph.copy()
     for block in reversed(inner_blocks(made)):
         change: dict[Value, Value] = {}
         nodes: list[Node] = []
         for node in block.nodes:
-            turns = turns_of(node)
-            if turns is None:
+            iterations = iterations_of(node)
+            if iterations is None:
                 nodes.append(node)
             else:
-                nodes += written_out(made, node, turns, change)
+                nodes += written_out(made, node, iterations, change)
         block.nodes = nodes
         replace(made, change)
     return made
 
 
-def turns_of(node: Node) -> int | None:
+def iterations_of(node: Node) -> int | None:
     """How often a short loop runs; None for every other node."""
     if node.kind != "prim::Loop":
         return None
     body = node.blocks[0]
-    turns = _known(node.inputs[0])
-    if turns.__class__ is not int or turns > TURNS or len(list(body.walk())) > SIZE:
+    iterations = _known(node.inputs[0])
+    if iterations.__class__ is not int or iterations > ITERATIONS or len(list(body.walk())) > SIZE:
         return None
     forever = _known(node.inputs[1]) is True and _known(body.outputs[0]) is True
-    return max(0, turns) if forever else None
+    return max(0, iterations) if forever else None
 
 
-def written_out(graph: Graph, node: Node, turns: int, change: dict[Value, Value]) -> list[Node]:
-    """The body once for each turn."""
+def written_out(
+    graph: Graph, node: Node, iterations: int, change: dict[Value, Value]
+) -> list[Node]:
+    """The body once for each iteration."""
     body: Block = node.blocks[0]
     carried = node.inputs[2:]
     nodes: list[Node] = []
-    for i in range(turns):
+    for i in range(iterations):
         index = graph.constant(i, node.source)
         nodes.append(index)
         known = dict(zip(body.inputs, [index.output, *carried]))

@@ -134,7 +134,7 @@ def type_of_class(kind: Any) -> Type:
     return found
 
 
-def named_hints(kind: Any) -> dict[str, Any]:
+def named_hints(kind: object) -> dict[str, Any]:
     """The annotations of a named tuple; those that are text are looked up where it was defined."""
     space = vars(builtins) | vars(sys.modules.get(kind.__module__, typing))
     found = {}
@@ -188,7 +188,7 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
     raise Unreadable(f"Unknown type name '{ast.unparse(node)}'")
 
 
-def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any:
+def subscripted(outer: object, inner: ast.expr, names: Callable[[str], Any]) -> Any:
     """List[int] and its like, as a Type."""
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
     if isinstance(inner, ast.Tuple) and parts and bracketed(inner):

@@ -271,7 +271,7 @@ class Attributes(Subscripts):
                     at,
                 )
             if isinstance(before, Value) and not fits(before.type, value.type, {}):
-                raise self.wrong_type(name, before.type, value.type, at)
+                raise self.wrong_type(before.type, value.type, at)
             self.emit("prim::SetAttr", [owner.value, value], [], at, {"name": name})
             return
         if not (isinstance(owner, Value) and isinstance(owner.type, Object)):
@@ -289,10 +289,10 @@ class Attributes(Subscripts):
                 )
             owner.type.attributes[name] = kind = value.type
         if not fits(kind, value.type, {}):
-            raise self.wrong_type(name, kind, value.type, at)
+            raise self.wrong_type(kind, value.type, at)
         self.emit("prim::SetAttr", [owner, value], [], at, {"name": name})
 
-    def wrong_type(self, name: str, wanted: Type, have: Type, at: ast.AST) -> Exception:
+    def wrong_type(self, wanted: Type, have: Type, at: ast.AST) -> Exception:
         """The error for an attribute that is set to something else than it was."""
         return self.fail(
             f"Wrong type for attribute assignment. Expected {spelled(wanted)} but got "
@@ -301,7 +301,7 @@ class Attributes(Subscripts):
         )
 
 
-def object_type(value: Any) -> Object | None:
+def object_type(value: object) -> Object | None:
     """The type of an object of a class of one's own, with the attributes that it has."""
     kind = type(value)
     if (
@@ -333,7 +333,7 @@ def general(kind: Type) -> Type:
     return kind
 
 
-def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
+def declared_type(module: object, name: str) -> tuple[Type | None, bool]:
     """The type that a class annotates an attribute with, and whether it is Final."""
     held = module.__dict__.get("_jit_attributes", {}).get(name)
     if isinstance(held, Attribute):

@@ -21,7 +21,7 @@ class Object(types.Class):
 SCRIPTED: dict[Any, Object] = {}
 
 
-def known_class(kind: Any) -> Object | None:
+def known_class(kind: object) -> Object | None:
     """The type of a class that was scripted."""
     return SCRIPTED.get(kind)
 

@@ -239,12 +239,12 @@ class Compiler(Modules):
         return known
 
 
-def qualified(owner: Any, name: str) -> str:
+def qualified(owner: object, name: str) -> str:
     """The name of a function, of a method with that of its class."""
     return f"{type(owner.module).__name__}.{name}" if isinstance(owner, ModuleValue) else name
 
 
-def mutable(default: Any) -> bool:
+def mutable(default: object) -> bool:
     """Whether a default is, or holds, what can be changed."""
     if isinstance(default, tuple):
         return any(map(mutable, default))
@@ -270,7 +270,7 @@ def compile_program(program: Program) -> Compiled:
 
 
 def compile_methods(
-    module: Any,
+    module: object,
     names: Sequence[str],
     session: Session | None = None,
     programs: dict[str, Program] | None = None,

@@ -30,7 +30,7 @@ class ScriptDict(dict[Any, Any]):
     """A dictionary that compiled functions work on itself."""
 
 
-def shared(value: Any) -> Any:
+def shared(value: object) -> Any:
     """A list or dictionary, with all those inside, that compiled functions do not copy.
 
     >>> numbers = shared([[1], [2]])

@@ -1,7 +1,7 @@
 """Loops: prim::Loop, loops that are written out, comprehensions.
 
 There are two forms of prim::Loop: one that counts (its condition is always true) and one that asks
-a condition (its number of turns is unbounded). A counting loop that may be left early becomes the
+a condition (its number of iterations is unbounded). A counting loop that may be left early becomes the
 second form with a counter of its own, as in PyTorch's graphs.
 """
 
@@ -66,10 +66,10 @@ class Loops(Statements):
         for node in exits_of(statements):
             if not isinstance(node, ast.Return):
                 raise self.fail(OPEN, node)
-        turns: list[Any] = []
+        iterations: list[Any] = []
         for item in items.items:
-            turns += [partial(self.bound, target, item, at), *statements]
-        return self.body(turns)
+            iterations += [partial(self.bound, target, item, at), *statements]
+        return self.body(iterations)
 
     def bound(self, target: ast.expr, item: object, at: ast.AST) -> str:
         """`bind` as a statement."""
@@ -85,7 +85,7 @@ class Loops(Statements):
         targets: Sequence[ast.expr] = (),
         start: Callable[[Value], None] | None = None,
     ) -> str:
-        """A prim::Loop of `count` turns, or while `test` holds; `start` begins a turn."""
+        """A prim::Loop of `count` iterations, or while `test` holds; `start` begins an iteration."""
         exits = exits_of(statements)
         returns = any(isinstance(n, ast.Return) for n in exits)
         stops = returns or any(isinstance(n, ast.Break) for n in exits)
@@ -124,7 +124,7 @@ class Loops(Statements):
             self.body(statements)
             self.level = level - 1
             after = [self.kept(scope.find(n), v, n, at) for n, v in zip(carried, inputs)]
-            going = self.turning(count, test, inputs[-1] if counts else None, level, stops, at)
+            going = self.goes_on(test, level, stops, at)
             if counts:
                 after.append(self.one_builtin("add", [inputs[-1], self.constant(1, at)], at))
                 more = self.one_builtin("lt", [after[-1], count], at)
@@ -139,7 +139,7 @@ class Loops(Statements):
     def beginning(
         self, count: Value | None, test: Callable[[], Value] | None, counts: bool, at: ast.AST
     ) -> tuple[Value, Value]:
-        """How many turns there are at most, and whether there is a first."""
+        """How many iterations there are at most, and whether there is a first."""
         if count is None:
             assert test is not None
             return self.constant(UNBOUNDED, at), test()
@@ -149,16 +149,10 @@ class Loops(Statements):
             )
         return count, self.constant(True, at)
 
-    def turning(
-        self,
-        count: Value | None,
-        test: Callable[[], Value] | None,
-        counter: Value | None,
-        level: int,
-        stops: bool,
-        at: ast.AST,
+    def goes_on(
+        self, test: Callable[[], Value] | None, level: int, stops: bool, at: ast.AST
     ) -> Value:
-        """Whether there is another turn, seen from the end of one."""
+        """Whether there is another iteration, seen from the end of one."""
         if not stops:
             return self.constant(True, at) if test is None else test()
         stopped = self.scope.find(f"#break{level}")
@@ -169,7 +163,7 @@ class Loops(Statements):
     def carried(
         self, statements: Sequence[Any], level: int, stops: bool, returns: bool
     ) -> list[str]:
-        """The names that a turn gives to the next one."""
+        """The names that an iteration gives to the next one."""
         hidden = self.local_names()
         names = [
             n
@@ -184,7 +178,7 @@ class Loops(Statements):
         return list(dict.fromkeys(names))
 
     def kept(self, value: Any, before: Value, name: str, at: ast.AST) -> Value:
-        """The value that a turn leaves for the next one."""
+        """The value that an iteration leaves for the next one."""
         if not isinstance(value, Value):
             raise self.fail(self.scope.reason(name) or f"undefined value {name}", at)
         if name != "#result" and not before.type.contains(value.type):
@@ -244,7 +238,7 @@ class Loops(Statements):
         raise self.fail(f"'{spelled(value.type)}' object is not iterable", at)
 
     def zipped(self, parts: Sequence[Any], at: ast.AST) -> Items | Counted:
-        """zip: as many turns as the shortest has."""
+        """zip: as many iterations as the shortest has."""
         sources = [self.iterable(p, at) for p in parts]
         known = [s for s in sources if isinstance(s, Items)]
         if not sources:

@@ -75,7 +75,7 @@ def export(function: F) -> F:
     return function
 
 
-def interface(kind: Any) -> Any:
+def interface(kind: object) -> Any:
     """Accepts a class that lists methods; modules are taken as they are, so nothing is checked.
 
     Raises RuntimeError for what is no class.
@@ -85,7 +85,7 @@ def interface(kind: Any) -> Any:
     return kind
 
 
-def annotate(the_type: Any, the_value: Any) -> Any:
+def annotate(the_type: object, the_value: object) -> Any:
     """The value; in compiled code it has the type: `annotate(List[int], [])`.
 
     >>> annotate(typing.List[int], [])
@@ -94,7 +94,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
-def isinstance_(obj: Module, target_type: Any) -> bool:
+def isinstance_(obj: Module, target_type: object) -> bool:
     """isinstance for types like `List[int]`, like `torch.jit.isinstance`.
 
     >>> isinstance_([1, 2], typing.List[int]), isinstance_([1, "a"], typing.List[int])

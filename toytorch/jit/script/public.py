@@ -305,7 +305,7 @@ def is_plain(name: str, value: object) -> bool:
     )
 
 
-def own_copy(value: Any) -> Any:
+def own_copy(value: object) -> Any:
     """A copy of a list or dictionary with all those inside; tensors stay the same."""
     if value.__class__ is list:
         return [own_copy(v) for v in value]

@@ -260,12 +260,12 @@ class Pythons(Subscripts):
         if isinstance(x, Counted) and x.as_list is None:
             made = self.one("prim::ListConstruct", [], types.List(types.NEVER), at)
 
-            def turn(i: Value) -> None:
+            def iteration(i: Value) -> None:
                 pair = self.as_value(x.item(i), at)
                 made.type = types.List(pair.type)
                 self.call_builtin("append", [made, pair], at)
 
-            self.loop(at, [], count=x.length(), start=turn)
+            self.loop(at, [], count=x.length(), start=iteration)
             return made
         if isinstance(x, Items) or isinstance(getattr(x, "type", None), types.Tuple):
             parts = [self.as_value(p, at) for p in self.elements(x, at)]

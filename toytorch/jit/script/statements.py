@@ -1,9 +1,9 @@
 """Statements, one after the other.
 
 A list of statements may end in three ways: it falls through, it exits (returns, breaks, goes on
-with the next turn, raises), or it may do either. What follows a statement that may exit is put
+with the next iteration, raises), or it may do either. What follows a statement that may exit is put
 under a prim::If that asks a flag: `#skip0` says that the function has returned, `#skip2` that the
-rest of this turn of the second loop is not to be run, `#break2` that there is no further turn.
+rest of this iteration of the second loop is not to be run, `#break2` that there is no further iteration.
 Flags are names like a program's own, so branches and loops carry them.
 """
 

@@ -222,7 +222,7 @@ class Subscripts(Operators):
             )
 
 
-def is_constant(item: Any, value: Any) -> bool:
+def is_constant(item: object, value: object) -> bool:
     """Whether a part of an index is None, or …."""
     return isinstance(item, ast.Constant) and item.value is value
 

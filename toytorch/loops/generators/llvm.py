@@ -162,26 +162,26 @@ class Core(Builder):
         start, stop = self.value(s.start, "index"), self.value(s.stop, "index")
         cost = cost_of(s.body)
         if not self.processor.masks or s.kind != "lanes" or cost < MIDDLE or self.calls(s.body):
-            self.turns(s, start, stop)
+            self.iterations(s, start, stop)
         elif cost < LONG:
             together = BOTH * self.width(s.body)
             whole = self.b.add(start, self.b.and_(self.b.sub(stop, start), self.word(-together)))
-            self.turns(
+            self.iterations(
                 s,
                 start,
                 whole,
                 self.advice(vectorize_width=together // BOTH, interleave_count=BOTH),
             )
-            self.turns(s, whole, stop, self.advice(vectorize_predicate_enable=True))
+            self.iterations(s, whole, stop, self.advice(vectorize_predicate_enable=True))
         else:
-            self.turns(s, start, stop, self.advice(vectorize_predicate_enable=True))
+            self.iterations(s, start, stop, self.advice(vectorize_predicate_enable=True))
 
     def calls(self, body: tuple[Statement, ...]) -> bool:
         """Whether there are functions of the C library, of which LLVM cannot make vectors."""
         ops = {s.op for s in body if isinstance(s, Let)}
         return not ops.isdisjoint(REMAINDERS) or (self.slow and any(map(takes_angles, ops)))
 
-    def turns(self, s: For, start: Value, stop: Value, advice: Any = None) -> None:
+    def iterations(self, s: For, start: Value, stop: Value, advice: Any = None) -> None:
         """A loop, with the test before the first iteration."""
         b = self.b
         head, after = (self.block() for _ in range(2))

@@ -89,13 +89,6 @@ class Elementary(Emit):
         power = self.number_of(self.b.shl(self.bits_of(shifted), self.int(self.mantissa)))
         return self.mul(self.fma(p, power, power), power)
 
-    def exp_near(self, x: Value) -> Any:
-        """eˣ where it is neither subnormal nor infinite."""
-        shifted, r = self.split_exp(x)
-        p = self.fma(self.poly(c.EXP[self.type], r), self.mul(r, r), r)
-        n = self.b.sub(self.bits_of(shifted), self.bits_of(self.magic))
-        return self.mul(self.add(p, self.num(1)), self.power_of_two(n))
-
     def exp2(self, x: Value) -> Any:
         limit = 1.5 * c.EXP_LIMIT[self.type]
         x = self.within(x, -limit, limit)

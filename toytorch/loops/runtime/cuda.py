@@ -57,7 +57,7 @@ class Launch:
         facts = [described(a) for a in arrays]
         layout = layout_of(program, facts)
         sizes = sizes_of(program, facts)
-        steps = [steps_of(a, given, sizes) for a, given in zip(arrays_of(program), facts)]
+        steps = [steps_of(a, given) for a, given in zip(arrays_of(program), facts)]
         reach = max(sum((sizes[d] - 1) * abs(n) for d, n in by.items()) for by in steps)
         narrow = reach < NARROW and math.prod(sizes.values()) < NARROW
         wide = all(a.address % ALIGNED == 0 for a in facts)

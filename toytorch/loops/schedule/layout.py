@@ -117,7 +117,7 @@ def sizes_of(program: Program, arrays: Sequence[Any]) -> dict[str, int]:
 def layout_of(program: Program, arrays: Sequence[Any]) -> Layout:
     """The layout of these arrays (outputs, then inputs), or an error that says what is wrong."""
     sizes = sizes_of(program, arrays)
-    strides = [steps_of(a, given, sizes) for a, given in zip(arrays_of(program), arrays)]
+    strides = [steps_of(a, given) for a, given in zip(arrays_of(program), arrays)]
     over = set(program.over)
     for s in program.steps:
         if hasattr(s, "over") and set(s.over) != over:
@@ -148,7 +148,7 @@ def layout_of(program: Program, arrays: Sequence[Any]) -> Layout:
     return Layout(mode, tuple(axes), tuple(reduced), inner, _aliases(program, arrays), names)
 
 
-def steps_of(a: Array, given: Any, sizes: dict[str, int]) -> dict[str, int]:
+def steps_of(a: Array, given: Any) -> dict[str, int]:
     """The stride along each dimension in elements; 0 where the array is broadcast."""
     step = given.itemsize
     if not given.flags.aligned or any(s % step for s in given.strides):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -69,32 +71,27 @@ def create_mask(
     return full
 
 
-def or_masks(*mask_mods: Mod) -> Mod:
-    """The function of the union of masks."""
+def _joined(name: str, mask_mods: tuple[Mod, ...], join: Callable[..., Tensor], start: Any) -> Mod:
+    """The function of what masks say together."""
     if not all(callable(m) for m in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
-    def or_mask(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
-        found = zeros((), dtype=types.bool, device=b.device)
-        for m in mask_mods:
-            found = found | m(b, h, q_idx, kv_idx)
-        return found
+    def joined(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        masks = (m(b, h, q_idx, kv_idx) for m in mask_mods)
+        return functools.reduce(join, masks, start((), dtype=types.bool, device=b.device))
 
-    return or_mask
+    joined.__name__ = name  # which `repr` shows
+    return joined
+
+
+def or_masks(*mask_mods: Mod) -> Mod:
+    """The function of the union of masks."""
+    return _joined("or_mask", mask_mods, operator.or_, zeros)
 
 
 def and_masks(*mask_mods: Mod) -> Mod:
     """The function of what masks have in common."""
-    if not all(callable(m) for m in mask_mods):
-        raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
-
-    def and_mask(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
-        found = ones((), dtype=types.bool, device=b.device)
-        for m in mask_mods:
-            found = found & m(b, h, q_idx, kv_idx)
-        return found
-
-    return and_mask
+    return _joined("and_mask", mask_mods, operator.and_, ones)
 
 
 def ordered(dense: Tensor) -> tuple[Tensor, Tensor]:

@@ -83,9 +83,8 @@ def refuse_backward(made: Tensor, name: str, slope: float, inplace: bool = True)
                 " File an issue at https://github.com/pytorch/pytorch if you do require supporting "
                 "in-place leakRelu backward calculation with negative slope"
             )
-        named = type(
-            type(made.grad_fn).__name__, (Error,), {"__slots__": ()}
-        )  # as its own would be
+        own_name = type(made.grad_fn).__name__
+        named = type(own_name, (Error,), {"__slots__": ()})
         rebase(made, named((made,), [made], error))
     return made
 

@@ -246,9 +246,11 @@ def _weighted(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, chance: float
 ) -> tuple[Any, Any]:
     """Attention with its weights, over (B·heads, L, E)."""
-    scaled, turned = q * math.sqrt(1 / q.shape[-1]), k.transpose(1, 2)
+    scaled, transposed = q * math.sqrt(1 / q.shape[-1]), k.transpose(1, 2)
     scores = (
-        bmm.function(scaled, turned) if mask is None else baddbmm.function(mask, scaled, turned)
+        bmm.function(scaled, transposed)
+        if mask is None
+        else baddbmm.function(mask, scaled, transposed)
     )
     weights = softmax(scores, -1)
     weights = dropout(weights, chance) if chance > 0 else weights

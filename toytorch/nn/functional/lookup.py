@@ -11,6 +11,7 @@ from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.dtype import int64
+from toytorch.facts.schema import wrong_argument
 from toytorch.ops.define import takes_words
 from toytorch.ops.linalg.matmul_calls import linear
 from toytorch.ops.nn import embedding as tables
@@ -23,9 +24,7 @@ __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """A vector of zeros with a 1 at each class number."""
     if not isinstance(input, Tensor):
-        raise TypeError(
-            f"one_hot(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
-        )
+        raise wrong_argument("one_hot", "input", 1, "Tensor", input)
     if input.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     mode, array = state.fast_path, input._array

@@ -14,7 +14,7 @@ from toytorch.core.tensor import Tensor, beside
 from toytorch.core.views import counted
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import promote_types
-from toytorch.facts.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops.define import tensor_first
@@ -201,9 +201,7 @@ def entropy_of_logits(
     """binary_cross_entropy_with_logits where the input broadcasts to the target's shape."""
     shape = broadcast_pair(tuple(target.shape), tuple(input.shape))
     if shape != tuple(target.shape):
-        raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
-        )
+        raise cannot_broadcast(target.shape, shape)
     return pairs.with_logits.function(input, target, weight, pos_weight, reduction)
 
 

@@ -107,8 +107,8 @@ class MultiheadAttention(Module):
         """
         if query.is_nested or key.is_nested or value.is_nested:
             return self._of_nested(query, key, value, need_weights), None
-        turned = self.batch_first and query.ndim == 3
-        if turned:  # one tensor given three times stays one
+        transposed = self.batch_first and query.ndim == 3
+        if transposed:  # one tensor given three times stays one
             seen: dict[int, Tensor] = {}
             query, key, value = (
                 seen.setdefault(id(t), t.transpose(0, 1)) for t in (query, key, value)
@@ -138,7 +138,7 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return (made.transpose(0, 1) if turned else made), weights
+        return (made.transpose(0, 1) if transposed else made), weights
 
     def _of_nested(self, query: Any, key: Any, value: Any, need_weights: bool) -> Any:
         """Each part of a nested tensor attends to itself."""

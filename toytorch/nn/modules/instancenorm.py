@@ -117,11 +117,8 @@ class InstanceNorm3d(_InstanceNorm):
         return 4
 
 
-class _LazyInstanceNorm(_LazyNormBase):
+class _LazyInstanceNorm(_LazyNormBase, _InstanceNorm):
     """Takes num_features from the channels of a batch, or of one image."""
-
-    def _get_no_batch_dim(self) -> int:
-        raise NotImplementedError
 
     def initialize_parameters(self, input: Tensor) -> None:
         self._check_input_dim(input)
@@ -135,23 +132,14 @@ class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
 
     cls_to_become = InstanceNorm1d
 
-    def _get_no_batch_dim(self) -> int:
-        return 2
-
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
     """An InstanceNorm2d that takes num_features from its first input."""
 
     cls_to_become = InstanceNorm2d
 
-    def _get_no_batch_dim(self) -> int:
-        return 3
-
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
     """An InstanceNorm3d that takes num_features from its first input."""
 
     cls_to_become = InstanceNorm3d
-
-    def _get_no_batch_dim(self) -> int:
-        return 4

@@ -329,13 +329,14 @@ def rnn_backward(
     xp: ArrayModule,
     grads: Sequence[Array],
     inputs: Sequence[Array],
+    saved: Sequence[Array],
     relu: bool,
-    outputs: Array,
     spans: Spans,
 ) -> tuple[Any, ...]:
     """The gradients of gates, h0 and w_hh."""
     g_out, g_h = grads
     _, h0, w_hh = inputs
+    (outputs,) = saved
     dh, d_gates, times = g_h.copy(), xp.empty_like(outputs), multiplier(xp, w_hh)
     for lo, hi in reversed(spans):
         d = d_gates[lo:hi]

@@ -43,97 +43,47 @@ def _again(
     return [next(found) if isinstance(t, Tensor) and t.requires_grad else None for t in inputs]
 
 
-class Lstm(Function):
-    """outputs, last h, last c = lstm(gates, h0, c0, w_hh, w_hr) over spans."""
+def layer(kind: str, states: int, options: int) -> tuple[type[Function], Any]:
+    """A kind of layer as a function with a backward of its own, and composed of steps.
 
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
-        *inputs, spans = args
-        xp = base.of_array(inputs[0]._array).xp
-        outputs, h, c, *kept = base.launched(
-            "lstm", arrays.lstm_forward, xp, *_arrays(inputs), spans
-        )
-        results = wrap(outputs), wrap(h), wrap(c)
-        ctx.spans, ctx.kept, ctx.xp = spans, kept, xp
-        ctx.save_for_backward(*inputs, results[0])
-        return results
+    Both take inputs and options, of which the last are the spans, and give outputs and last states.
+    """
+    forward_kernel = getattr(arrays, f"{kind}_forward")
+    backward_kernel = getattr(arrays, f"{kind}_backward")
+    steps = getattr(composed, f"{kind}_steps")
 
-    @staticmethod
-    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
-        *inputs, outputs = ctx.saved_tensors
-        if state.local.grad:
-            return (*_again(composed.lstm_steps, inputs, (ctx.spans,), grads), None)
-        made = base.launched(
-            "lstm_backward",
-            arrays.lstm_backward,
-            ctx.xp,
-            _arrays(grads),
-            _arrays(inputs),
-            (outputs._array, *ctx.kept),
-            ctx.spans,
-        )
-        return (*_wrapped(made), None)
+    class Layer(Function):
+        @staticmethod
+        def forward(ctx: Any, *args: Any) -> Any:
+            inputs, ctx.options = args[:-options], args[-options:]
+            ctx.xp = base.of_array(inputs[0]._array).xp
+            made = base.launched(kind, forward_kernel, ctx.xp, *_arrays(inputs), *ctx.options)
+            results, ctx.kept = tuple(_wrapped(made[: 1 + states])), made[1 + states :]
+            ctx.save_for_backward(*inputs, results[0])
+            return results
 
+        @staticmethod
+        def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
+            *inputs, outputs = ctx.saved_tensors
+            rest = (None,) * options
+            if state.local.grad:
+                return (*_again(steps, inputs, ctx.options, grads), *rest)
+            made = base.launched(
+                f"{kind}_backward",
+                backward_kernel,
+                ctx.xp,
+                _arrays(grads),
+                _arrays(inputs),
+                (outputs._array, *ctx.kept),
+                *ctx.options,
+            )
+            return (*_wrapped(made), *rest)
 
-class Gru(Function):
-    """outputs, last h = gru(gates, h0, w_hh, b_hh) over spans."""
-
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
-        *inputs, spans = args
-        xp = base.of_array(inputs[0]._array).xp
-        outputs, h, *kept = base.launched("gru", arrays.gru_forward, xp, *_arrays(inputs), spans)
-        results = wrap(outputs), wrap(h)
-        ctx.spans, ctx.kept, ctx.xp = spans, kept, xp
-        ctx.save_for_backward(*inputs, results[0])
-        return results
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
-        *inputs, outputs = ctx.saved_tensors
-        if state.local.grad:
-            return (*_again(composed.gru_steps, inputs, (ctx.spans,), grads), None)
-        made = base.launched(
-            "gru_backward",
-            arrays.gru_backward,
-            ctx.xp,
-            _arrays(grads),
-            _arrays(inputs),
-            (outputs._array, *ctx.kept),
-            ctx.spans,
-        )
-        return (*_wrapped(made), None)
+    Layer.__name__ = Layer.__qualname__ = kind.capitalize()
+    return Layer, steps
 
 
-class Rnn(Function):
-    """outputs, last h = rnn(gates, h0, w_hh, relu) over spans."""
-
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
-        *inputs, relu, spans = args
-        xp = base.of_array(inputs[0]._array).xp
-        made = base.launched("rnn", arrays.rnn_forward, xp, *_arrays(inputs), relu, spans)
-        results = tuple(_wrapped(made))
-        ctx.relu, ctx.spans, ctx.xp = relu, spans, xp
-        ctx.save_for_backward(*inputs, results[0])
-        return results
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
-        *inputs, outputs = ctx.saved_tensors
-        if state.local.grad:
-            return (*_again(composed.rnn_steps, inputs, (ctx.relu, ctx.spans), grads), None, None)
-        made = base.launched(
-            "rnn_backward",
-            arrays.rnn_backward,
-            ctx.xp,
-            _arrays(grads),
-            _arrays(inputs),
-            ctx.relu,
-            outputs._array,
-            ctx.spans,
-        )
-        return (*_wrapped(made), None, None)
+LSTM, GRU, RNN = layer("lstm", 2, 1), layer("gru", 1, 1), layer("rnn", 1, 2)
 
 
 def run(function: Any, steps: Any, *args: object) -> tuple[Any, ...]:
@@ -151,14 +101,14 @@ def run(function: Any, steps: Any, *args: object) -> tuple[Any, ...]:
 
 def lstm_layer(*args: object) -> tuple[Any, ...]:
     """(gates, h0, c0, w_hh, w_hr, spans): outputs, last h, last c."""
-    return run(Lstm, composed.lstm_steps, *args)
+    return run(*LSTM, *args)
 
 
 def gru_layer(*args: object) -> tuple[Any, ...]:
     """(gates, h0, w_hh, b_hh, spans): outputs, last h."""
-    return run(Gru, composed.gru_steps, *args)
+    return run(*GRU, *args)
 
 
 def rnn_layer(*args: object) -> tuple[Any, ...]:
     """(gates, h0, w_hh, relu, spans): outputs, last h."""
-    return run(Rnn, composed.rnn_steps, *args)
+    return run(*RNN, *args)

@@ -13,10 +13,14 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty
 
+# Values of which `repr` says nothing; those of other attributes are None.
+USUAL = {"norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
+
 
 class _Table(Module):
     """A weight (V, D) that starts normal, with one row of zeros if there is padding."""
 
+    shown: str  # the attributes of which `repr` tells
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
@@ -51,6 +55,13 @@ class _Table(Module):
                 )
             self.weight = Parameter(weight, not freeze)
 
+    def extra_repr(self) -> str:
+        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        for name in self.shown.split():
+            if getattr(self, name) != USUAL.get(name):
+                parts.append(f"{name}={getattr(self, name)!r}")
+        return ", ".join(parts)
+
     def reset_parameters(self) -> None:
         """Draws new vectors."""
         init.normal_(self.weight)
@@ -65,6 +76,8 @@ class Embedding(_Table):
     >>> Embedding(10, 3, padding_idx=0)
     Embedding(10, 3, padding_idx=0)
     """
+
+    shown = "padding_idx max_norm norm_type scale_grad_by_freq sparse"
 
     def __init__(
         self,
@@ -96,19 +109,6 @@ class Embedding(_Table):
             self.sparse,
         )
 
-    def extra_repr(self) -> str:
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        for name, plain in (
-            ("padding_idx", None),
-            ("max_norm", None),
-            ("norm_type", 2),
-            ("scale_grad_by_freq", False),
-            ("sparse", False),
-        ):
-            if getattr(self, name) != plain:
-                parts.append(f"{name}={getattr(self, name)}")
-        return ", ".join(parts)
-
     @classmethod
     def from_pretrained(
         cls,
@@ -139,6 +139,8 @@ class Embedding(_Table):
 
 class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of vectors of a table, without the vectors in between."""
+
+    shown = "max_norm norm_type scale_grad_by_freq mode padding_idx"
 
     def __init__(
         self,
@@ -177,19 +179,6 @@ class EmbeddingBag(_Table):
             self.include_last_offset,
             self.padding_idx,
         )
-
-    def extra_repr(self) -> str:
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        for name, plain in (
-            ("max_norm", None),
-            ("norm_type", 2),
-            ("scale_grad_by_freq", False),
-            ("mode", None),
-            ("padding_idx", None),
-        ):
-            if getattr(self, name) != plain:
-                parts.append(f"{name}={getattr(self, name)!r}")
-        return ", ".join(parts)
 
     @classmethod
     def from_pretrained(

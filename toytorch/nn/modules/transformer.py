@@ -60,39 +60,44 @@ def is_causal_mask(mask: Tensor | None, said: bool | None, length: int) -> bool:
 class _Layer(Module):
     """What both kinds of layer share: self-attention, and two linear maps around an activation."""
 
+    _norms = 2
+    _cross = False  # whether it attends to another sequence, too
     norm_first: bool
 
-    def _set_up(
+    def __init__(
         self,
-        norms: int,
-        cross: bool,
         d_model: int,
         nhead: int,
-        width: int,
-        dropout: float,
-        activation: str | Callable[..., Any],
-        eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        bias: bool,
-        make: dict[str, Any],
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable[..., Any] = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, **make
-        )
-        if cross:
-            self.multihead_attn = MultiheadAttention(
+        super().__init__()
+        make: dict[str, Any] = {"device": device, "dtype": dtype}
+        for name in ("self_attn", "multihead_attn")[: 1 + self._cross]:
+            attention = MultiheadAttention(
                 d_model, nhead, dropout, bias, batch_first=batch_first, **make
             )
-        self.linear1 = Linear(d_model, width, bias, **make)
+            setattr(self, name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **make)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(width, d_model, bias, **make)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **make)
         self.norm_first = norm_first
-        for i in range(1, norms + 1):
-            setattr(self, f"norm{i}", LayerNorm(d_model, eps, bias=bias, **make))
-        for i in range(1, norms + 1):
+        for i in range(1, self._norms + 1):
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **make))
+        for i in range(1, self._norms + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = activation_of(activation)
+        if not self._cross:
+            known = {F.relu: 1, ReLU: 1, F.gelu: 2, GELU: 2}  # what PyTorch has one kernel for
+            made = self.activation
+            self.activation_relu_or_gelu = known.get(made, known.get(type(made), 0))
 
     def _sa_block(
         self, x: Tensor, mask: Tensor | None, padding: Tensor | None, causal: bool = False
@@ -112,39 +117,6 @@ class TransformerEncoderLayer(_Layer):
     norm_first: x ← x + attention(norm(x)), which trains more easily; Xiong et al. 2020.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[..., Any] = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Device = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__()
-        self._set_up(
-            2,
-            False,
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            {"device": device, "dtype": dtype},
-        )
-        known = {F.relu: 1, ReLU: 1, F.gelu: 2, GELU: 2}  # what PyTorch has one kernel for
-        made = self.activation
-        self.activation_relu_or_gelu = known.get(made, known.get(type(made), 0))
-
     def forward(
         self,
         src: Tensor,
@@ -163,35 +135,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """An encoder layer with attention to the encoder's result between its two parts."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[..., Any] = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Device = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__()
-        self._set_up(
-            3,
-            True,
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            {"device": device, "dtype": dtype},
-        )
+    _norms, _cross = 3, True
 
     def _mha_block(
         self, x: Tensor, memory: Tensor, mask: Any, padding: Any, causal: bool

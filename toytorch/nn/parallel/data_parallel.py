@@ -95,9 +95,9 @@ class DataParallel(Module):
 
 def data_parallel(
     module: Module,
-    inputs: Any,
+    inputs: object,
     device_ids: Sequence[Any] | None = None,
-    output_device: Any = None,
+    output_device: object = None,
     dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
 ) -> Any:

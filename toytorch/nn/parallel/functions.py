@@ -72,6 +72,6 @@ def broadcast(tensors: Sequence[Tensor], devices: Sequence[Any]) -> list[list[Te
     return [list(flat[i : i + count]) for i in range(0, len(flat), count)]
 
 
-def place(device: Any) -> device_class:
+def place(device: object) -> device_class:
     """A device given by number, name or itself."""
     return device_class("cuda", device) if isinstance(device, int) else device_class(device)

@@ -10,7 +10,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.nn.parallel.functions import Gather, Scatter
 
 
-def is_namedtuple(value: Any) -> bool:
+def is_namedtuple(value: object) -> bool:
     """Whether it is a tuple whose parts have names."""
     return isinstance(value, tuple) and hasattr(value, "_asdict") and hasattr(value, "_fields")
 

@@ -29,7 +29,7 @@ def _converted(module: Any, kinds: tuple[type, ...], memory_format: memory_forma
     return module
 
 
-def convert_conv2d_weight_memory_format(module: Any, memory_format: memory_format_class) -> Any:
+def convert_conv2d_weight_memory_format(module: object, memory_format: memory_format_class) -> Any:
     """The module, with the weights of its two-dimensional convolutions in another order of memory.
 
     >>> import toytorch as torch
@@ -41,6 +41,6 @@ def convert_conv2d_weight_memory_format(module: Any, memory_format: memory_forma
     return _converted(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
-def convert_conv3d_weight_memory_format(module: Any, memory_format: memory_format_class) -> Any:
+def convert_conv3d_weight_memory_format(module: object, memory_format: memory_format_class) -> Any:
     """The module, with the weights of its three-dimensional convolutions in another order."""
     return _converted(module, (Conv3d, ConvTranspose3d), memory_format)

@@ -209,7 +209,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
-def _check_inverse(module: Any, value: Tensor, like: Tensor, name: str) -> None:
+def _check_inverse(module: object, value: Tensor, like: Tensor, name: str) -> None:
     """Refuses a parametrization whose inverse does not lead back to a tensor of the same kind."""
     if not hasattr(module, "right_inverse"):
         return

@@ -85,7 +85,7 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
 
 
 def global_unstructured(
-    parameters: Any, pruning_method: type, importance_scores: Any = None, **kwargs: object
+    parameters: object, pruning_method: type, importance_scores: object = None, **kwargs: object
 ) -> None:
     """Prunes elements among all of several parameters, given as (module, name) pairs."""
     if not isinstance(parameters, Iterable):

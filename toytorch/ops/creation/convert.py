@@ -24,6 +24,7 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.node import Detached
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
@@ -48,9 +49,7 @@ move: Op = define(
     lambda xp, a, device, source, non_blocking: _to_device(xp, a, device, non_blocking),
     kind="layout",  # general, but its results are of another array module: no fast path
     across="always",
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     upcast=False,
     node="ToCopyBackward0",
     d_self=lambda g, source: move.function(g, source, g.device),
@@ -440,9 +439,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         kind = None if isinstance(src, int) else wide  # all digits that Python's number has
         return _copy_inplace(self, from_data.tensor(src, dtype=kind))
     if not isinstance(src, Tensor):
-        raise TypeError(
-            f"copy_(): argument 'src' (position 1) must be Tensor, not {type(src).__name__}"
-        )
+        raise wrong_argument("copy_", "src", 1, "Tensor", src)
     if (
         src.dtype is self.dtype
         and src._array.__class__ is np.ndarray

@@ -21,7 +21,9 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import cpu, layout_name, sparse_coo, strided
 from toytorch.facts.device import device as device_class
+from toytorch.facts.dtype import cannot_cast
 from toytorch.facts.hints import ArrayModule, Device, DType, Layout, MemoryFormat, Scalar
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, copy_order
 from toytorch.ops.creation.memory import of_each, settled
 from toytorch.ops.define import creating, public
@@ -287,10 +289,7 @@ def put_out(
     if same and out is not None and out.dtype is not made.dtype:
         raise RuntimeError(refusal("same", "", made.dtype, out.dtype))
     if out is not None and made.dtype.rank > out.dtype.rank and not out.is_sparse:
-        raise RuntimeError(
-            f"result type {made.dtype.legacy} can't be cast to the desired output type "
-            f"{out.dtype.legacy}"
-        )
+        raise cannot_cast(made.dtype, out.dtype)
     if names is not None:
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:
@@ -406,16 +405,11 @@ def full(
         fill_value = fill_value.item()
     else:
         if not isinstance(fill_value, (*NUMBERS, np.generic)):
-            raise TypeError(
-                "full(): argument 'fill_value' (position 2) must be Number, not "
-                f"{type(fill_value).__name__}"
-            )
+            raise wrong_argument("full", "fill_value", 2, "Number", fill_value)
         own = None if out is None else out.dtype
         kind = _kind(dtype or own or types.of_scalar(fill_value))
     if not isinstance(size, (list, tuple)):
-        raise TypeError(
-            f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}"
-        )
+        raise wrong_argument("full", "size", 1, "tuple of ints", size)
     shape = _size((size,), None, "full")
     return put_out(
         dtype=dtype,

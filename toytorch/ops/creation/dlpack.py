@@ -19,6 +19,7 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import bfloat16
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.from_data import held_elsewhere
+from toytorch.ops.define import on_tensors
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -180,8 +181,7 @@ class Writable:
         self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
 
 
-Tensor.__dlpack__ = __dlpack__  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(__dlpack__=__dlpack__, __dlpack_device__=__dlpack_device__)
 
 
 def _own(source: Tensor, copy: bool) -> Tensor:

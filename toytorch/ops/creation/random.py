@@ -21,6 +21,7 @@ from toytorch.facts import state
 from toytorch.facts.device import cpu, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size
 from toytorch.ops.creation import create
 from toytorch.ops.creation.draw_refusals import refuse
@@ -232,10 +233,7 @@ def randint(
         missing = "high" if high is None else "size"
         raise TypeError(f'randint() missing 1 required positional arguments: "{missing}"')
     if not isinstance(size, (list, tuple)):
-        raise TypeError(
-            "randint(): argument 'size' (position 2) must be tuple of ints, not "
-            f"{type(size).__name__}"
-        )
+        raise wrong_argument("randint", "size", 2, "tuple of ints", size)
     if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if low >= high:

@@ -235,6 +235,15 @@ def _line(xp: ArrayModule, x: Array, slope: Any, at_zero: Any) -> Any:
     return x * slope + at_zero
 
 
+def _kind_between(start: Any, end: Any, dtype: DType | None, out: Tensor | None) -> np.dtype[Any]:
+    """NumPy's type of the numbers between two, where a type or an out= may be given."""
+    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
+        dtype = types.default_complex()
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    return np.dtype(kind_of(dtype))
+
+
 @public("linspace", tensor_first=False)
 @creating
 def linspace(
@@ -254,13 +263,9 @@ def linspace(
     >>> linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    asked, of = dtype, tuple(v for v in (start, end) if isinstance(v, Tensor))
+    of = tuple(v for v in (start, end) if isinstance(v, Tensor))
     start, end = _end_points("linspace", start, end, steps, dtype)
-    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
-        dtype = types.default_complex()
-    if dtype is None and out is not None:
-        dtype = out.dtype
-    kind = np.dtype(kind_of(dtype))
+    kind = _kind_between(start, end, dtype, out)
     if kind.kind == "b" and steps > 1:
         raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     return placed(
@@ -272,7 +277,7 @@ def linspace(
         ),
         out,
         "linspace",
-        dtype=asked,
+        dtype=dtype,
         of=of,
     )
 
@@ -310,13 +315,9 @@ def logspace(
     >>> logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    asked, of = dtype, tuple(v for v in (start, end) if isinstance(v, Tensor))
+    of = tuple(v for v in (start, end) if isinstance(v, Tensor))
     start, end = _end_points("logspace", start, end, steps, dtype)
-    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
-        dtype = types.default_complex()
-    if dtype is None and out is not None:
-        dtype = out.dtype
-    kind = np.dtype(kind_of(dtype))
+    kind = _kind_between(start, end, dtype, out)
 
     def make(xp: ArrayModule) -> Any:
         wide = np.complex128 if kind.kind == "c" else np.float64
@@ -324,7 +325,7 @@ def logspace(
         return (float(base) ** exponents.astype(wide)).astype(kind)
 
     made = finish(make, device, requires_grad, "logspace")
-    return placed(made, out, "logspace", dtype=asked, of=of)
+    return placed(made, out, "logspace", dtype=dtype, of=of)
 
 
 # -- triangles ------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, general, pointwise, public
@@ -50,18 +51,14 @@ def _float(name: str) -> Any:
 straight: Op = pointwise(
     "straight(Tensor self, Tensor other) -> Tensor",
     formula="self",
-    method=False,
-    function=False,
-    inplace=False,
+    forms="out",
     d_self="g",
     doc="A derivative, self, of straight pieces of other: differentiated again it is 0, and says so.",
 )
 leaky_relu = pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     formula="self if self > 0 else self * negative_slope",
-    method=False,
-    inplace=False,
-    function=False,
+    forms="out",
     checks=_float("leaky_relu_cpu"),
     d_self="straight(g if self > 0 else g * negative_slope, self)",
     doc="x above 0, a small multiple of x below; Maas et al. 2013.",
@@ -80,9 +77,7 @@ def _check_hardtanh(common: DType, args: Sequence[Any]) -> None:
 hardtanh = pointwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     formula="minimum(maximum(self, min_val), max_val)",
-    method=False,
-    inplace=False,
-    function=False,
+    forms="out",
     checks=_check_hardtanh,
     d_self="straight(g if self > min_val and self < max_val else 0, self)",
     rounds_once="float16 bfloat16",
@@ -93,7 +88,7 @@ threshold = pointwise(
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     formula="value if self <= threshold else self",
     checks=numbers("threshold_cpu", lowest=1),
-    method=False,
+    forms="function inplace out",
     overlap=True,
     d_self="straight(0 if self <= threshold else g, self)",
     rounds_once="float16 bfloat16",
@@ -115,7 +110,7 @@ def _within_type(kernel: str) -> Any:
 hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     formula="0 if self >= -lambd and self <= lambd else self",
-    inplace=False,
+    forms="function method out",
     in_halves=True,
     narrow="lambd",
     checks=_within_type("hardshrink_cpu"),
@@ -138,9 +133,7 @@ def _check_softshrink(common: DType, args: Sequence[Any]) -> None:
 softshrink = pointwise(
     "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     formula="self - minimum(maximum(self, -lambd), lambd)",
-    method=False,
-    inplace=False,
-    function=False,
+    forms="out",
     checks=_check_softshrink,
     d_self="straight(g if self < -lambd or self > lambd else 0, self)",
     doc="x moved towards 0 by lambd, and 0 near 0.",
@@ -149,9 +142,7 @@ softshrink = pointwise(
 hardsigmoid = pointwise(
     "hardsigmoid(Tensor self) -> Tensor",
     formula="minimum(maximum(self + 3, 0), 6) / 6",
-    method=False,
-    function=False,
-    inplace=False,
+    forms="out",
     checks=_float("hardsigmoid_cpu"),
     d_self="straight(g / 6 if self > -3 and self < 3 else 0, self)",
     rounds_once="float16 bfloat16",
@@ -160,9 +151,7 @@ hardsigmoid = pointwise(
 hardswish = pointwise(
     "hardswish(Tensor self) -> Tensor",
     formula="self * minimum(maximum(self + 3, 0), 6) / 6",
-    method=False,
-    function=False,
-    inplace=False,
+    forms="out",
     checks=_float("hardswish_cpu"),
     d_self="0 if self <= -3 else g if self >= 3 else g * (self / 3 + 0.5)",
     rounds_once="float16 bfloat16",
@@ -171,9 +160,7 @@ hardswish = pointwise(
 prelu_kernel = pointwise(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     formula="self if self > 0 else self * weight",
-    method=False,
-    function=False,
-    inplace=False,
+    forms="out",
     node="PreluKernelBackward0",
     checks=_float("prelu_cpu"),
     d_self="g if self > 0 else g * weight",
@@ -188,9 +175,7 @@ prelu_kernel = pointwise(
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x above 0, weight·x below, with one weight or one for each channel; He et al. 2015."""
     if not isinstance(weight, Tensor):
-        raise TypeError(
-            f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}"
-        )
+        raise wrong_argument("prelu", "weight", 2, "Tensor", weight)
     if input.dtype is not weight.dtype:
         raise RuntimeError(
             "prelu: Type promoting not supported. Got "
@@ -220,9 +205,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 elu = pointwise(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
     formula="scale * self if self > 0 else alpha * scale * expm1(input_scale * self)",
-    method=False,
-    function=False,
-    inplace=False,
+    forms="out",
     checks=_float("elu_cpu"),
     d_self="""
         low = exp(input_scale * self) * (alpha * scale * input_scale)
@@ -235,13 +218,12 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 selu: Op = pointwise(
     "selu(Tensor self) -> Tensor",
     formula=f"{SELU_SCALE} * self if self > 0 else {SELU_ALPHA * SELU_SCALE} * expm1(self)",
-    method=False,
+    forms="function inplace",
     node="EluBackward0",
     checks=_float("elu_cpu"),
     d_self=f"g * ({SELU_SCALE} if self > 0 else exp(self) * {SELU_ALPHA * SELU_SCALE})",
     rounds_once="float16 bfloat16",
     doc="elu with the scales that keep mean 0 and variance 1; Klambauer et al. 2017.",
-    out=False,
 )
 
 
@@ -254,12 +236,11 @@ def _check_celu(common: DType, args: Sequence[Any]) -> None:
 celu = pointwise(
     "celu(Tensor self, Scalar alpha=1) -> Tensor",
     formula="self if self > 0 else alpha * expm1(self / alpha)",
-    method=False,
+    forms="function inplace",
     checks=_check_celu,
     d_self="g * (1 if self > 0 else exp(self / alpha))",
     rounds_once="float16 bfloat16",
     doc="An elu whose derivative has no jump; Barron 2017.",
-    out=False,
 )
 softplus = pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
@@ -267,9 +248,7 @@ softplus = pointwise(
         z = beta * self
         self if z > threshold else log1p(exp(threshold if z > threshold else z)) / beta
     """,
-    method=False,
-    inplace=False,
-    function=False,
+    forms="out",
     checks=_float("softplus_cpu"),
     d_self="g if beta * self > threshold else g * sigmoid(beta * self)",
     rounds_once="float16 bfloat16",
@@ -279,9 +258,7 @@ softplus = pointwise(
 log_sigmoid = pointwise(
     "log_sigmoid(Tensor self) -> Tensor",
     formula="minimum(self, 0) - log1p(exp(-abs(self)))",
-    method=False,
-    function=False,
-    inplace=False,
+    forms="out",
     checks=_float("log_sigmoid_cpu"),
     d_self="g * sigmoid(-self)",
     memory="rows",
@@ -299,9 +276,7 @@ def _float_or_complex(common: DType, args: Sequence[Any]) -> None:
 silu = pointwise(
     "silu(Tensor self) -> Tensor",
     formula="self / (1 + exp(-self))",
-    method=False,
-    inplace=False,
-    function=False,
+    forms="out",
     checks=_float_or_complex,
     d_self="""
         s = sigmoid(self)
@@ -313,9 +288,7 @@ silu = pointwise(
 mish = pointwise(
     "mish(Tensor self) -> Tensor",
     formula="self * tanh(self if self > 20 else log1p(exp(minimum(self, 20))))",
-    method=False,
-    inplace=False,
-    function=False,
+    forms="out",
     checks=_float("mish_cpu"),
     d_self="""
         t = tanh(self if self > 20 else log1p(exp(minimum(self, 20))))
@@ -338,9 +311,7 @@ gelu = pointwise(
         inner = sqrt(8 / pi) * (self + 0.044715 * self * self * self)
         self / (1 + exp(-inner)) if approximate == "tanh" else self * (0.5 * (1 + erf(self * sqrt(1 / 2))))
     """,
-    method=False,
-    function=False,
-    inplace=False,
+    forms="out",
     checks=_check_gelu,
     d_self="""
         t = tanh(sqrt(2 / pi) * (self + 0.044715 * self * self * self))
@@ -359,9 +330,7 @@ gelu = pointwise(
 rrelu_with_noise = pointwise(
     "rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
     formula="self * noise",
-    method=False,
-    function=False,
-    inplace=False,
+    forms="out",
     checks=_float("rrelu_with_noise_out_cpu"),
     d_self="g * noise",
     memory="rows",
@@ -384,9 +353,7 @@ slopes = define(
     "rrelu.slopes(Tensor self, float lower, float upper, *, Generator? generator=None) -> Tensor",
     _slopes,
     kind="general",
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     doc="1 above 0, and uniform numbers below: as many are drawn.",
 )
 
@@ -464,9 +431,7 @@ def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Any:
 glu = general(
     "glu(Tensor self, int dim=-1) -> Tensor",
     _glu,
-    method=False,
-    function=False,
-    out=False,
+    forms="",
     d_self=_glu_gradient,
     doc="One half times the sigmoid of the other; Dauphin et al. 2017.",
 )

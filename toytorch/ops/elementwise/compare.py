@@ -59,26 +59,23 @@ ge = comparison(
 isnan = pointwise(
     "isnan(Tensor self) -> BoolTensor",
     formula="isnan(self)",
-    inplace=False,
+    forms="function method",
     sparse="entries",
     doc="Whether a value is NaN.",
-    out=False,
 )
 isinf = pointwise(
     "isinf(Tensor self) -> BoolTensor",
     formula="isinf(self)",
-    inplace=False,
+    forms="function method",
     sparse="entries",
     doc="Whether a value is infinite.",
-    out=False,
 )
 isfinite = pointwise(
     "isfinite(Tensor self) -> BoolTensor",
     formula="isfinite(self)",
     writes=lambda self: int(self.dtype.is_complex),
-    inplace=False,
+    forms="function method",
     doc="Whether a value is neither infinite nor NaN.",
-    out=False,
 )
 
 
@@ -93,7 +90,7 @@ def _no_complex(name: str) -> Any:
 isposinf = pointwise(
     "isposinf(Tensor self) -> BoolTensor",
     formula="self == inf",
-    inplace=False,
+    forms="function method out",
     sparse="entries",
     doc="Whether a value is +∞.",
     checks=_no_complex("isposinf"),
@@ -102,7 +99,7 @@ isposinf = pointwise(
 isneginf = pointwise(
     "isneginf(Tensor self) -> BoolTensor",
     formula="self == -inf",
-    inplace=False,
+    forms="function method out",
     sparse="entries",
     doc="Whether a value is -∞.",
     checks=_no_complex("isneginf"),
@@ -119,7 +116,7 @@ signbit = pointwise(
     "signbit(Tensor self) -> BoolTensor",
     formula="signbit(self)",
     checks=_no_complex_sign,
-    inplace=False,
+    forms="function method out",
     sparse="entries",
     doc="Whether the sign bit is set.",
     out_type="boolean",
@@ -159,7 +156,7 @@ isclose = general(
     "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
     "bool equal_nan=False) -> Tensor",
     _isclose,
-    out=False,
+    forms="function method",
     upcast=False,
     writes=lambda self, other, rtol, atol, equal_nan: (
         (equal_nan and self.dtype.rank > 1) + (rtol != 0 or atol != 0)

@@ -15,8 +15,8 @@ from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
+from toytorch.ops.define import on_tensors, public
 from toytorch.ops.define import pointwise as elementwise
-from toytorch.ops.define import public
 from toytorch.ops.define import view as define_view
 from toytorch.ops.elementwise import arithmetic
 from toytorch.ops.indexing.by_index import type_name
@@ -24,17 +24,20 @@ from toytorch.ops.shaping import view
 from toytorch.ops.shaping.copies import clone
 
 
+def _need_parts(a: str, b: str) -> None:
+    """Refuses types (by PyTorch's names) that are not one type of floats that has complex numbers."""
+    if not {a, b} <= {"Half", "Float", "Double"}:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {a} and {b}"
+        )
+    if a != b:
+        raise RuntimeError(
+            f"Expected object of scalar type {a} but got scalar type {b} for second argument"
+        )
+
+
 def _complex(xp: ArrayModule, real: Array, imag: Array) -> Any:
-    if real.dtype.kind != "f" or imag.dtype.kind != "f":
-        raise RuntimeError(
-            "Expected both inputs to be Half, Float or Double tensors but got "
-            f"{type_name(real)} and {type_name(imag)}"
-        )
-    if real.dtype != imag.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {type_name(real)} but got scalar type "
-            f"{type_name(imag)} for second argument"
-        )
+    _need_parts(type_name(real), type_name(imag))
     made = xp.empty(broadcast_pair(real.shape, imag.shape), f"c{2 * real.dtype.itemsize}")
     made.real, made.imag = real, imag
     return made
@@ -44,8 +47,7 @@ complex = elementwise(
     "complex(Tensor real, Tensor imag) -> Tensor",
     _complex,
     promotion="none",
-    method=False,
-    inplace=False,
+    forms="function out",
     holomorphic=False,
     apart=True,
     out_type="object",
@@ -118,9 +120,7 @@ def set_imag(self: Tensor, value: Any) -> None:
     imag(self)[...] = value
 
 
-Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.real = property(real, set_real)  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.imag = property(imag, set_imag)  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(resolve_neg=resolve_conj, real=property(real, set_real), imag=property(imag, set_imag))
 
 
 # -- seen as pairs, made from sizes and angles ---------------------------------------------------
@@ -156,7 +156,7 @@ def _as_complex(xp: ArrayModule, a: Array) -> Any:
 view_as_real: Op = define_view(
     "view_as_real(Tensor self) -> Tensor",
     _as_real,
-    method=False,
+    forms="function",
     holomorphic=False,
     d_self=lambda g: view_as_complex.function(g.contiguous()),
     batch="leading",
@@ -165,7 +165,7 @@ view_as_real: Op = define_view(
 view_as_complex: Op = define_view(
     "view_as_complex(Tensor self) -> Tensor",
     _as_complex,
-    method=False,
+    forms="function",
     holomorphic=False,
     d_self=lambda g: view_as_real.function(g),
     amp="float32",
@@ -174,8 +174,7 @@ view_as_complex: Op = define_view(
 )
 
 # For writes through views of another kind (see core/inplace.py).
-Tensor._as_pairs = view_as_real.function  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor._of_pairs = view_as_complex.function  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(_as_pairs=view_as_real.function, _of_pairs=view_as_complex.function)
 
 
 def _polar(xp: ArrayModule, size: Array, angle: Array) -> Any:
@@ -188,19 +187,8 @@ def _polar(xp: ArrayModule, size: Array, angle: Array) -> Any:
 
 
 def _need_floats(common: DType, args: Sequence[Any]) -> None:
-    a, b = args[0].dtype, args[1].dtype
-    for d in (a, b):
-        if d.name not in ("float32", "float64", "float16"):
-            raise RuntimeError(
-                "Expected both inputs to be Half, Float or Double tensors but got "
-                f"{a.legacy} and {b.legacy}"
-            )
-    if a is not b:
-        raise RuntimeError(
-            f"Expected object of scalar type {a.legacy} but got scalar type "
-            f"{b.legacy} for second argument"
-        )
-    if a.name == "float16":
+    _need_parts(args[0].dtype.legacy, args[1].dtype.legacy)
+    if args[0].dtype.name == "float16":
         raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
 
 
@@ -212,8 +200,7 @@ def _along(g: Any, direction: Any) -> Any:
 polar: Op = elementwise(
     "polar(Tensor abs, Tensor angle) -> Tensor",
     _polar,
-    inplace=False,
-    method=False,
+    forms="function out",
     holomorphic=False,
     checks=_need_floats,
     d_abs=lambda g, result: _along(g, result.sgn()),  # as PyTorch: also where abs is below 0

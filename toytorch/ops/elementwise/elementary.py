@@ -83,7 +83,7 @@ log1p = pointwise(
 logaddexp = pointwise(
     "logaddexp(Tensor self, Tensor other) -> Tensor",
     formula="logaddexp(self, other)",
-    inplace=False,
+    forms="function method out",
     checks=numbers("logaddexp_cpu", lowest=2, complex=True),
     d_self="g * sigmoid(self - other)",
     d_other="g * sigmoid(other - self)",

@@ -14,7 +14,8 @@ from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
-from toytorch.ops.define import define, pointwise, public, underived
+from toytorch.facts.schema import wrong_argument
+from toytorch.ops.define import define, on_tensors, pointwise, public, underived
 from toytorch.ops.elementwise import arithmetic as elementwise
 from toytorch.ops.elementwise.operand_checks import (
     no_complex,
@@ -62,8 +63,7 @@ frexp = define(
     _frexp,
     kind="general",
     results=(True, False),
-    function=False,
-    method=False,
+    forms="out",
     d_self=lambda gs, result1: gs[0] / result1.exp2(),
     memory="kept",
     out_type="part",
@@ -86,9 +86,7 @@ def ldexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     tensor([12.])
     """
     if not isinstance(other, Tensor):
-        raise TypeError(
-            f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
-        )
+        raise wrong_argument("ldexp", "other", 2, "Tensor", other)
     power: Any = elementwise.pow.function(2.0, _as_exponent(input, other)).contiguous()
     return elementwise.mul.function(input, power, out=out)
 
@@ -163,7 +161,7 @@ sinc = pointwise(
 logaddexp2 = pointwise(
     "logaddexp2(Tensor self, Tensor other) -> Tensor",
     formula="logaddexp2(self, other)",
-    inplace=False,
+    forms="function method out",
     checks=only_floats("logaddexp2"),
     d_self="g * sigmoid((self - other) * log(2))",
     d_other="g * sigmoid((other - self) * log(2))",
@@ -204,8 +202,7 @@ xlog1py: Op = pointwise(
     promotion="float",
     in_halves=True,
     d_self="0 if self == 0 and other <= -1 else special_xlog1py(g, other)",
-    method=False,
-    inplace=False,
+    forms="function out",
     checks=one_tensor("special_xlog1py", numbers("xlog1py_cpu")),
     d_other="g * (self / (other + 1))",
     variant=number_place,
@@ -219,8 +216,7 @@ entr = pointwise(
     formula="self if isnan(self) else -inf if self < 0 else 0 if self == 0 else -self * log(self)",
     promotion="float",
     checks=numbers("entr_cpu"),
-    method=False,
-    inplace=False,
+    forms="function out",
     d_self="g * (-log(self) - 1)",
     doc="The entropy -x·log x; -∞ below 0.",
 )
@@ -266,7 +262,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     return elementwise.pow.function(base, power, out=out)
 
 
-Tensor.float_power = float_power  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(float_power=float_power)
 
 
 @public(method=True)

@@ -30,7 +30,7 @@ def _no_complex(name: str) -> Any:
 maximum = pointwise(
     "maximum(Tensor self, Tensor other) -> Tensor",
     formula="maximum(self, other)",
-    inplace=False,
+    forms="function method out",
     d_self="g if self > other else g / 2 if self == other else 0",
     d_other="g if other > self else g / 2 if self == other else 0",
     checks=_no_complex("maximum"),
@@ -39,7 +39,7 @@ maximum = pointwise(
 minimum = pointwise(
     "minimum(Tensor self, Tensor other) -> Tensor",
     formula="minimum(self, other)",
-    inplace=False,
+    forms="function method out",
     d_self="g if self < other else g / 2 if self == other else 0",
     d_other="g if other < self else g / 2 if self == other else 0",
     checks=_no_complex("minimum"),
@@ -48,7 +48,7 @@ minimum = pointwise(
 fmax = pointwise(
     "fmax(Tensor self, Tensor other) -> Tensor",
     formula="fmax(self, other)",
-    inplace=False,
+    forms="function method out",
     checks=_no_complex("fmax"),
     d_self="g if self >= other or isnan(other) else 0",
     d_other="0 if self >= other or isnan(other) else g",
@@ -57,7 +57,7 @@ fmax = pointwise(
 fmin = pointwise(
     "fmin(Tensor self, Tensor other) -> Tensor",
     formula="fmin(self, other)",
-    inplace=False,
+    forms="function method out",
     checks=_no_complex("fmin"),
     d_self="g if self <= other or isnan(other) else 0",
     d_other="0 if self <= other or isnan(other) else g",

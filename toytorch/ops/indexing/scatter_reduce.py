@@ -172,7 +172,7 @@ scatter_reduce: Op = define(
     _scatter_reduce,
     kind="general",
     apart="in place",
-    inplace=True,
+    forms="function method inplace out",
     d_self=_to_self,
     d_src=_to_source,
     doc="self[index[i][j]][j] and all src[i][j] that meet there as their sum, prod, mean, amax or "
@@ -264,7 +264,7 @@ index_reduce = define(
     _index_reduce,
     kind="general",
     apart="in place",
-    inplace=True,
+    forms="function method inplace out",
     d_self=_index_to_self,
     d_source=_index_to_source,
     doc="Slices of source and those of self that index names as their prod, mean, amax or amin.",

@@ -24,6 +24,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import strided
 from toytorch.ops.creation.from_data import tensor as make_tensor
+from toytorch.ops.define import on_tensors
 from toytorch.ops.indexing import by_index as gathering
 from toytorch.ops.shaping.slices import select, slice_
 from toytorch.ops.shaping.view import alias, unsqueeze
@@ -580,6 +581,4 @@ def delitem(x: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-Tensor.__delitem__ = delitem  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.__getitem__ = getitem
-Tensor.__setitem__ = setitem
+on_tensors(__delitem__=delitem, __getitem__=getitem, __setitem__=setitem)

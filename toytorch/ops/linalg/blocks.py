@@ -10,6 +10,7 @@ from toytorch.core.views import of_its_own
 from toytorch.core.write import refuse_grad
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping.rearrange import _common, cat
@@ -28,9 +29,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     if out is not None:
         refuse_grad("mul", (input, other), out)
     if not isinstance(other, Tensor):
-        raise TypeError(
-            f"kron(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
-        )
+        raise wrong_argument("kron", "other", 2, "Tensor", other)
     a: Any = input
     b: Any = other
     n = max(a.ndim, b.ndim)
@@ -82,8 +81,7 @@ def _block_gradients(g: Tensor, tensors_shape: Sequence[tuple[int, ...]]) -> lis
 block_diag_op = general(
     "block_diag(Tensor[] tensors) -> Tensor",
     _block_diag,
-    method=False,
-    function=False,
+    forms="out",
     upcast=False,
     d_tensors=_block_gradients,
     doc="Matrices along the diagonal of a larger one.",

@@ -116,8 +116,7 @@ def _pdist_gradient(g: Tensor, self: Tensor, p: float, result: Tensor) -> Any:
 pdist = general(
     "pdist(Tensor self, float p=2) -> Tensor",
     _pdist,
-    method=False,
-    out=False,
+    forms="function",
     upcast=False,
     one_backward=True,
     d_self=_pdist_gradient,
@@ -145,9 +144,7 @@ def _squared_gradient(g: Tensor) -> Any:
 squared = general(
     "_square_of_pairs(Tensor self, int n) -> Tensor",
     _squared,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     upcast=False,
     d_self=_squared_gradient,
     fresh=True,

@@ -192,7 +192,7 @@ class Product:
     """A sum of two operands that is a batched matrix product of their arrays as they are, but for
     the order of dimensions. It comes out as `contract` would have it.
 
-    turned  the order of each operand's dimensions
+    orders  the order of each operand's dimensions
     sums    whether a label ends here; where none does the result lies as a product's would, so the
             order of the operands' dimensions has to be the plain one
     parts   how many of the first one's dimensions are batch and rows
@@ -205,7 +205,7 @@ class Product:
         ends = [c for c in la if c in lb and c not in out]
         rows = [c for c in la if c not in lb]
         columns = [c for c in lb if c not in la]
-        self.turned = [
+        self.orders = [
             [term.index(c) for c in wanted]
             for term, wanted in ((la, batch + rows + ends), (lb, batch + ends + columns))
         ]
@@ -219,7 +219,7 @@ class Product:
         """The result, or None where sizes differ, or a plain product's memory has another order."""
         if not self.sums and not (a.flags.c_contiguous and b.flags.c_contiguous):
             return None
-        a, b = a.transpose(self.turned[0]), b.transpose(self.turned[1])
+        a, b = a.transpose(self.orders[0]), b.transpose(self.orders[1])
         batch, end_of_rows, end_of_ends = self.parts
         shared, ends = a.shape[:batch], a.shape[end_of_rows:]
         if b.shape[:end_of_ends] != shared + ends:
@@ -245,7 +245,7 @@ def as_product(equation: str, ranks: tuple[int, int]) -> Product | None:
     made = Product(labels, out)
     return (
         made
-        if made.sums or (made.turned == made.plain and made.last == sorted(made.last))
+        if made.sums or (made.orders == made.plain and made.last == sorted(made.last))
         else None
     )
 

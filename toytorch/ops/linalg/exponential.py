@@ -97,10 +97,9 @@ def _gradient(g: Tensor, self: Tensor) -> Any:
 matrix_exp_op: Op = general(
     "linalg_matrix_exp(Tensor self) -> Tensor",
     _matrix_exp,
-    method=False,
+    forms="function",
     holomorphic=False,
     d_self=_gradient,
-    out=False,
     batch="leading",
     doc="e^A for square matrices.",
 )

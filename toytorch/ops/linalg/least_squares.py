@@ -148,9 +148,9 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
     values = s if driver in ("gelsd", "gelss") else xp.empty(0, real)
     wide = (*x.shape[:-2], x.shape[-1], max(m, n))  # as LAPACK leaves it
     if x.size:
-        turned = xp.empty(wide, x.dtype)
-        turned[..., :n] = x.swapaxes(-1, -2)
-        x = turned[..., :n].swapaxes(-1, -2)
+        transposed = xp.empty(wide, x.dtype)
+        transposed[..., :n] = x.swapaxes(-1, -2)
+        x = transposed[..., :n].swapaxes(-1, -2)
     elif x.__class__ is np.ndarray:
         *steps, across, along = (s * x.itemsize for s in contiguous_strides(wide))
         x = lying(x, x.shape, (*steps, along, across))
@@ -175,9 +175,7 @@ lstsq_op = general(
     "solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     _lstsq,
     upcast=False,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     results=(True, True, False, False),
     d_self=lambda gs, self, b, result0: _gradients(gs, self, b)[0],  # saves what PyTorch saves
     d_b=lambda gs, self, b, result0: _gradients(gs, self, b)[1],

@@ -137,6 +137,15 @@ def check_factors(a: Array, b: Array) -> None:
         )
 
 
+def check_stacks(a: Array, b: Array) -> None:
+    """Refuses stacks of matrices whose inner sizes differ, or of different lengths."""
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
+        )
+
+
 def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
     fits = a.ndim == 2 == b.ndim and a.shape[1] == b.shape[0] and a.dtype is b.dtype
     if not fits:  # or, rarely, equal types that are two objects
@@ -202,11 +211,7 @@ def _bmm(xp: ArrayModule, a: Array, b: Array) -> Any:
     for name, m in (("batch1", a), ("batch2", b)):
         if m.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
-    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
-        )
+    check_stacks(a, b)
     same_of_two_stacks(a, b)
     if not (a.size and b.size):
         return xp.zeros((*a.shape[:2], b.shape[2]), b.dtype)
@@ -231,16 +236,21 @@ bmm = general(
 )
 
 
+def check_vector(a: Array, v: Array) -> None:
+    """Refuses a vector that has not an element for each column of a matrix."""
+    if a.shape[1] != v.shape[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), "
+            f"vec ({v.shape[0]})"
+        )
+
+
 def _mv(xp: ArrayModule, a: Array, v: Array) -> Any:
     if not a.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if a.ndim != 2 or v.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {1}, {a.ndim}, {v.ndim}")
-    if a.shape[1] != v.shape[0]:
-        raise RuntimeError(
-            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x"
-            f"{a.shape[1]}), vec ({v.shape[0]})"
-        )
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {v.ndim}")
+    check_vector(a, v)
     same_of_vector(v, a, v)
     return _product(xp, a, v)
 
@@ -368,7 +378,7 @@ addmm = general(
     _addmm,
     out_type="same",
     elsewhere="out_dtype",
-    inplace=True,
+    forms="function method inplace out",
     d_self=lambda g, beta: scaled(g, beta),
     d_mat1=lambda g, mat2, mat1_order, alpha: scaled(left_share(g, mat2, mat1_order), alpha),
     d_mat2=lambda g, mat1, mat2_order, alpha: scaled(right_share(g, mat1, mat2_order), alpha),
@@ -407,7 +417,7 @@ baddbmm = general(
     _baddbmm,
     out_type="same",
     elsewhere="out_dtype",
-    inplace=True,
+    forms="function method inplace out",
     d_self=lambda g, beta: scaled(g, beta),
     d_batch1=lambda g, batch2, alpha: scaled(g.bmm(batch2.transpose(1, 2)), alpha),
     d_batch2=lambda g, batch1, alpha: scaled(batch1.transpose(1, 2).bmm(g), alpha),
@@ -463,10 +473,7 @@ def unrecorded(
 
 def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     if x.shape[1] != weight.shape[1]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} "
-            f"and {weight.shape[1]}x{weight.shape[0]})"
-        )
+        check_factors(x, weight.T)
     if not bias.dtype is x.dtype is weight.dtype:
         same_three(bias, x, weight)
     if worthwhile(x, LAYER):
@@ -476,8 +483,8 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     if 16 <= x.shape[0] <= weight.shape[0]:
         # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.
-        turned = xp.matmul(weight, x.T).T
-        return xp.add(turned, bias, out=xp.empty(turned.shape, turned.dtype))
+        transposed = xp.matmul(weight, x.T).T
+        return xp.add(transposed, bias, out=xp.empty(transposed.shape, transposed.dtype))
     product = xp.matmul(x, weight.T) if x.dtype.kind != "b" else _product(xp, x, weight.T)
     product += bias
     return product
@@ -486,9 +493,7 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
 linear = general(
     "linear(Tensor bias, Tensor self, Tensor weight) -> Tensor",
     _linear,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     node="AddmmBackward0",
     on_card="addmm self mat1 mat2",
     d_self="mm(g, weight)",
@@ -501,7 +506,7 @@ linear = general(
     fresh=True,
     flops=flops.layer,
     layer=True,
-    turned="weight",
+    transposed="weight",
     checks=lambda _, args: same_three(*args),
     doc="x·Wᵀ + b for a matrix x.",
     out_type="same",

@@ -11,6 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted, of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to, composed, operands
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import broadcast_pair, wrap_dims
 from toytorch.ops.creation import convert, create
 from toytorch.ops.define import public, takes_words
@@ -36,10 +37,7 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
             for i, p in enumerate((("input", input), ("other", other)), 1)
             if not isinstance(p[1], Tensor)
         )
-        raise TypeError(
-            f"matmul(): argument '{name}' (position {place}) must be Tensor, not "
-            f"{type(value).__name__}"
-        ) from None
+        raise wrong_argument("matmul", name, place, "Tensor", value) from None
     if m == 2 and n == 2 and out is None:
         return matmul.mm.function(input, other)
     if out is not None:
@@ -101,9 +99,7 @@ def linear(
     if out is not None:
         return create.put_out(linear(input, weight, bias), out, same=True)
     if not isinstance(input, Tensor):
-        raise TypeError(
-            f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
-        )
+        raise wrong_argument("linear", "input", 1, "Tensor", input)
     if (
         bias is not None
         and input._array.ndim == 2
@@ -118,9 +114,9 @@ def linear(
         *rest, width = input._array.shape
         product = matmul.unrecorded(input, weight, bias, True)
         if product is None:
-            turned = weight.t()
+            transposed = weight.t()
             flat = view.viewed(input, (math.prod(rest), width))
-            product = matmul.addmm.function(bias, flat, turned)
+            product = matmul.addmm.function(bias, flat, transposed)
         return view.viewed(product, (*rest, weight._array.shape[0]))
     if bias is not None and (
         input.ndim == 2 or (bias.ndim and (input.ndim < 2 or convert.is_contiguous(input)))
@@ -200,9 +196,7 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     if isinstance(first, Tensor):  # operands, each with a list of its dimensions' numbers
         equation, operands = _from_lists((first, *operands))
     elif not isinstance(first, str):
-        raise TypeError(
-            f"einsum(): argument 'equation' (position 1) must be str, not {type(first).__name__}"
-        )
+        raise wrong_argument("einsum", "equation", 1, "str", first)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return evaluate(equation, list(operands))

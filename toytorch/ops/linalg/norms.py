@@ -29,21 +29,7 @@ def _convert(A: Any, dtype: DType | None, name: str) -> Any:
     """A in the type asked for, which must be as complex and as wide as A's own."""
     if dtype is None:
         return A
-    if not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(
-            f"{name}: dtype should be floating point or complex, but got {dtype.legacy}"
-        )
-    if A.dtype.is_complex != dtype.is_complex:
-        kind = "complex" if A.dtype.is_complex else "real"
-        raise RuntimeError(
-            f"{name}: dtype should be {kind} for {kind} inputs, but got {dtype.legacy}"
-        )
-    if A.dtype.itemsize > dtype.itemsize:
-        raise RuntimeError(
-            f"{name}: the dtype of the input ({A.dtype.legacy}) should be "
-            f"convertible without narrowing to the specified dtype "
-            f"({dtype.legacy})"
-        )
+    exponentials.check_norm_type(name, A.dtype, dtype)
     return A.to(dtype)
 
 
@@ -287,10 +273,7 @@ def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
 share_or_zero = pointwise(
     "_share_or_zero(Tensor self, Tensor other) -> Tensor",
     formula="0 if other == 0 else self / other",
-    inplace=False,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_self="0 if other == 0 else g / other",
     d_other="0 if other == 0 else -g * self / (other * other)",
     doc="self / other, and 0 where other is 0.",
@@ -345,9 +328,7 @@ cdist_op: Op = general(
     "cdist(Tensor x1, Tensor x2, float p, int compute_mode) -> Tensor",
     _cdist,
     upcast=False,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_x1=_first_shares,
     d_x2=_second_shares,
     memory="rows",
@@ -408,7 +389,7 @@ def _renorm_gradient(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float
 renorm = general(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
     _renorm,
-    inplace=True,
+    forms="function method inplace out",
     holomorphic=False,
     d_self=_renorm_gradient,
     memory="rows",

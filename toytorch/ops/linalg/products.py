@@ -16,7 +16,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, on_tensors, public
 from toytorch.ops.linalg.checks import identity, need_square
 from toytorch.ops.linalg.matmul import (
     _bmm,
@@ -54,7 +54,7 @@ def _addmv(xp: ArrayModule, a: Array, mat: Array, vec: Array, beta: int, alpha: 
 addmv = general(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmv,
-    inplace=True,
+    forms="function method inplace out",
     out_type="same",
     d_self=lambda g, beta: scaled(g, beta),
     d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
@@ -85,7 +85,7 @@ def _addbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha:
 addbmm = general(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addbmm,
-    inplace=True,
+    forms="function method inplace out",
     d_self=lambda g, beta: scaled(g, beta),
     d_batch1=lambda g, batch2, alpha: scaled(
         g.expand((batch2.shape[0], *g.shape)).bmm(batch2.transpose(1, 2)), alpha
@@ -124,7 +124,7 @@ def addbmm_(
     )
 
 
-Tensor.addbmm_ = addbmm_  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(addbmm_=addbmm_)
 
 
 def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: float) -> Any:
@@ -153,7 +153,7 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
 addr = general(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addr,
-    inplace=True,
+    forms="function method inplace out",
     memory="like",
     d_self=lambda g, beta: scaled(g, beta),
     d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),
@@ -205,7 +205,7 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
 linalg_cross: Op = general(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
     _cross,
-    method=False,
+    forms="function out",
     d_self=lambda g, other, dim: linalg_cross.function(other, g, dim=dim),
     d_other=lambda g, self, dim: linalg_cross.function(g, self, dim=dim),
     doc="The vector product in three dimensions.",

@@ -8,7 +8,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, on_tensors, public
 from toytorch.ops.linalg.checks import (
     identity,
     named,
@@ -73,8 +73,7 @@ qr_op = general(
     "linalg_qr(Tensor self, str mode='reduced') -> (Tensor Q, Tensor R)",
     _qr,
     upcast=False,
-    function=False,
-    method=False,
+    forms="out",
     results=(True, True),
     d_self=_qr_gradient,
     amp="float32",
@@ -127,8 +126,7 @@ geqrf_op = general(
     "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
     _geqrf,
     upcast=False,
-    function=False,
-    method=False,
+    forms="out",
     results=(True, True),
     d_self=_no_gradient,
     amp="float32",
@@ -240,7 +238,7 @@ householder_op = general(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
     _householder,
     upcast=False,
-    method=False,
+    forms="function out",
     words={"input2": "tau"},
     holomorphic=False,
     d_input=lambda g, input, tau, result: (  # saves the result as PyTorch
@@ -251,7 +249,7 @@ householder_op = general(
     memory="columns",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
 )
-Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(orgqr=householder_op.function)
 public("orgqr")(householder_op.function)
 
 
@@ -301,8 +299,8 @@ def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpos
     need_kernel("ormqr_cpu", a)
     if left:
         return reflect(xp, a, tau, c, transpose)
-    turned = reflect(xp, a, tau, c.swapaxes(-1, -2).conj(), not transpose)  # CQ = (QᴴCᴴ)ᴴ
-    return turned.swapaxes(-1, -2).conj()
+    transposed = reflect(xp, a, tau, c.swapaxes(-1, -2).conj(), not transpose)  # CQ = (QᴴCᴴ)ᴴ
+    return transposed.swapaxes(-1, -2).conj()
 
 
 def _ormqr_gradients(g: Any, a: Any, tau: Any, c: Any, left: bool, transpose: bool) -> Any:

@@ -63,8 +63,8 @@ def _solve_triangular(
         b = b.astype(a.dtype)  # as PyTorch does, whichever has more digits
     if left:
         return triangular(xp, a, b, upper, unit)
-    turned = triangular(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unit)
-    return turned.swapaxes(-1, -2)
+    transposed = triangular(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unit)
+    return transposed.swapaxes(-1, -2)
 
 
 def solve_with(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
@@ -92,7 +92,7 @@ solve_triangular_op: Op = general(
     "bool unitriangular=False) -> Tensor",
     _solve_triangular,
     upcast=False,
-    method=False,
+    forms="function out",
     holomorphic=False,
     d_self=_triangular_gradient,
     d_B=lambda g, self, upper, left, unitriangular: solve_with(

@@ -46,9 +46,7 @@ def _softmax_share(g: Tensor, result: Tensor, dim: int) -> Any:
 safe_softmax = reduction(
     "_safe_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
     _safe_softmax,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_self=_softmax_share,
     one_backward=True,
     names="same",
@@ -177,9 +175,7 @@ flash_backward = general(
     "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
     "Tensor? attn_mask=None, float? scale=None) -> (Tensor, Tensor, Tensor)",
     _flash_backward,
-    method=False,
-    function=False,
-    out=False,
+    forms="",
     results=(False, False, False),
     halves="halves attention_backward",
     doc="The gradients of q, k and v, block by block; those of these go by `attention_shares`.",
@@ -248,9 +244,7 @@ flash_attention = general(
     "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) "
     "-> (Tensor output, Tensor logsumexp)",
     _flash,
-    method=False,
-    function=False,
-    out=False,
+    forms="",
     results=(True, False),
     d_query=_gradient(0),
     d_key=_gradient(1),

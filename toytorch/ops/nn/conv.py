@@ -66,9 +66,8 @@ def _convolution(
         ]
         channels = w.shape[0] if x.shape[1] else 0  # of nothing, PyTorch makes nothing
         return xp.zeros((x.shape[0], channels, *out), x.dtype)
-    last = n == 2 and (
-        has_channels_last(w) or has_channels_last(x)
-    )  # then the result has them, too
+    # Where either has channels last, the result has them, too.
+    last = n == 2 and (has_channels_last(w) or has_channels_last(x))
     if not transposed:
         y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
         if not x.shape[1]:  # no channels in are no channels out, in PyTorch
@@ -162,8 +161,7 @@ convolution: Op = general(
     "int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
     _convolution,
     on_card="types Input weight bias",
-    method=False,
-    out=False,
+    forms="function",
     d_input=_convolution_input,
     d_weight=gradient_of_weight,
     d_bias=gradient_of_bias,
@@ -207,9 +205,7 @@ weight_gradient: Op = general(
     "convolution_backward(Tensor input, Tensor grad_output, int[] kernel_size, int[] stride, "
     "int[] padding, int[] dilation, int groups) -> Tensor",
     _weight_gradient,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_input=_weight_gradient_input,
     d_grad_output=lambda g, input, grad_output_shape, stride, padding, dilation, groups: _cropped(
         convolution.function(input, g, None, stride, padding, dilation, False, (0,), groups),

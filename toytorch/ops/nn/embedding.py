@@ -102,8 +102,7 @@ embedding_record: Op = general(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
     "bool sparse=False) -> Tensor",
     _embedding,
-    method=False,
-    out=False,
+    forms="function",
     on_card="_index_select self index",
     upcast=False,
     d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse: (
@@ -116,9 +115,7 @@ dense_backward: Op = general(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, "
     "int padding_idx, bool scale_grad_by_freq) -> Tensor",
     _embedding_backward,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_grad_output=_embedding_backward_gradient,
     fresh=True,
     halves="halves embedding_dense_backward",

@@ -113,9 +113,7 @@ def _col2im(
 im2col: Op = general(
     "im2col(Tensor self, int[] kernel_size, int[] dilation, int[] padding, int[] stride) -> Tensor",
     _im2col,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     node="Im2ColBackward0",
     d_self=lambda g, self_shape, kernel_size, dilation, padding, stride: col2im.function(
         g, tuple(self_shape[-2:]), kernel_size, dilation, padding, stride
@@ -126,9 +124,7 @@ col2im: Op = general(
     "col2im(Tensor self, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, "
     "int[] stride) -> Tensor",
     _col2im,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     node="Col2ImBackward0",
     d_self=lambda g, kernel_size, dilation, padding, stride: im2col.function(
         g, kernel_size, dilation, padding, stride
@@ -192,8 +188,7 @@ def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
 pixel_shuffle: Op = general(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
     _pixel_shuffle,
-    method=False,
-    out=False,
+    forms="function",
     upcast=False,
     memory="format",
     d_self=lambda g, upscale_factor: pixel_unshuffle.function(g, upscale_factor),
@@ -202,8 +197,7 @@ pixel_shuffle: Op = general(
 pixel_unshuffle: Op = general(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     _pixel_unshuffle,
-    method=False,
-    out=False,
+    forms="function",
     upcast=False,
     memory="format",
     d_self=lambda g, downscale_factor: pixel_shuffle.function(g, downscale_factor),
@@ -233,8 +227,7 @@ def _channel_shuffle(xp: ArrayModule, a: Array, groups: int) -> Any:
 channel_shuffle: Op = general(
     "channel_shuffle(Tensor self, int groups) -> Tensor",
     _channel_shuffle,
-    method=False,
-    out=False,
+    forms="function",
     upcast=False,
     memory="format",
     node="ChannelShuffleBackward0",

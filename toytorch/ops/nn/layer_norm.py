@@ -197,8 +197,7 @@ native_layer_norm = general(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _layer_norm,
-    method=False,
-    out=False,
+    forms="function",
     results=(True, False, False),
     d_input=_layer_norm_input,
     d_weight=_layer_norm_weight,
@@ -371,8 +370,7 @@ native_group_norm = general(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
     "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _group_norm,
-    method=False,
-    out=False,
+    forms="function",
     results=(True, True, True),
     d_input=_group_norm_input,
     d_weight=_group_norm_weight,

@@ -7,7 +7,7 @@ output, the places of these inputs and their weights; the derivative is the tran
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -214,15 +214,10 @@ def picked(places: Any, size: int) -> Map:
     return Map(np.asarray(places, np.int64).reshape(-1, 1), None, size)
 
 
-MapOf = Callable[..., Map]
-
-
 tied_op: Op = general(
     "_tied(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, other: a,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_self="g",
     d_other=lambda g, other: g.new_zeros(other.shape),
     doc="The first tensor; the derivative in the other is 0.",

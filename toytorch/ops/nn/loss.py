@@ -79,9 +79,7 @@ def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
 mse = general(
     "mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     _mse,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     upcast=False,
     d_self=lambda g, self, target, reduction: _mse_share(g, self, target, reduction),
     d_target=lambda g, self, target, reduction: -_mse_share(g, self, target, reduction),
@@ -145,9 +143,7 @@ nll_loss = general(
     "-> Tensor",
     _nll,
     on_card="nll_loss_forward self target weight",
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
     amp="float32",
     halves="halves nll_loss",
@@ -190,9 +186,7 @@ nll_backward = general(
     "nll_loss_backward(Tensor grad_output, int[] shape, Tensor target, Tensor? weight, "
     "int ignore_index, str reduction) -> Tensor",
     _nll_backward,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_grad_output=lambda g, target, weight, ignore_index, reduction: nll_loss.function(
         g, target, weight, ignore_index, reduction
     ),

@@ -180,9 +180,7 @@ ctc_loss: Op = general(
     lambda xp, logs, targets, steps, lengths, blank, zero_infinity: _ctc(
         xp, logs, targets, steps, lengths, blank
     ),
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     node="CtcLossBackward0",
     d_log_probs=lambda g, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity: (
         ctc_backward.function(
@@ -196,8 +194,6 @@ ctc_backward: Op = general(
     "_ctc_loss_backward(Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths,"
     " Tensor target_lengths, int blank, bool zero_infinity) -> Tensor",
     _ctc_backward,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     doc="The gradient of _ctc_loss, as if log_probs came from log_softmax.",
 )

@@ -16,9 +16,9 @@ from toytorch.backends.base import attempt, worthwhile
 from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
-from toytorch.facts.dtype import from_numpy_dtype, promote_types
+from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.facts.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
@@ -77,9 +77,7 @@ def _in_place_of(target: Array, *arrays: Array | None) -> list[Any]:
         if a is not None:
             common = promote_types(common, from_numpy_dtype(a.dtype))
     if common.rank > to.rank:
-        raise RuntimeError(
-            f"result type {common.legacy} can't be cast to the desired output type {to.legacy}"
-        )
+        raise cannot_cast(common, to)
     wide = np.dtype("float32") if common.itemsize == 2 and common.rank == 2 else common.numpy
     return [a if a is None else a.astype(wide, copy=False) for a in arrays]
 
@@ -137,9 +135,7 @@ def _loss(
     return general(
         f"{name}(Tensor self, Tensor target{params}, str reduction='mean') -> Tensor",
         forward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         upcast=not first,
         amp="float32",
         checks=(lambda _, args: same_type(*args[:2])) if same else None,
@@ -315,9 +311,8 @@ def _logits_loss(
         return a.astype(own).astype(a.dtype) if own.itemsize == 2 else a
 
     real = x.real
-    log_sigmoid = like_logits(
-        xp.minimum(real, 0) - xp.log1p(xp.exp(-xp.abs(real)))
-    )  # of x; of -x it is that - x
+    # Of x; of -x it is that - x.
+    log_sigmoid = like_logits(xp.minimum(real, 0) - xp.log1p(xp.exp(-xp.abs(real))))
     if pos_weight is not None:
         log_sigmoid = like_logits(step(step(step(pos_weight - 1) * t) + 1) * log_sigmoid)
     loss = step(step(1 - t) * x) - log_sigmoid
@@ -348,9 +343,7 @@ with_logits = general(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
     "Tensor? pos_weight=None, str reduction='mean') -> Tensor",
     _with_logits,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     amp="float32",
     upcast=False,
     fused=WITH_LOGITS,
@@ -385,9 +378,7 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
     y, wide = _in_place_of(x, t, x)
     shape = broadcast_pair(t.shape, x.shape)
     if shape != x.shape:  # it is computed where -x is
-        raise RuntimeError(
-            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}"
-        )
+        raise cannot_broadcast(x.shape, shape)
     if x.dtype.kind in "iu":
         kind = from_numpy_dtype(x.dtype)
         raise RuntimeError(
@@ -403,9 +394,7 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
 soft_margin = general(
     "soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     _soft_margin,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     upcast=False,
     amp="float32",
     doc="log(1 + e^{-t·x}) for targets t of 1 and -1.",

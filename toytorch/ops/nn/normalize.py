@@ -108,9 +108,7 @@ norm_backward: Op = general(
     "_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, int[] dim, "
     "float eps) -> Tensor",
     _norm_backward,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_grad_output=lambda g, input, mean, rstd, dim, eps: through(
         g, input, mean, rstd, dim, eps
     ),  # the map is symmetric
@@ -332,9 +330,7 @@ native_batch_norm = general(
     "Tensor? running_var, bool training, float momentum, float eps) "
     "-> (Tensor output, Tensor mean, Tensor rstd)",
     _batch_norm,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     upcast=False,
     results=(True, False, False),
     d_input=_batch_norm_input,

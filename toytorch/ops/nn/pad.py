@@ -62,8 +62,7 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -
 constant_pad_nd: Op = general(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
     _constant_pad,
-    method=False,
-    out=False,
+    forms="function",
     upcast=False,
     memory="",
     d_self=lambda g, pad: constant_pad_nd.function(g, [-p for p in pad], 0),
@@ -206,17 +205,14 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
     share = general(
         f"{name}_backward(Tensor grad_output, int[] shape, int[] padding) -> Tensor",
         backward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         d_grad_output=lambda g, padding: record.function(g, padding),
         doc=f"The gradient of {name}.",
     )
     record: Op = general(
         f"{name}(Tensor self, int[] padding) -> Tensor",
         forward,
-        method=False,
-        out=False,
+        forms="function",
         node=node,
         upcast=False,
         d_self=lambda g, self, padding: tied(share.function(g, tuple(self.shape), padding), self),

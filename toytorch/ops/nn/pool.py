@@ -198,9 +198,7 @@ def _max_pool(n: int) -> Op:
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[] kernel_size, "
         "int[]? stride, int[] padding, int[] dilation, bool ceil_mode, Tensor indices) -> Tensor",
         backward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         node=f"MaxPool{n}DWithIndicesBackwardBackward0",
         d_grad_output=lambda g, indices: _picked(g, indices, n),
         d_self=lambda g: g.new_zeros(g.shape),
@@ -210,9 +208,7 @@ def _max_pool(n: int) -> Op:
         f"{name}_with_indices(Tensor self, int[] kernel_size, int[]? stride=None, int[] padding=0, "
         "int[] dilation=1, bool ceil_mode=False) -> (Tensor values, Tensor indices)",
         forward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         results=(True, False),
         node=f"MaxPool{n}DWithIndicesBackward0",
         d_self=lambda gs, self, kernel_size, stride, padding, dilation, ceil_mode, result1: (
@@ -344,9 +340,7 @@ def _average_pool(n: int) -> Op:
         f"{name}_backward(Tensor grad_output, int[] shape, int[] kernel_size, int[]? stride, "
         "int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
         backward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         node=f"AvgPool{n}DBackwardBackward0",
         d_grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
             record.function(
@@ -359,8 +353,7 @@ def _average_pool(n: int) -> Op:
         f"{name}(Tensor self, int[] kernel_size, int[]? stride=None, int[] padding=0, "
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         forward,
-        function=False,
-        method=False,
+        forms="out",
         node=f"AvgPool{n}DBackward0",
         d_self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
             tied(
@@ -392,9 +385,7 @@ def _put_record(n: int) -> Op:
     return general(
         f"_put_flat{n}d(Tensor grad_output, int[] shape, Tensor indices) -> Tensor",
         lambda xp, g, shape, indices: put_flat(xp, g, indices, shape, False),
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         d_grad_output=lambda g, indices: _picked(g, indices, n),
         doc="Elements added at flat places of zero images.",
     )
@@ -411,9 +402,7 @@ def _adaptive_max(n: int) -> Op:
     return general(
         f"adaptive_max_pool{n}d(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)",
         forward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         results=(True, False),
         node=f"AdaptiveMaxPool{n}DBackward0",
         d_self=lambda gs, self, result1: tied(
@@ -452,9 +441,7 @@ def _fractional_max(n: int) -> Op:
         f"fractional_max_pool{n}d(Tensor self, int[] kernel_size, int[] output_size, "
         "Tensor random_samples) -> (Tensor values, Tensor indices)",
         forward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         results=(True, False),
         node=f"FractionalMaxPool{n}DBackward0",
         d_self=lambda gs, self, result1: tied(
@@ -516,9 +503,7 @@ def _max_unpool(n: int) -> Op:
     return general(
         f"max_unpool{n}d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
         forward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         node=f"MaxUnpool{n}DBackward0",
         memory="format" if n == 2 else "rows",
         d_self=lambda g, indices: _picked(g, indices, n),

@@ -91,9 +91,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         f"{name}_backward(Tensor grad_output, int[] output_size, int[] input_size, "
         "bool align_corners, float[]? scales) -> Tensor",
         backward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         memory="format",
         node=f"{node}BackwardBackward0",
         doc=f"The gradient of {name}.",
@@ -104,9 +102,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     record: Op = general(
         f"{name}(Tensor self, int[] output_size, bool align_corners, float[]? scales) -> Tensor",
         forward,
-        method=False,
-        function=False,
-        out=False,
+        forms="",
         memory="format",
         node=f"{node}Backward0",
         doc=doc,
@@ -179,9 +175,7 @@ def _adaptive_average(n: int) -> Op:
     share = general(
         f"_adaptive_avg_pool{n}d_backward(Tensor grad_output, int[] shape) -> Tensor",
         lambda xp, g, shape: apply_all(xp, g, maps(shape, g.shape[-n:]), transposed=True),
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         doc=f"The gradient of _adaptive_avg_pool{n}d.",
         d_grad_output=lambda g, grad_output_shape: record.function(
             g, tuple(grad_output_shape[-n:])
@@ -190,9 +184,7 @@ def _adaptive_average(n: int) -> Op:
     record: Op = general(
         f"_adaptive_avg_pool{n}d(Tensor self, int[] output_size) -> Tensor",
         forward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         node=f"AdaptiveAvgPool{n}DBackward0",
         d_self=lambda g, self: linear_maps.tied(
             share.function(checked_gradient(g, f"adaptive_avg_pool{n}d"), tuple(self.shape)), self

@@ -32,6 +32,14 @@ def _weights(values: Tensor, name: str, count: int, kind: str) -> None:
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
+def _need_table(name: str, x: Tensor) -> None:
+    if x.ndim > 2:
+        raise RuntimeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with "
+            f"{x.ndim} dimensions"
+        )
+
+
 @public("cov", method=True)
 def cov(
     input: Tensor,
@@ -50,11 +58,7 @@ def cov(
             [-1.,  1.]])
     """
     x: Any = input
-    if x.ndim > 2:
-        raise RuntimeError(
-            "cov(): expected input to have two or fewer dimensions but got an input "
-            f"with {x.ndim} dimensions"
-        )
+    _need_table("cov", x)
     if x.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = x.reshape(1, -1) if x.ndim < 2 else x
@@ -102,11 +106,7 @@ def corrcoef(input: Tensor) -> Tensor:
     tensor([[ 1., -1.],
             [-1.,  1.]])
     """
-    if input.ndim > 2:
-        raise RuntimeError(
-            "corrcoef(): expected input to have two or fewer dimensions but got an "
-            f"input with {input.ndim} dimensions"
-        )
+    _need_table("corrcoef", input)
     c: Any = cov(input)
     if c.ndim == 0:
         return c / c

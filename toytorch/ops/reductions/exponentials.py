@@ -157,9 +157,7 @@ def _softmax_share_output(g: Tensor, grad_output: Tensor, output: Tensor, dim: i
 reduction(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim) -> Tensor",
     _softmax_backward,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_grad_output=lambda g, output, dim: g * output - output * (g * output).sum(dim, True),
     d_output=_softmax_share_output,
     batch="along",
@@ -178,8 +176,7 @@ def _log_softmax_backward(xp: ArrayModule, g: Array, y: Array, dim: int) -> Any:
 reduction(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim) -> Tensor",
     _log_softmax_backward,
-    method=False,
-    out=False,
+    forms="function",
     d_grad_output=lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
     d_output=lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
     batch="along",
@@ -188,9 +185,8 @@ reduction(
 )
 
 
-def _check_norm_type(own: DType, asked: DType) -> None:
-    """Refuses dtype= that is no float, is not as complex as the operand, or narrower."""
-    name = "linalg.vector_norm"
+def check_norm_type(name: str, own: DType, asked: DType) -> None:
+    """Refuses a norm's dtype= that is no float, is not as complex as the operand, or narrower."""
     if asked.rank < 2:
         raise RuntimeError(
             f"{name}: dtype should be floating point or complex, but got {asked.legacy}"
@@ -224,7 +220,7 @@ def _vector_norm(
 ) -> Any:
     _need_float("linalg.vector_norm", a)
     if dtype is not None:
-        _check_norm_type(from_numpy_dtype(a.dtype), dtype)
+        check_norm_type("linalg.vector_norm", from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)
     over = axes(dim, a.ndim)
     if worthwhile(a, SMALLEST) and ord:
@@ -282,7 +278,7 @@ vector_norm = reduction(
     "dtype? dtype=None) -> Tensor",
     _vector_norm,
     d_self=_norm_gradient,
-    method=False,
+    forms="function out",
     holomorphic=False,
     batch="along",
     fused=NORM,

@@ -136,8 +136,7 @@ aminmax = reduction(
     _aminmax,
     d_self=_aminmax_gradient,
     results=(True, True),
-    function=False,
-    method=False,
+    forms="out",
     apart=True,
     out_type="same",
     doc="The smallest and the largest element, over all or one dimension.",
@@ -145,8 +144,7 @@ aminmax = reduction(
 max_all = reduction(
     "max(Tensor self) -> Tensor",
     _all_extreme("max", np.maximum),
-    function=False,
-    method=False,
+    forms="out",
     node="MaxBackward1",
     d_self=_share_ties_of_all,
     names=named_dims.none,
@@ -156,8 +154,7 @@ max_all = reduction(
 min_all = reduction(
     "min(Tensor self) -> Tensor",
     _all_extreme("min", np.minimum),
-    function=False,
-    method=False,
+    forms="out",
     node="MinBackward1",
     d_self=_share_ties_of_all,
     names=named_dims.none,
@@ -199,7 +196,7 @@ def put_at(g: Tensor | None, shape: tuple[int, ...], dim: int, index: Tensor, ke
 max_dim = reduction(
     "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     _with_indices("max"),
-    function=False,
+    forms="method out",
     results=(True, False),
     d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
         gs[0], self_shape, dim, result1, keepdim
@@ -211,7 +208,7 @@ max_dim = reduction(
 min_dim = reduction(
     "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     _with_indices("min"),
-    function=False,
+    forms="method out",
     results=(True, False),
     d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
         gs[0], self_shape, dim, result1, keepdim
@@ -300,7 +297,7 @@ count_nonzero = reduction(
         xp.count_nonzero(a, axis=None if dim is None else axes(dim, a.ndim)), dtype=np.int64
     ),
     upcast=False,
-    out=False,
+    forms="function method",
     doc="How many elements are non-zero.",
 )
 

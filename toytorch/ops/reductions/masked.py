@@ -142,9 +142,8 @@ def _extreme(name: str, sign: int) -> Any:
     ) -> Tensor:
         filled = _filled(input, mask, _lowest(input.dtype, sign))
         over = dim if name.startswith("arg") else _dims(dim, input.ndim)
-        return getattr(filled, name)(over, bool(keepdim)).to(
-            dtype or input.dtype
-        )  # of places too, as PyTorch
+        made = getattr(filled, name)(over, bool(keepdim))
+        return made.to(dtype or input.dtype)  # of places too, as PyTorch
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of the elements that the mask shows."

@@ -47,7 +47,7 @@ nanmedian_dim = general(
     _nanmedian,
     results=(True, False),
     upcast=False,
-    function=False,
+    forms="method out",
     d_self=sort.back_to_place,
     memory="rows",
     names="reduced",
@@ -66,8 +66,7 @@ nanmedian_all = general(
     "nanmedian(Tensor self) -> Tensor",
     _nanmedian_all,
     upcast=False,
-    function=False,
-    method=False,
+    forms="out",
     d_self=sort.share_equals,
     doc="The middle number, NaN left out.",
 )

@@ -76,7 +76,7 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
 cumsum = general(
     "cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
     _cumsum,
-    inplace=True,
+    forms="function method inplace out",
     d_self=_cumsum_gradient,
     memory="rows",
     batch="along",
@@ -109,7 +109,7 @@ def _cumprod_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
 cumprod = general(
     "cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
     _cumprod,
-    inplace=True,
+    forms="function method inplace out",
     d_self=_cumprod_gradient,
     memory="rows",
     batch="along",

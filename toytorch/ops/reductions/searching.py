@@ -20,6 +20,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Scalar
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import general, public, watched
@@ -164,9 +165,7 @@ def _distinct(name: str, node: str, kernel: Callable[..., Any]) -> Any:
         f"{name}(Tensor self, int? dim=None) -> (Tensor, Tensor, Tensor)",
         kernel,
         results=(True, False, False),
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         upcast=False,
         node=node,
         d_self=refuse,
@@ -379,9 +378,7 @@ def bucketize(
 ) -> Tensor:
     """The bucket of each value."""
     if not isinstance(input, (Tensor, *NUMBERS)):
-        raise TypeError(
-            f"bucketize(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
-        )
+        raise wrong_argument("bucketize", "input", 1, "Tensor", input)
     if out is not None and not isinstance(input, Tensor):
         raise TypeError("bucketize() received an invalid combination of arguments")
     if boundaries.ndim != 1:

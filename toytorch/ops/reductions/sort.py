@@ -32,8 +32,8 @@ def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = 
     if a.__class__ is np.ndarray:
         if not descending:
             return a.argsort(dim, "stable")
-        turned = (slice(None),) * dim + (slice(None, None, -1),)
-        return a.shape[dim] - 1 - a[turned].argsort(dim, "stable")[turned]
+        flipped = (slice(None),) * dim + (slice(None, None, -1),)
+        return a.shape[dim] - 1 - a[flipped].argsort(dim, "stable")[flipped]
     if not descending:
         return xp.argsort(a, axis=dim, kind="stable")
     flipped = xp.flip(a, dim)  # sorting the reversed array keeps equal elements in order
@@ -240,7 +240,7 @@ median_dim = general(
     _median,
     results=(True, False),
     upcast=False,
-    function=False,
+    forms="method out",
     d_self=back_to_place,
     batch="along",
     names="reduced",
@@ -279,8 +279,7 @@ median = general(
     "median(Tensor self) -> Tensor",
     _median_all,
     upcast=False,
-    function=False,
-    method=False,
+    forms="out",
     d_self=share_equals,
     names=named_dims.none,
     doc="The middle element (the lower of two).",
@@ -337,8 +336,7 @@ searchsorted = general(
     "bool out_int32=False) -> Tensor",
     _searchsorted,
     upcast=False,
-    method=False,
-    function=False,
+    forms="out",
     doc="Where values would go in a sorted sequence.",
     out_type="indices",
 )
@@ -366,7 +364,7 @@ def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
 bincount = general(
     "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
     _bincount,
-    out=False,
+    forms="function method",
     upcast=False,
     data_dependent=True,
     doc="How often each integer occurs.",

@@ -12,6 +12,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts.device import contiguous_format
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.creation.ranges import arange
@@ -51,10 +52,7 @@ atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 def _tensors(name: str, tensors: Sequence[Tensor]) -> Any:
     """A list of tensors, and PyTorch's words where it is none."""
     if not isinstance(tensors, (list, tuple)) or any(not isinstance(t, Tensor) for t in tensors):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-            f"{type(tensors).__name__}"
-        )
+        raise wrong_argument(name, "tensors", 1, "tuple of Tensors", tensors)
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return tensors
@@ -201,8 +199,8 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
         return input.clone(memory_format=contiguous_format)
     if k % 4 == 2:
         return rearrange.flip.function(input, (first, second))
-    turned = rearrange.flip.function(input, second if k % 4 == 1 else first)
-    return of_its_own(view.transpose.function(turned, first, second))
+    flipped = rearrange.flip.function(input, second if k % 4 == 1 else first)
+    return of_its_own(view.transpose.function(flipped, first, second))
 
 
 @public("diag", method=True)

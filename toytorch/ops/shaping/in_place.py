@@ -64,13 +64,17 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     return self
 
 
+def _refuse_gradients(name: str, *tensors: Tensor) -> None:
+    if any(t._requires_grad for t in tensors):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
+
+
 @public(method=True)
 def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     """Sets every element to callable(element, element of the other tensor); slow, on the CPU."""
-    if self._requires_grad:
-        raise RuntimeError(
-            "Can't call map_() on Variable that requires grad. Use var.detach().map_() instead."
-        )
+    _refuse_gradients("map_", self)
     if tensor.dtype is not self.dtype:
         raise TypeError(f"map_: expected {self.type()} for 'other' (got {tensor.type()})")
     return mapped(self, callable, tensor)
@@ -83,10 +87,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     >>> Tensor([1., 2.]).map2_(Tensor([3., 4.]), Tensor([5., 6.]), lambda a, b, c: a + b * c)
     tensor([16., 26.])
     """
-    if self._requires_grad or x._requires_grad or y._requires_grad:
-        raise RuntimeError(
-            "Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead."
-        )
+    _refuse_gradients("map2_", self, x, y)
     for name, other in (("x", x), ("y", y)):
         if other.dtype is not self.dtype:
             raise TypeError(

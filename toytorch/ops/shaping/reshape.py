@@ -15,7 +15,7 @@ from toytorch.facts import state, warned
 from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
-from toytorch.ops.define import PUBLIC, public
+from toytorch.ops.define import PUBLIC, on_tensors, public
 from toytorch.ops.elementwise.complex_numbers import conj
 from toytorch.ops.named_dims import flattened, unflattened
 from toytorch.ops.shaping import rearrange, several, slices, view
@@ -225,12 +225,15 @@ def _hermitian(self: Tensor) -> Tensor:
     return conj(_swapped(self, "H"))
 
 
-Tensor.moveaxis, Tensor.swapdims = movedim, PUBLIC["swapdims"]  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.T = property(_transposed)  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.mT = property(lambda self: _swapped(self, "mT"))  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.H = property(_hermitian)  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.mH = property(lambda self: conj(_swapped(self, "mH")))  # type: ignore[attr-defined]  # ops attach methods to the class
-Tensor.repeat = rearrange.repeat.function  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(
+    moveaxis=movedim,
+    swapdims=PUBLIC["swapdims"],
+    repeat=rearrange.repeat.function,
+    T=property(_transposed),
+    mT=property(lambda self: _swapped(self, "mT")),
+    H=property(_hermitian),
+    mH=property(lambda self: conj(_swapped(self, "mH"))),
+)
 
 # -- parts of a dimension --------------------------------------------------------------------------
 
@@ -280,15 +283,19 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     return tuple(several.split_with_sizes.function(input, list(split_sizes), dim))
 
 
-@public("chunk", method=True)
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """A dimension in at most `chunks` parts of equal size."""
+def size_of_chunks(input: Tensor, chunks: int, dim: int) -> int:
+    """The size of all parts but the last."""
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = input.shape[wrap_dim(dim, input.ndim)]
-    size = -(-n // chunks)
+    return -(-input.shape[wrap_dim(dim, input.ndim)] // chunks)
+
+
+@public("chunk", method=True)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """A dimension in at most `chunks` parts of equal size."""
+    size = size_of_chunks(input, chunks, dim)
     if size == 0:
         return tuple(several.split_with_sizes.function(input, [0] * chunks, dim))
     return parts(input, size, dim)

@@ -66,8 +66,7 @@ split = view(
 split_with_sizes = view(
     "split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
     _split,
-    function=False,
-    method=False,
+    forms="",
     d_self=lambda gs, dim: _join(gs, dim),
     batch="along",
     names="same",

@@ -70,8 +70,7 @@ def _slice(
 slice_ = view(
     "slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
     _slice,
-    function=False,
-    method=False,
+    forms="",
     d_self="slice_backward(g, self_shape, dim, start, end, step)",
     batch="along",
     names="same",
@@ -98,7 +97,7 @@ slice_backward: Op = general(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)"
     " -> Tensor",
     _slice_backward,
-    method=False,
+    forms="function out",
     d_grad_output=lambda g, dim, start, end, step: slice_.function(g, dim, start, end, step),
     doc="Zeros with a slice filled in: the gradient of slice.",
 )
@@ -135,7 +134,7 @@ select = view(
 select_backward: Op = general(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
     _select_backward,
-    method=False,
+    forms="function out",
     d_grad_output=lambda g, dim, index: select.function(g, dim, index),
     doc="Zeros with one place filled in: the gradient of select.",
 )
@@ -186,7 +185,7 @@ diagonal_backward: Op = general(
     "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) "
     "-> Tensor",
     _diagonal_backward,
-    method=False,
+    forms="function out",
     d_grad_output=lambda g, offset, dim1, dim2: diagonal.function(g, offset, dim1, dim2),
     doc="Zeros with a diagonal filled in: the gradient of diagonal.",
 )
@@ -230,7 +229,7 @@ def _unfold_backward(
 unfold = view(
     "unfold(Tensor self, int dimension, int size, int step) -> Tensor",
     _unfold,
-    function=False,
+    forms="method",
     d_self=lambda g, self_shape, dimension, size, step: unfold_backward.function(
         g, self_shape, dimension, size, step
     ),
@@ -241,7 +240,7 @@ unfold = view(
 unfold_backward: Op = general(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
     _unfold_backward,
-    method=False,
+    forms="function out",
     d_grad_in=lambda g, dim, size, step: g.unfold(dim, size, step),
     doc="Windows added back to where they came from: the gradient of unfold.",
 )

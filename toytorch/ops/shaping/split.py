@@ -12,7 +12,7 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping import rearrange, several
-from toytorch.ops.shaping.reshape import PLACES, tensor_split
+from toytorch.ops.shaping.reshape import PLACES, size_of_chunks, tensor_split
 
 if TYPE_CHECKING:
     from toytorch.core.op import Op
@@ -34,19 +34,17 @@ def _joined(gs: Sequence[Tensor], dim: int) -> Any:
 unsafe_split = general(
     "unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]",
     _unsafe_split,
-    out=False,
+    forms="method",
     upcast=False,
     d_self=_joined,
-    function=False,
     doc="`split`, with parts that may be written to one by one.",
 )
 unsafe_split_with_sizes = general(
     "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
     _unsafe_split,
-    out=False,
+    forms="method",
     upcast=False,
     d_self=_joined,
-    function=False,
     doc="`split_with_sizes`, with parts that may be written to one by one.",
 )
 
@@ -74,12 +72,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     >>> [len(p) for p in unsafe_chunk(torch.zeros(5), 2)]
     [3, 2]
     """
-    if input.ndim == 0:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = input.shape[wrap_dim(dim, input.ndim)]
-    size = -(-n // chunks)
+    size = size_of_chunks(input, chunks, dim)
     return tuple(unsafe_split.function(input, size if size else [0] * chunks, dim))
 
 

@@ -162,7 +162,7 @@ GEOMETRY = "int[] owner, int[] owner_stride, int[] size, int[] stride, int offse
 gather_strided = general(
     f"_gather_strided(Tensor self, {GEOMETRY}) -> Tensor",
     _gather_strided,
-    function=False,
+    forms="method out",
     d_self=lambda g, owner, owner_stride, size, stride, offset: g._scatter_strided(
         owner, owner_stride, size, stride, offset
     ),
@@ -171,7 +171,7 @@ gather_strided = general(
 scatter_strided = general(
     f"_scatter_strided(Tensor self, {GEOMETRY}) -> Tensor",
     _scatter_strided,
-    function=False,
+    forms="method out",
     d_self=lambda g, owner, owner_stride, size, stride, offset: g._gather_strided(
         owner, owner_stride, size, stride, offset
     ),
@@ -180,7 +180,7 @@ scatter_strided = general(
 fill_strided = general(
     f"_fill_strided(Tensor self, Tensor part, {GEOMETRY}) -> Tensor",
     _fill_strided,
-    function=False,
+    forms="method out",
     d_self=lambda g, part, owner, owner_stride, size, stride, offset: g._fill_strided(
         part * 0, owner, owner_stride, size, stride, offset
     ),

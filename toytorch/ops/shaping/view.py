@@ -72,7 +72,7 @@ def as_numpy_views(a: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -
 view_ = view(
     "view(Tensor self, int... shape) -> Tensor",
     _view,
-    function=False,
+    forms="method",
     d_self="g.reshape(self_shape)",
     absorbs=True,
     batch=batching.reshaped,
@@ -81,7 +81,7 @@ view_ = view(
 unsafe_view = view(
     "_unsafe_view(Tensor self, int... shape) -> Tensor",
     _view,
-    function=False,
+    forms="method",
     d_self="g.reshape(self_shape)",
     node="UnsafeViewBackward0",
     absorbs=True,
@@ -177,7 +177,7 @@ def begins_at(a: Array) -> int:
 view_dtype = view(
     "view.dtype(Tensor self, dtype dtype) -> Tensor",
     _view_dtype,
-    function=False,
+    forms="method",
     doc="The same bytes read as another type.",
 )
 
@@ -240,7 +240,7 @@ t = view(
     _t,
     d_self="t(g)",
     node="TBackward0",
-    batch=batching.turned,
+    batch=batching.transposed,
     names=named_dims.swapped,
     doc="The transpose of a matrix.",
 )
@@ -356,7 +356,7 @@ def tensor_kind(a: Array) -> str:
 expand = view(
     "expand(Tensor self, int... sizes) -> Tensor",
     _expand,
-    function=False,
+    forms="method",
     d_self="g",
     batch=batching.expanded,
     names=named_dims.expanded,
@@ -377,7 +377,7 @@ def _imag(xp: ArrayModule, a: Array) -> Any:
 real = view(
     "real(Tensor self) -> Tensor",
     _real,
-    method=False,
+    forms="function",
     holomorphic=False,
     d_self=lambda g: g,
     batch="leading",
@@ -387,7 +387,7 @@ real = view(
 imag = view(
     "imag(Tensor self) -> Tensor",
     _imag,
-    method=False,
+    forms="function",
     holomorphic=False,
     d_self=lambda g: g.to(g.dtype.to_complex()) * 1j,
     batch="leading",
@@ -397,8 +397,7 @@ imag = view(
 alias = view(
     "alias(Tensor self) -> Tensor",
     lambda xp, a: a[...],
-    function=False,
-    method=False,
+    forms="",
     d_self="g",
     batch="leading",
     names="same",

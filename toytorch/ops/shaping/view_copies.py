@@ -11,9 +11,10 @@ from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad, refuse_leaf
 from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
-from toytorch.ops.define import general, public, with_words
+from toytorch.ops.define import general, on_tensors, public, with_words
 from toytorch.ops.elementwise import complex_numbers
 from toytorch.ops.shaping import several, slices, strided, view
 from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
@@ -74,10 +75,7 @@ VIEWS = {
 def _need_sizes(name: str, args: tuple[Any, ...]) -> None:
     """Refuses sizes given one by one, which views take and their copies do not."""
     if len(args) > 1 and isinstance(args[1], int):
-        raise TypeError(
-            f"{name}_copy(): argument '{SIZES[name]}' (position 2) must be tuple of ints, not "
-            f"{type(args[1]).__name__}"
-        )
+        raise wrong_argument(f"{name}_copy", SIZES[name], 2, "tuple of ints", args[1])
 
 
 def _copying(name: str, show: Callable[..., Any]) -> Any:
@@ -123,7 +121,7 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
 
 for _name, _show in VIEWS.items():
     _copying(_name, _show)
-Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(narrow_copy=_copying("narrow", _narrow))
 
 # -- copies with a part written over --------------------------------------------------------------
 
@@ -197,7 +195,7 @@ select_scatter: Op = general(
     ),
     d_src=lambda g, dim, index: g.select(dim, index),
     doc="A copy with src written over one place of a dimension.",
-    out=False,
+    forms="function method",
 )
 
 
@@ -216,7 +214,7 @@ diagonal_scatter: Op = general(
     ),
     d_src=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2),
     doc="A copy with src written over a diagonal.",
-    out=False,
+    forms="function method",
 )
 
 
@@ -263,5 +261,5 @@ as_strided_scatter: Op = general(
         _inside(self_layout, storage_offset),
     ),
     doc="A copy with src written over any layout of its memory.",
-    out=False,
+    forms="function method",
 )

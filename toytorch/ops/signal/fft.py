@@ -7,6 +7,7 @@ spectrum, and back from half a spectrum to real. `normalization` is 0 for none, 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,7 +61,7 @@ def _laid(made: Array, a: Array, dims: Sequence[int]) -> Any:
 fft_c2c: Op = general(
     "_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
     _c2c,
-    method=False,
+    forms="function out",
     holomorphic=False,
     node="FftC2CBackward0",
     d_self=lambda g, dim, normalization, forward: fft_c2c.function(
@@ -94,7 +95,7 @@ def _r2c_gradient(
 fft_r2c = general(
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
     _r2c,
-    method=False,
+    forms="function out",
     holomorphic=False,
     node="FftR2CBackward0",
     d_self=_r2c_gradient,
@@ -139,7 +140,7 @@ def _c2r_gradient(
 fft_c2r = general(
     "_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
     _c2r,
-    method=False,
+    forms="function out",
     holomorphic=False,
     node="FftC2RBackward0",
     d_self=_c2r_gradient,
@@ -263,39 +264,6 @@ def into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
     return put_out(made, out)
 
 
-@public("fft.fft")
-def fft(
-    input: Tensor,
-    n: int | None = None,
-    dim: int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Fourier transform along a dimension, cut off or filled with zeros to n places.
-
-    >>> import toytorch as torch
-    >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
-    tensor([1., 1., 1., 1.])
-    """
-    need_kind(out, True, "fft")  # before all else
-    return into(out, _c2c_one(input, n, dim, norm, True), "fft")
-
-
-@public("fft.ifft")
-def ifft(
-    input: Tensor,
-    n: int | None = None,
-    dim: int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}."""
-    need_kind(out, True, "ifft")  # before all else
-    return into(out, _c2c_one(input, n, dim, norm, False), "ifft")
-
-
 def _refuse_complex(x: Tensor, name: str) -> None:
     if x.dtype.is_complex:
         raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.legacy}")
@@ -320,63 +288,73 @@ def _c2r_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
     return fft_c2r.function(x, (d,), normalization(norm, forward), size)
 
 
-@public("fft.rfft")
-def rfft(
-    input: Tensor,
-    n: int | None = None,
-    dim: int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool | None) -> Any:
+    """A transform along one dimension, of which an out= is looked at before all else where it is
+    known whether it must be complex."""
+
+    def function(
+        input: Tensor,
+        n: int | None = None,
+        dim: int = -1,
+        norm: str | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        if out_is_complex is not None:
+            need_kind(out, out_is_complex, name)
+        return into(out, transform(input, n, dim, norm), name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return public(f"fft.{name}")(function)
+
+
+fft = _along_one(
+    "fft",
+    functools.partial(_c2c_one, forward=True),
+    """Fourier transform along a dimension, cut off or filled with zeros to n places.
+
+    >>> import toytorch as torch
+    >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
+    tensor([1., 1., 1., 1.])
+    """,
+    True,
+)
+ifft = _along_one(
+    "ifft",
+    functools.partial(_c2c_one, forward=False),
+    "The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}.",
+    True,
+)
+rfft = _along_one(
+    "rfft",
+    functools.partial(_r2c_one, "rfft", forward=True),
     """The first half, n//2 + 1 places, of the transform of a real signal.
 
     >>> import toytorch as torch
     >>> torch.fft.rfft(torch.ones(4)).real
     tensor([4., 0., 0.])
-    """
-    return into(out, _r2c_one("rfft", input, n, dim, norm, True), "rfft")
-
-
-@public("fft.irfft")
-def irfft(
-    input: Tensor,
-    n: int | None = None,
-    dim: int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The inverse of `rfft`: the real signal of half a spectrum, of n = 2·(size - 1) places."""
-    need_kind(out, False, "irfft")  # before all else
-    return into(out, _c2r_one(input, n, dim, norm, False), "irfft")
-
-
-@public("fft.hfft")
-def hfft(
-    input: Tensor,
-    n: int | None = None,
-    dim: int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The real transform of a Hermitian signal, given by its first half."""
-    need_kind(out, False, "hfft")  # before all else
-    return into(out, _c2r_one(input, n, dim, norm, True), "hfft")
-
-
-@public("fft.ihfft")
-def ihfft(
-    input: Tensor,
-    n: int | None = None,
-    dim: int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The inverse of `hfft`: half of a Hermitian signal."""
-    return into(out, _r2c_one("ihfft", input, n, dim, norm, False), "ihfft")
+    """,
+    None,
+)
+irfft = _along_one(
+    "irfft",
+    functools.partial(_c2r_one, forward=False),
+    "The inverse of `rfft`: the real signal of half a spectrum, of n = 2·(size - 1) places.",
+    False,
+)
+hfft = _along_one(
+    "hfft",
+    functools.partial(_c2r_one, forward=True),
+    "The real transform of a Hermitian signal, given by its first half.",
+    False,
+)
+ihfft = _along_one(
+    "ihfft",
+    functools.partial(_r2c_one, "ihfft", forward=False),
+    "The inverse of `hfft`: half of a Hermitian signal.",
+    None,
+)
 
 
 # -- several dimensions ---------------------------------------------------------------------------

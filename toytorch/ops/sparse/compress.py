@@ -199,8 +199,8 @@ def reordered(a: CompressedArray, layout: layout_class) -> CompressedArray:
     return CompressedArray(lines.ends, lines.places, lines.values, a.shape, layout)
 
 
-def turned(a: CompressedArray) -> CompressedArray:
-    """The matrices transposed: the same lists, rows being columns, and each block turned."""
+def transposed(a: CompressedArray) -> CompressedArray:
+    """The matrices transposed: the same lists, rows being columns, and each block transposed."""
     lead = a.batch_dim
     values = a.values.swapaxes(lead + 1, lead + 2) if a.blocksize else a.values
     shape = (*a.shape[:lead], a.shape[lead + 1], a.shape[lead], *a.shape[lead + 2 :])

@@ -16,9 +16,10 @@ from toytorch.facts.device import layout_name, sparse_csr, strided
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, DType
 from toytorch.facts.size import wrap_dim
+from toytorch.ops.linalg.matmul import check_factors, check_vector
 from toytorch.ops.reductions import reduce as reductions
 from toytorch.ops.sparse import coo, kernels, layout, products, reduce
-from toytorch.ops.sparse.compress import Stored, in_layout, into, turned
+from toytorch.ops.sparse.compress import Stored, in_layout, into, transposed
 from toytorch.ops.sparse.kernels import Kernel, entering
 
 WHERE = "SparseCsrCPU"
@@ -117,7 +118,7 @@ def _sum(
 def _t(a: CompressedArray) -> CompressedArray:
     if a.ndim != 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {a.ndim}D")
-    return turned(a)
+    return transposed(a)
 
 
 @kernel("transpose")
@@ -136,7 +137,7 @@ def _transpose(a: CompressedArray, dim0: int, dim1: int) -> CompressedArray:
             f"got {d0}({kind(d0)}) and {d1}({kind(d1)})"
         )
     if kind(d0) == "Sparse":
-        return turned(a)
+        return transposed(a)
     if kind(d0) == "Dense":
         raise RuntimeError("transpose(): hybrid sparse compressed tensors with dense dimensions")
     ends, places, values = (p.swapaxes(d0, d1) for p in (a.ends, a.places, a.values))
@@ -280,11 +281,7 @@ def _fits(a: Any, b: Any, result: str) -> None:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [-2, 1], but got {m.ndim})"
             )
-    if a.shape[1] != b.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
-            f"{b.shape[0]}x{b.shape[1]})"
-        )
+    check_factors(a, b)
     if a.dtype == b.dtype and a.dtype.kind not in "fc":
         name = from_numpy_dtype(a.dtype).legacy
         raise NotImplementedError(f"\"addmm_out_sparse_csr_impl_mkl\" not implemented for '{name}'")
@@ -302,11 +299,7 @@ def _mm(a: Any, b: Any) -> Any:
 def _mv(a: Any, v: Array) -> Array:
     if a.ndim != 2 or v.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {v.ndim}, {a.ndim}, {v.ndim}")
-    if a.shape[1] != v.shape[0]:
-        raise RuntimeError(
-            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), "
-            f"vec ({v.shape[0]})"
-        )
+    check_vector(a, v)
     return products.product(plain(a), v[:, None])[:, 0]
 
 
@@ -331,7 +324,7 @@ def _addmm(c: Any, a: Any, b: Any, beta: float, alpha: float) -> Any:
 
 @kernel("linear")
 def _linear(bias: Array, x: Any, weight: Any) -> Array:
-    return _mm(x, turned(weight) if is_compressed(weight) else weight.T) + bias
+    return _mm(x, transposed(weight) if is_compressed(weight) else weight.T) + bias
 
 
 @kernel("_sampled_mm")

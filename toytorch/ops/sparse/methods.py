@@ -17,6 +17,7 @@ from toytorch.facts.device import (
     strided,
 )
 from toytorch.facts.hints import Ints
+from toytorch.ops.define import on_tensors
 from toytorch.ops.sparse import coo
 from toytorch.ops.sparse.kernels import need_sparse
 
@@ -283,4 +284,4 @@ METHODS = (
 )
 for _method in METHODS:
     setattr(Tensor, _method.__name__, _method)
-Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]  # ops attach methods to the class
+on_tensors(_dimI=sparse_dim, _dimV=dense_dim)

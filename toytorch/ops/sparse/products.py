@@ -15,7 +15,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import general
-from toytorch.ops.linalg.matmul import addmm, scaled
+from toytorch.ops.linalg.matmul import addmm, check_factors, check_stacks, scaled
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
 from toytorch.ops.sparse.layout import joined
 
@@ -41,10 +41,7 @@ def _check(a: Any, b: Any, what: str = "addmm") -> None:
             raise RuntimeError(
                 f"{what}: Argument #3 (dense): Expected dim 0 size {a.shape[1]}, got {b.shape[0]}"
             )
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} "
-            f"and {b.shape[0]}x{b.shape[1]})"
-        )
+        check_factors(a, b)
     if a.dtype != b.dtype:
         raise RuntimeError(
             f"expected scalar type {from_numpy_dtype(a.dtype).legacy} but found "
@@ -133,11 +130,7 @@ def _linear(bias: Tensor, x: Any, weight: Tensor) -> Any:
 def _bmm(a: Any, b: Any) -> Any:
     """A batch of products, as one product with a matrix of blocks on the diagonal."""
     a = need_sparse("bmm", a)
-    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
-        )
+    check_stacks(a, b)
     batch, n, m = a.shape
     xp, which = xp_of(a), a.indices[0]
     blocks = SparseArray(
@@ -175,9 +168,7 @@ sparse_addmm = general(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     _plain,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     node="SparseAddmmBackward0",
     d_self=lambda g, beta: scaled(g, beta),
     d_mat1=_left_share,
@@ -203,9 +194,7 @@ def _sampled(a: Any, b: Any, mask: SparseArray | Array) -> SparseArray:
 sampled = general(
     "_sampled_mm(Tensor mat1, Tensor mat2, Tensor mask) -> Tensor",
     _sampled_dense,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_mat1=lambda g, mat2, mask: g.sparse_mask(mask).mm(mat2.t()),
     d_mat2=lambda g, mat1, mask: g.sparse_mask(mask).t().mm(mat1).t(),
     node="SparseSampledAddmmBackward0",
@@ -220,9 +209,7 @@ def _not_sparse(xp: ArrayModule, a: SparseArray, b: SparseArray) -> Any:
 sparse_sparse = general(
     "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
     _not_sparse,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     node="SparseSparseMatmulBackward0",
     d_self=lambda g, self, other: _at(g.mm(other.t()), self),
     d_other=lambda g, self, other: _at(self.t().mm(g), other),

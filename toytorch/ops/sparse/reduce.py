@@ -99,7 +99,7 @@ def _refuse(name: str) -> Any:
 
 def _hidden(signature: str, name: str, **fields: Any) -> Any:
     """A record of torch.sparse, which dense tensors do not have."""
-    return general(signature, _refuse(name), function=False, method=False, out=False, **fields)
+    return general(signature, _refuse(name), forms="", **fields)
 
 
 dims_sum: Op = _hidden(
@@ -133,8 +133,7 @@ def _spread(a: SparseArray, size: tuple[int, ...]) -> SparseArray:
 broadcast: Op = general(
     "_sparse_broadcast_to(Tensor self, int[] size) -> Tensor",
     _refuse("_sparse_broadcast_to"),
-    method=False,
-    out=False,
+    forms="function",
     d_self=lambda g, self_shape: summed_to(g, tuple(self_shape)),
     doc="A sparse tensor broadcast to a shape: its entries repeated.",
 )

@@ -76,7 +76,6 @@ def _i1e_slope(self: Tensor, result: Any) -> Any:
 i0 = special_function(
     "i0(Tensor self) -> Tensor",
     formula="bessel_i0(self)",
-    promotion="float",
     checks=numbers("i0_vml_cpu"),
     d_self=lambda g, self: g * i1.function(self),
     doc="The modified Bessel function I₀.",
@@ -84,10 +83,8 @@ i0 = special_function(
 i0e: Op = special_function(
     "special_i0e(Tensor self) -> Tensor",
     formula="bessel_i0e(self)",
-    promotion="float",
     checks=numbers("i0e_cpu"),
-    method=False,
-    inplace=False,
+    forms="function out",
     d_self=lambda g, self, result: g * (i1e.function(self) - self.sgn() * result),
     node="SpecialI0EBackward0",
     doc="e^{-|x|}·I₀(x).",
@@ -95,20 +92,16 @@ i0e: Op = special_function(
 i1: Op = special_function(
     "special_i1(Tensor self) -> Tensor",
     formula="bessel_i1(self)",
-    promotion="float",
     checks=numbers("i1_cpu"),
-    method=False,
-    inplace=False,
+    forms="function out",
     d_self=lambda g, self, result: g * _i1_slope(self, result),
     doc="The modified Bessel function I₁.",
 )
 i1e: Op = special_function(
     "special_i1e(Tensor self) -> Tensor",
     formula="bessel_i1e(self)",
-    promotion="float",
     checks=numbers("i1e_cpu"),
-    method=False,
-    inplace=False,
+    forms="function out",
     d_self=lambda g, self, result: g * _i1e_slope(self, result),
     node="SpecialI1EBackward0",
     doc="e^{-|x|}·I₁(x).",
@@ -117,10 +110,8 @@ for _name, _order in (("i0", 0), ("i1", 1)):
     special_function(
         f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
         formula=f"bessel_i{_order}(self)",
-        promotion="float",
         checks=numbers(f"modified_bessel_{_name}_cpu", halves=False),
-        method=False,
-        inplace=False,
+        forms="function out",
         doc=f"The modified Bessel function I{'₀₁'[_order]}.",
     )
 
@@ -175,19 +166,15 @@ for _order in (0, 1):
     special_function(
         f"special_modified_bessel_k{_order}(Tensor self) -> Tensor",
         _modified_k(_order, False),
-        promotion="float",
         checks=numbers(f"modified_bessel_k{_order}_cpu", halves=False),
-        method=False,
-        inplace=False,
+        forms="function out",
         doc=f"The modified Bessel function K{'₀₁'[_order]}.",
     )
     special_function(
         f"special_scaled_modified_bessel_k{_order}(Tensor x) -> Tensor",
         _modified_k(_order, True),
-        promotion="float",
         checks=numbers(f"scaled_modified_bessel_k{_order}_cpu", halves=False),
-        method=False,
-        inplace=False,
+        forms="function out",
         doc=f"eˣ·K{'₀₁'[_order]}(x).",
     )
 
@@ -270,19 +257,15 @@ for _order in (0, 1):
     special_function(
         f"special_bessel_j{_order}(Tensor self) -> Tensor",
         formula=f"bessel_j{_order}(self)",
-        promotion="float",
         checks=numbers(f"bessel_j{_order}_cpu", halves=False),
-        method=False,
-        inplace=False,
+        forms="function out",
         doc=f"The Bessel function J{'₀₁'[_order]}.",
     )
     special_function(
         f"special_bessel_y{_order}(Tensor self) -> Tensor",
         _bessel_y(_order),
-        promotion="float",
         checks=numbers(f"bessel_y{_order}_cpu", halves=False),
-        method=False,
-        inplace=False,
+        forms="function out",
         doc=f"The Bessel function Y{'₀₁'[_order]}.",
     )
 
@@ -296,10 +279,8 @@ def _spherical_j0(xp: ArrayModule, a: Array) -> Any:
 special_function(
     "special_spherical_bessel_j0(Tensor x) -> Tensor",
     _spherical_j0,
-    promotion="float",
     checks=numbers("spherical_bessel_j0_cpu", halves=False),
-    method=False,
-    inplace=False,
+    forms="function out",
     doc="The spherical Bessel function j₀, sin(x)/x.",
 )
 
@@ -363,9 +344,7 @@ def _airy(xp: ArrayModule, a: Array) -> Any:
 special_function(
     "special_airy_ai(Tensor x) -> Tensor",
     _airy,
-    promotion="float",
     checks=numbers("airy_ai_cpu", halves=False),
-    method=False,
-    inplace=False,
+    forms="function out",
     doc="Airy's function Ai, a solution of y'' = xy.",
 )

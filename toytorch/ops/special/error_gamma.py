@@ -33,7 +33,6 @@ TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 erf = special_function(
     "erf(Tensor self) -> Tensor",
     formula="erf(self)",
-    promotion="float",
     checks=numbers("erf_vml_cpu"),
     d_self="g * (exp(-(self * self)) * (2 / sqrt(pi)))",
     sparse="entries",
@@ -42,7 +41,6 @@ erf = special_function(
 erfc = special_function(
     "erfc(Tensor self) -> Tensor",
     formula="erfc(self)",
-    promotion="float",
     checks=numbers("erfc_vml_cpu"),
     d_self="g * (exp(-(self * self)) * (-2 / sqrt(pi)))",
     doc="1 - erf(x), exact for large x.",
@@ -52,7 +50,6 @@ erfc = special_function(
 erfinv = special_function(
     "erfinv(Tensor self) -> Tensor",
     formula="erfinv(self)",
-    promotion="float",
     checks=numbers("erfinv_vml_cpu"),
     d_self=lambda g, self: g * ((self.erfinv() ** 2).exp() / TWO_OVER_ROOT_PI),
     sparse="entries",
@@ -62,7 +59,6 @@ erfinv = special_function(
 lgamma = special_function(
     "lgamma(Tensor self) -> Tensor",
     formula="lgamma(self)",
-    promotion="float",
     checks=numbers("lgamma_vml_cpu"),
     d_self=lambda g, self: g * self.digamma(),
     doc="log |Γ(x)|.",
@@ -72,7 +68,6 @@ lgamma = special_function(
 digamma = special_function(
     "digamma(Tensor self) -> Tensor",
     formula="digamma(self)",
-    promotion="float",
     checks=numbers("digamma"),
     d_self=lambda g, self: g * self.polygamma(1),
     doc="The derivative of lgamma.",
@@ -137,8 +132,7 @@ def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
 polygamma_of: Op = special_function(
     "polygamma(Tensor self, int n) -> Tensor",
     _polygamma,
-    promotion="float",
-    function=False,
+    forms="method inplace out",
     d_self=lambda g, self, n: g * polygamma_of.function(self, n + 1),
     doc="The n-th derivative of digamma.",
 )

@@ -101,8 +101,7 @@ def _no_second(g: Any) -> Any:
 standard_gamma_grad = pointwise(
     "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
     _gamma_grad,
-    inplace=False,
-    method=False,
+    forms="function out",
     memory="rows",
     d_self=_no_second,
     d_output=_no_second,
@@ -112,8 +111,7 @@ standard_gamma_grad = pointwise(
 dirichlet_grad = pointwise(
     "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor",
     _dirichlet_grad,
-    inplace=False,
-    method=False,
+    forms="function out",
     memory="rows",
     doc="How numbers of Dirichlet's distribution move with their concentrations, over 1 - x.",
 )

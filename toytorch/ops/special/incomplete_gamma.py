@@ -246,7 +246,6 @@ def _mvlgamma_slope(self: Tensor, p: int) -> Any:
 mvlgamma = special_function(
     "mvlgamma(Tensor self, int p) -> Tensor",
     _mvlgamma,
-    promotion="float",
     checks=_no_truth_values,
     d_self=lambda g, self, p: g * _mvlgamma_slope(self, p),
     memory="rows",
@@ -293,9 +292,7 @@ def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
 zeta = special_function(
     "special_zeta(Operand self, Operand other) -> Tensor",
     _zeta,
-    promotion="float",
-    method=False,
-    inplace=False,
+    forms="function out",
     checks=one_tensor("special_zeta", numbers("zeta_cpu", halves=False)),
     d_self=_no_shape_derivative("zeta"),
     d_other=lambda g, self, other: g * (-self * zeta_of(self + 1, other)),

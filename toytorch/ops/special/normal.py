@@ -21,10 +21,8 @@ ROOT_HALF, ROOT_TWO_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
 erfcx: Op = special_function(
     "special_erfcx(Tensor self) -> Tensor",
     formula="erfcx(self)",
-    promotion="float",
     checks=numbers("erfcx_cpu", halves=False),
-    method=False,
-    inplace=False,
+    forms="function out",
     d_self=lambda g, self, result: g * (2 * self * result - TWO_OVER_ROOT_PI),
     doc="e^{x²}·erfc(x), exact for large x.",
 )
@@ -33,10 +31,8 @@ erfcx: Op = special_function(
 ndtr = special_function(
     "special_ndtr(Tensor self) -> Tensor",
     formula="0.5 * erfc(self * -sqrt(1 / 2))",
-    promotion="float",
     checks=numbers("erf_vml_cpu"),
-    method=False,
-    inplace=False,
+    forms="function out",
     d_self="g * (exp(-0.5 * self * self) * (1 / sqrt(2 * pi)))",
     doc="The distribution function of the normal distribution, Φ(x).",
     out_history="copied",
@@ -46,10 +42,8 @@ ndtr = special_function(
 log_ndtr = special_function(
     "special_log_ndtr(Tensor self) -> Tensor",
     formula="log_ndtr(self)",
-    promotion="float",
     checks=numbers("log_ndtr_cpu", halves=False),
-    method=False,
-    inplace=False,
+    forms="function out",
     d_self=lambda g, self, result: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
     doc="log Φ(x), exact far below 0.",
 )
@@ -58,10 +52,8 @@ log_ndtr = special_function(
 ndtri = special_function(
     "special_ndtri(Tensor self) -> Tensor",
     formula="ndtri(self)",
-    promotion="float",
     checks=numbers("ndtri_cpu", halves=False),
-    method=False,
-    inplace=False,
+    forms="function out",
     d_self=lambda g, result: g * ((result * result * 0.5).exp() * ROOT_TWO_PI),
     doc="The inverse of Φ: the quantile of the normal distribution.",
 )

@@ -93,9 +93,7 @@ for _name, (_first, _step, _doc) in FAMILIES.items():
         special_function(
             f"{_full}(Operand x, Operand n) -> Tensor",
             _polynomial(_first, _step, bool(_prefix), _name.startswith("hermite")),
-            promotion="float",
-            method=False,
-            inplace=False,
+            forms="function out",
             checks=one_tensor(_full, numbers(f"{_prefix}{_name}_cpu", halves=False)),
             doc=f"{_doc}{', of 2x - 1' if _prefix else ''}.",
         )

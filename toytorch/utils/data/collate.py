@@ -45,7 +45,12 @@ def collate(batch: Sequence[Any], *, collate_fn_map: Map | None = None) -> Any:
             raise RuntimeError("each element in list of batch should be of equal size")
         columns = [collate(s, collate_fn_map=collate_fn_map) for s in zip(*batch)]
         return columns if isinstance(first, tuple) else like(first, columns)
-    raise TypeError(
+    raise cannot_collate(kind)
+
+
+def cannot_collate(kind: object) -> TypeError:
+    """What to say of a batch of things that no rule joins."""
+    return TypeError(
         "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
         f"found {kind}"
     )
@@ -79,10 +84,7 @@ def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: Map | None = N
 def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Map | None = None) -> Any:
     """NumPy's arrays as one tensor."""
     if batch[0].dtype.kind in "SUO":
-        raise TypeError(
-            "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
-            f"found {batch[0].dtype}"
-        )
+        raise cannot_collate(batch[0].dtype)
     return stacked([as_tensor(a) for a in batch])
 
 
@@ -148,7 +150,7 @@ def stacked(batch: Sequence[Tensor]) -> Any:
     return stack.function(list(batch), 0)
 
 
-def default_convert(data: Any) -> Any:
+def default_convert(data: object) -> Any:
     """NumPy's arrays as tensors, inside of mappings and sequences too; everything else as it is.
 
     >>> default_convert([np.zeros(1), "a"])

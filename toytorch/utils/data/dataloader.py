@@ -232,7 +232,7 @@ def _begun(pool: Pool, delivered: Iterator[Any]) -> Iterator[Any]:
     yield from delivered
 
 
-def pinned(batch: Any) -> Any:
+def pinned(batch: object) -> Any:
     """A batch in pinned memory, where there is a device to copy it to."""
     if not base.of_kind("cuda").is_available():
         return batch

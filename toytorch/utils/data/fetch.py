@@ -86,7 +86,7 @@ def taken(dataset: Any, index: Any) -> list[Tensor] | None:
     return made
 
 
-def _numbers(index: Any) -> bool:
+def _numbers(index: object) -> bool:
     """Whether an index is a list of plain integers."""
     return index.__class__ is list and set(map(type, index)) == {int}
 

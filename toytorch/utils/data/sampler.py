@@ -15,6 +15,12 @@ from toytorch.ops.creation.random_of import multinomial
 DRAWN = 32  # numbers drawn at a time, with replacement
 
 
+def _not_positive(value: object) -> ValueError:
+    return ValueError(
+        f"num_samples should be a positive integer value, but got num_samples={value}"
+    )
+
+
 def any_seed(generator: Generator | None) -> int:
     """A seed of 63 bits from a generator, or from the default one."""
     return int(empty((), dtype=int64).random_(generator=generator).item())
@@ -63,10 +69,7 @@ class RandomSampler(Sampler):
                 f"replacement should be a boolean value, but got replacement={replacement}"
             )
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise ValueError(
-                "num_samples should be a positive integer value, but got "
-                f"num_samples={self.num_samples}"
-            )
+            raise _not_positive(self.num_samples)
 
     @property
     def num_samples(self) -> int:
@@ -116,9 +119,7 @@ class WeightedRandomSampler(Sampler):
         generator: Generator | None = None,
     ) -> None:
         if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples <= 0:
-            raise ValueError(
-                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
-            )
+            raise _not_positive(num_samples)
         self.weights = as_tensor(weights, dtype=float64)
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 

@@ -82,7 +82,7 @@ class End:
     """The answer of a worker whose stream has ended."""
 
 
-def at_end(index: Any) -> Any:
+def at_end(index: object) -> Any:
     """What there is in a stream that has ended, whatever its iterator would say."""
     raise StopIteration
 

@@ -46,7 +46,7 @@ def summaries(
     ]
 
 
-def message(tag: str, **content: Any) -> Any:
+def message(tag: str, **content: object) -> Any:
     """One of the three."""
     data = proto("hparams").HParamsPluginData(version=0, **content)
     return value(f"_hparams_/{tag}", "hparams", data.SerializeToString())
@@ -77,7 +77,7 @@ def check(
             )
 
 
-def kind_of(given: Any) -> tuple[str, str, Any]:
+def kind_of(given: object) -> tuple[str, str, Any]:
     """TensorBoard's type, the field that holds it, and the value (True counts as 1)."""
     if isinstance(given, Tensor):
         given = float(make_np(given).reshape(-1)[0])

@@ -24,7 +24,7 @@ def value(tag: str, plugin: str = "", content: bytes = b"", **fields: object) ->
     return summary.Summary(value=[summary.Summary.Value(tag=tag, **fields)])
 
 
-def tensor(dtype: str, shape: tuple[int, ...] | None, **values: Any) -> Any:
+def tensor(dtype: str, shape: tuple[int, ...] | None, **values: object) -> Any:
     """A tensor message; `shape` None leaves the shape away, as PyTorch does for one number."""
     if shape is not None:
         sizes = proto("shape").TensorShapeProto

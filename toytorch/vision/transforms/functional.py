@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -136,7 +135,7 @@ def _largest(dtype: DType) -> int:
     return 1 if dtype is bool_type else int(iinfo(dtype).max)
 
 
-def normalize(tensor: Tensor, mean: Any, std: Any, inplace: bool = False) -> Tensor:
+def normalize(tensor: Tensor, mean: object, std: object, inplace: bool = False) -> Tensor:
     """(x - mean) / std, channel by channel.
 
     >>> import toytorch as torch

@@ -88,7 +88,7 @@ Range = tuple[float, float]
 
 
 def _range(
-    name: str, value: Any, center: float = 1.0, bound: Range = (0.0, math.inf)
+    name: str, value: object, center: float = 1.0, bound: Range = (0.0, math.inf)
 ) -> Range | None:
     """What to draw a factor from: `value` around the centre, or given; None changes nothing."""
     if isinstance(value, (int, float)):

@@ -129,7 +129,7 @@ def _from_middle(center: Sequence[float] | None, width: int, height: int) -> lis
 def rotate(
     img: Tensor,
     angle: float,
-    interpolation: Any = None,
+    interpolation: object = None,
     expand: bool = False,
     center: Sequence[float] | None = None,
     fill: float | Sequence[float] | None = None,
@@ -157,7 +157,7 @@ def affine(
     translate: Sequence[float],
     scale: float,
     shear: float | Sequence[float],
-    interpolation: Any = None,
+    interpolation: object = None,
     fill: float | Sequence[float] | None = None,
     center: Sequence[float] | None = None,
 ) -> Tensor:

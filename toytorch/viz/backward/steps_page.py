@@ -103,7 +103,7 @@ class BackwardSteps:
     _least_width = 0.0  # narrower pages scroll the picture rather than shrink it
 
     def __init__(self, made: Animation, summary: str) -> None:
-        self._film, self._summary = made, summary
+        self._animation, self._summary = made, summary
 
     def __len__(self) -> int:
         return len(self.captions)
@@ -114,12 +114,12 @@ class BackwardSteps:
     @property
     def captions(self) -> list[str]:
         """What is said about each step, in words."""
-        return self._film.captions
+        return self._animation.captions
 
     @property
     def html(self) -> str:
         """The stepper as HTML to put into a page: inline SVG, buttons, and its script."""
-        picture = svg.draw(self._film.scene, animated=True, least=self._least_width)
+        picture = svg.draw(self._animation.scene, animated=True, least=self._least_width)
         captions = json.dumps([clean(line) for line in self.captions])
         for char in "<>&":  # so that no caption can close the script
             captions = captions.replace(char, f"\\u{ord(char):04x}")
@@ -128,14 +128,14 @@ class BackwardSteps:
         script = _SCRIPT.replace("CAPTIONS", captions).replace("NAME", name)
         return _FRAME.format(
             name=name,
-            label=svg.escape(self._film.scene.title),
+            label=svg.escape(self._animation.scene.title),
             buttons="".join(button(*one) for one in _BUTTONS),
             last=len(self) - 1,
             slider=_SLIDER.format(last=len(self) - 1) if len(self) > _MANY_STEPS else "",
             caption=svg.escape(self.captions[-1]),
             picture=picture,
             script=script,
-            width=svg.num(0 if self._least_width else self._film.scene.width),
+            width=svg.num(0 if self._least_width else self._animation.scene.width),
             ink=palette.INK,
             muted=palette.MUTED,
             paper=palette.PAPER,
@@ -161,7 +161,7 @@ class BackwardSteps:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page (.html), or its last step (.svg, .png), and return the path."""
         writers: dict[str, Callable[[], bytes]] = {
-            ".html": lambda: page(self._film.scene.title, self.html).encode(),
+            ".html": lambda: page(self._animation.scene.title, self.html).encode(),
             ".svg": lambda: self.svg().encode(),
             ".png": self.png,
         }
@@ -174,7 +174,7 @@ class BackwardSteps:
 
     def _still(self) -> Scene:
         """Return the scene with each frame's caption above it."""
-        base = self._film.scene
+        base = self._animation.scene
         wide = max(base.width, 420.0)
         told = [_lines(caption, wide - 2 * MARGIN) for caption in self.captions]
         band = 19.0 * max(map(len, told)) + 12
@@ -256,8 +256,8 @@ def backward_steps(
     loss: Tensor | None,
     gradient: Tensor | None = None,
     *,
-    params: Any = None,
-    engine: Any = None,
+    params: object = None,
+    engine: object = None,
     limit: int = 64,
 ) -> BackwardSteps:
     """Run a backward pass and return a page that steps through it.

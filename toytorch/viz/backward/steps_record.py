@@ -151,7 +151,7 @@ def brief(tensor: Tensor) -> str:
     return f"{shape_text(tensor.shape)} norm {number(float(norm))}"
 
 
-def _written(values: Any) -> str:
+def _written(values: object) -> str:
     if isinstance(values, list):
         return f"[{', '.join(_written(value) for value in values)}]"
     return number(values)

@@ -22,7 +22,7 @@ class PassSteps(BackwardSteps):
     """The passes over a graph, to step through."""
 
 
-def passes(f: Any, *inputs: Any) -> PassSteps:
+def passes(f: object, *inputs: object) -> PassSteps:
     """A page that steps through the passes: on the left the graph before, on the right after.
 
     What a pass takes away is red on the left, what it puts there is green on the right. Passes that

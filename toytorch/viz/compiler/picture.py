@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.jit.ir import Graph, Node, Value
 from toytorch.viz.compiler.read import (
     compiled,
@@ -30,7 +28,7 @@ LOOKS: dict[str, Look] = {
 }
 
 
-def ir(graph: Any, *inputs: Any, limit: int = 120) -> Picture:
+def ir(graph: object, *inputs: object, limit: int = 120) -> Picture:
     """Draws a graph: inputs at the top, operations as boxes, results at the bottom.
 
     `graph` is a Graph, or a function or module, compiled or not, with `inputs`: then it is the

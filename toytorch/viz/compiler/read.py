@@ -28,7 +28,7 @@ class Stage:
     after: Graph
 
 
-def compiled(f: Any, inputs: tuple[Any, ...]) -> ScriptFunction:
+def compiled(f: object, inputs: tuple[Any, ...]) -> ScriptFunction:
     """The compiled function behind `f`; an ordinary function or module is traced."""
     if hasattr(f, "_methods"):
         return f._methods["forward"]  # of a compiled module
@@ -40,7 +40,7 @@ def compiled(f: Any, inputs: tuple[Any, ...]) -> ScriptFunction:
     return compiled(traced, inputs)
 
 
-def plan_of(f: Any, inputs: tuple[Any, ...]) -> Any:
+def plan_of(f: object, inputs: tuple[Any, ...]) -> Any:
     """The plan that runs for inputs like these; raises RuntimeError where there is none."""
     function = compiled(f, inputs)
     plan = function.executor.plan_for(function.flat(inputs))
@@ -49,7 +49,7 @@ def plan_of(f: Any, inputs: tuple[Any, ...]) -> Any:
     return plan
 
 
-def stages_of(f: Any, inputs: tuple[Any, ...]) -> list[Stage]:
+def stages_of(f: object, inputs: tuple[Any, ...]) -> list[Stage]:
     """Every pass over the graphs of a function, in the order in which they run."""
     function = compiled(f, inputs)
     found: list[Stage] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 from toytorch.jit.fuser.kernels import compiled as kernel_of
 from toytorch.jit.fuser.kernels import group_of
@@ -48,7 +47,7 @@ class KernelSources:
         return save(path, {".html": lambda: page("kernels", self.html).encode()})
 
 
-def kernel_sources(f: Any, *inputs: Any) -> KernelSources:
+def kernel_sources(f: object, *inputs: object) -> KernelSources:
     """The kernels that `f` runs on for inputs like these: as a program, in Python, LLVM and CUDA.
 
     Where llvmlite is not installed there is no LLVM. Raises RuntimeError for a function that runs

@@ -67,7 +67,7 @@ def text_steps(frames: Sequence[Frame], titles: tuple[str, str] = ("before", "af
     return TextSteps(Animation(scene, captions, 1), f"<{len(frames)} steps: {', '.join(titles)}>")
 
 
-def trace_steps(f: Callable[..., Any], *inputs: Any) -> TextSteps:
+def trace_steps(f: Callable[..., Any], *inputs: object) -> TextSteps:
     """A page that steps through a trace: the function's lines, and the graph as it grows.
 
     Lines of which the graph has nothing are never marked: they ran, and the tracer saw no operation.
@@ -172,7 +172,7 @@ def value_text(value: Any) -> str:
     return _number(value)
 
 
-def _number(x: Any) -> str:
+def _number(x: object) -> str:
     return f"{x:.4g}" if isinstance(x, float) else str(x)
 
 

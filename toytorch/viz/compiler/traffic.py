@@ -28,7 +28,7 @@ class Part:
     bytes: int
 
 
-def traffic(f: Any, *inputs: Any) -> Picture:
+def traffic(f: object, *inputs: object) -> Picture:
     """Draws the bytes that go through memory: every op by itself, and as the compiler runs it.
 
     A tensor counts when it is read and when it is written; views count nothing, and what stays

@@ -98,7 +98,7 @@ def _flow(
     yield {**_entry("f", arrow.kind, place[arrow.after], max(start, end)), **more, "bp": "e"}
 
 
-def _entry(phase: str, name: str, place: tuple[int, int], at: float = 0.0, **more: Any) -> Entry:
+def _entry(phase: str, name: str, place: tuple[int, int], at: float = 0.0, **more: object) -> Entry:
     return {"ph": phase, "name": name, "pid": place[0], "tid": place[1], "ts": _short(at), **more}
 
 

@@ -54,7 +54,7 @@ class DeviceTimeline(TimelinePicture):
 
 
 def timeline(
-    x: Any,
+    x: object,
     *,
     width: float = 960.0,
     title: str = "",

@@ -1,4 +1,4 @@
-"""The scene printer for PNG, on matplotlib's Agg canvas.
+"""The renderer of scenes for PNG, on matplotlib's Agg canvas.
 
 Text is drawn as outlines of the face that matplotlib ships, each line scaled to its measured
 width, so the picture is laid out as its SVG is and does not depend on the fonts of the machine. Nor

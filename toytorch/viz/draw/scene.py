@@ -1,4 +1,4 @@
-"""A picture as a list of shapes, drawn to SVG and to PNG by two small printers.
+"""A picture as a list of shapes, drawn to SVG and to PNG by two small renderers.
 
 A shape may carry `when`, the first and last step at which it is seen: that is how one scene holds
 a whole animation. Coordinates are in CSS pixels, y grows downward.

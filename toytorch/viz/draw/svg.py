@@ -1,4 +1,4 @@
-"""The scene printer for SVG: text in, the same bytes out on every machine.
+"""The renderer of scenes for SVG: text in, the same bytes out on every machine.
 
 No element has an id, no style sheet leaks into the page around it, and every string that came from
 outside is escaped, so the text can stand in a notebook, a slide or a web page as it is.

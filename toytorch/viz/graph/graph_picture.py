@@ -36,8 +36,8 @@ class AutogradGraph(Picture):
 
 
 def autograd_graph(
-    *tensors: Any,
-    params: Any = None,
+    *tensors: object,
+    params: object = None,
     saved: bool = True,
     layout: str = "auto",
     limit: int = 64,

@@ -50,7 +50,7 @@ def named(params: Any) -> dict[int, str]:
         ) from None
 
 
-def read(tensors: tuple[Any, ...], params: Any, *, saved: bool, limit: int) -> Drawn:
+def read(tensors: tuple[Any, ...], params: object, *, saved: bool, limit: int) -> Drawn:
     """Return the graph behind the tensors, cut down to about `limit` boxes."""
     walked = walk(tensors)
     names = named(params)

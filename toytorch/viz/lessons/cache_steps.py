@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.film import Film
+from toytorch.viz.draw.frames import Frames
 from toytorch.viz.draw.scene import Rect, Scene, Shape, Text
 
 CELL = 34.0
@@ -81,7 +81,7 @@ def _scene(
         Text(MARGIN, MARGIN + 8, "memory, in lines", palette.TEXT_SIZE, bold=True),
         Text(right, MARGIN + 8, "cache", palette.TEXT_SIZE, bold=True),
     )
-    film = Film()
+    frames = Frames()
     for frame, ((held, hit), (row, column)) in enumerate(zip(states, walk, strict=True)):
         shown: dict[object, list[Shape]] = {}
         for number in range(-(-rows * columns // line)):
@@ -96,8 +96,8 @@ def _scene(
         shown["read", frame] = [
             Rect(x + 2, y + 2, CELL - 4, CELL - 4, 4, hue.tint, hue.line, 2.5),
         ]
-        film.frame(frame, shown)
-    scene.add(*film.end(len(walk) - 1))
+        frames.frame(frame, shown)
+    scene.add(*frames.end(len(walk) - 1))
     for number in range(rows * columns):
         row, column = divmod(number, columns)
         x, y = MARGIN + (column + 0.5) * CELL, top + (row + 0.5) * CELL + 4

@@ -30,7 +30,7 @@ class SignalSteps(BackwardSteps):
 
 
 def signal(
-    models: Mapping[str, Module], x: Tensor, *, kind: Any = None, span: float = 4.0
+    models: Mapping[str, Module], x: Tensor, *, kind: object = None, span: float = 4.0
 ) -> SignalSteps:
     """Send `x` through each model and return a page that steps from layer to layer.
 

@@ -10,7 +10,7 @@ from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.device.trace_read import Event, events_of
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.film import Film
+from toytorch.viz.draw.frames import Frames
 from toytorch.viz.draw.measures import time
 from toytorch.viz.draw.scene import Rect, Scene, Shape, Text
 from toytorch.viz.draw.text import shorten, width
@@ -108,7 +108,7 @@ def _scene(events: list[Event], moments: list[Moment]) -> Scene:
         Text(right, MARGIN + 8, "own time so far", palette.TEXT_SIZE, bold=True),
     )
     most = max(moments[-1].own.values()) or 1.0
-    film = Film()
+    frames = Frames()
     for frame, moment in enumerate(moments):
         shown: dict[object, list[Shape]] = {}
         for number, event in enumerate(events):
@@ -146,8 +146,8 @@ def _scene(events: list[Event], moments: list[Moment]) -> Scene:
                     left + max(BAR * value / most, 1.0) + 6, y + 15, time(value), palette.SMALL_SIZE
                 ),
             ]
-        film.frame(frame, shown)
-    scene.add(*film.end(len(moments) - 1))
+        frames.frame(frame, shown)
+    scene.add(*frames.end(len(moments) - 1))
     return scene
 
 

@@ -105,7 +105,7 @@ def _caption(walked: list[Walk], at: int, steps: int) -> str:
     return f"{start}. Loss of {losses}."
 
 
-def _scene(f: Any, walked: list[Walk], steps: int, xs: Point, ys: Point) -> Scene:
+def _scene(f: object, walked: list[Walk], steps: int, xs: Point, ys: Point) -> Scene:
     rated = any(w.scheduled for w in walked)
     tall = _SIDE * 0.86
     width = 2 * MARGIN + len(walked) * _SIDE + (len(walked) - 1) * _GAP

@@ -84,7 +84,7 @@ def contents(state: Mapping[str, Any], *, depth: int = 2, title: str = "") -> Pi
     return Picture(scene, f"contents: {len(state)} entries, {many}, {size(total)}")
 
 
-def _tensors(value: Any) -> Iterator[Any]:
+def _tensors(value: object) -> Iterator[Any]:
     """All tensors and arrays in a nest of containers."""
     if hasattr(value, "element_size") or isinstance(value, np.ndarray):
         yield value

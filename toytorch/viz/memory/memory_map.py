@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import Animation
 from toytorch.viz.draw.measures import size
@@ -20,7 +18,7 @@ class MemorySteps(BackwardSteps):
 
 
 def memory_map(
-    snapshot: Any, *, device: int | None = None, limit: int = 300, width: float = 960.0
+    snapshot: object, *, device: int | None = None, limit: int = 300, width: float = 960.0
 ) -> MemorySteps:
     """The allocator's segments and blocks through its history, as a page to step through.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import Animation
 from toytorch.viz.draw import palette
@@ -22,7 +20,7 @@ class ProgramSteps(BackwardSteps):
     """A program to step through."""
 
 
-def program_steps(source: str, **given: Any) -> ProgramSteps:
+def program_steps(source: str, **given: object) -> ProgramSteps:
     """Run a small program and return a page that steps through it.
 
     Each step is a statement. Beside the code stand the memories: the values in their cells, and

@@ -13,7 +13,7 @@ from dataclasses import replace
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import Look, legend, moved
-from toytorch.viz.draw.film import Film
+from toytorch.viz.draw.frames import Frames
 from toytorch.viz.draw.measures import size, size_ticks
 from toytorch.viz.draw.palette import Hue
 from toytorch.viz.draw.scene import Command, Path, Rect, Scene, Shape, Text, segment
@@ -78,14 +78,14 @@ class _Drawing:
         tall = ROW + (15.0 if self.above else 0.0) + GAP
         places = {one: y + 8 + n * tall for n, one in enumerate(rows)}
         longest = max((one.size for one in rows), default=1)
-        film = Film()
+        frames = Frames()
         for number, state in enumerate(self.states):
             shown: dict[object, list[Shape]] = {}
             for one in rows:
                 if state.segments.get(one.address) == one:
                     shown.update(self.row(one, state, places[one], longest))
-            film.frame(number, shown)
-        self.scene.add(*film.end(len(self.steps) - 1))
+            frames.frame(number, shown)
+        self.scene.add(*frames.end(len(self.steps) - 1))
         y += 8 + len(rows) * tall
         if left_out:
             words = f"and {len(left_out)} more with {size(sum(one.size for one in left_out))}"

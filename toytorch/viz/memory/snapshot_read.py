@@ -115,7 +115,7 @@ def _segment(event: Event) -> Segment:
 # reading ---------------------------------------------------------------------------------------
 
 
-def read(snapshot: Any, device: int | None = None) -> History:
+def read(snapshot: object, device: int | None = None) -> History:
     """The history of one device, by default the first that has one.
 
     Raises TypeError for what is no snapshot, ValueError for one in which there is nothing.

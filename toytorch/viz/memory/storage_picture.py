@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import chain, zip_longest
-from typing import Any
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import legend, moved, tinted
@@ -24,7 +23,7 @@ _WIDE = 760.0  # what does not fit beside each other goes below
 UNUSED = palette.BOX
 
 
-def storage(*tensors: Any, **named: Any) -> Picture:
+def storage(*tensors: object, **named: object) -> Picture:
     """Draw tensors over the memory that they show.
 
     Every storage is a row of numbered cells; every tensor is a grid whose cells give the value and,

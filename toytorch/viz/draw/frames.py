@@ -7,7 +7,7 @@ from dataclasses import replace
 from toytorch.viz.draw.scene import Shape
 
 
-class Film:
+class Frames:
     """Shapes by what they show: one that goes on through several frames is one shape."""
 
     def __init__(self) -> None:

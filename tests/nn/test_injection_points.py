@@ -1,4 +1,4 @@
-"""The door through which a course exchanges pieces of every module."""
+"""The injection point by which a course exchanges pieces of every module."""
 
 from __future__ import annotations
 
