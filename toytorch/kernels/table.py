@@ -85,6 +85,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "repeat": reduce.repeat,
     "running_product": later("scan", "running_product"),
     "running_sum": later("scan", "running_sum"),
+    "sampled": later("sample", "forward"),
+    "sampled_backward": later("sample", "backward"),
     "scaled": later("mersenne", "scaled"),
     "scatter": later("by_index", "scatter"),
     "select": later("by_index", "select"),
