@@ -74,6 +74,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "nonzero": later("masks", "nonzero"),
     "ordered": later("radix", "ordered"),
     "outer": later("pairs", "outer"),
+    "pool of few": later("pool", "few"),
     "picked": later("masks", "picked"),
     "picked_mean": rows.picked_mean,
     "product": matmul.product,
