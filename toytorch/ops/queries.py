@@ -15,7 +15,6 @@ from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import compare
 
-
 FEW = 1 << 12  # elements, whose answers are looked at as bytes
 
 

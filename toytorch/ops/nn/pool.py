@@ -269,12 +269,13 @@ def factors(
 def _average_pool(n: int) -> Op:
     name = f"avg_pool{n}d"
 
+    @functools.lru_cache(256)
     def plan(
-        sizes: Sequence[int],
-        kernel: Sequence[int],
-        stride: Sequence[int],
-        padding: Sequence[int],
-        out: Sequence[int],
+        sizes: tuple[int, ...],
+        kernel: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        out: tuple[int, ...],
         include: bool,
         divisor: int | None,
     ) -> tuple[Any, Any]:
@@ -363,7 +364,8 @@ def _average_pool(n: int) -> Op:
         )
         if found is not None:
             return found
-        maps, rest = plan(shape[-n:], window, steps, pad, g.shape[-n:], include, divisor)
+        sides = tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:])
+        maps, rest = plan(*sides, include, divisor)
         made = _as(g, apply_all(xp, g, maps, transposed=True))
         return made if rest == 1 else made / made.dtype.type(rest)
 

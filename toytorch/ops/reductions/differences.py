@@ -61,10 +61,10 @@ def diff(
     if n == 1 and not joined and out is None and input.__class__ is Tensor and quick(input):
         a, kind = input._array, input.dtype
         wanted = input._requires_grad and state.fast_path is None
-        if (kind.plain or kind.whole) and kind is not types.bool and not wanted:
-            if a.flags.c_contiguous and a.shape[d] > 1:
-                before = (slice(None),) * d
-                return wrap(a[(*before, slice(1, None))] - a[(*before, slice(None, -1))], kind)
+        known = (kind.plain or kind.whole) and kind is not types.bool and not wanted
+        if known and a.flags.c_contiguous and a.shape[d] > 1:
+            before = (slice(None),) * d
+            return wrap(a[(*before, slice(1, None))] - a[(*before, slice(None, -1))], kind)
     parts = [t for t in (prepend, input, append) if t is not None]
     x = rearrange.cat.function(parts, d) if len(parts) > 1 else input
     steps = min(n, x.shape[d])
