@@ -188,6 +188,19 @@ def _like(name: str, how: Callable[..., Any]) -> Any:
         generator: Generator | None = None,
         pin_memory: bool = False,
     ) -> Tensor:
+        array = input._array
+        if (
+            array.__class__ is np.ndarray
+            and state.fast_path is not state.SLOW
+            and (dtype, layout, device, memory_format, generator) == (None,) * 5
+            and input.dtype.plain
+            and not requires_grad
+            and array.flags.c_contiguous
+            and 1 not in array.shape
+        ):
+            found = plainly_drawn(how, array.shape, input.dtype)
+            if found is not None:
+                return found
         kind, where, shape = dtype or input.dtype, device or input.device, tuple(input.shape)
         if input.layout is not strided and layout is not strided:
             what = "uniform_" if name == "rand_like" else "normal_"

@@ -330,6 +330,15 @@ def logspace(
 # -- triangles ------------------------------------------------------------------------------------
 
 
+def triangle_places(xp: ArrayModule, name: str, row: int, offset: int, col: int) -> Any:
+    """The places (2, n) of a triangle's elements, line after line."""
+    if xp is not np:
+        return xp.stack(getattr(xp, name)(row, offset, col))
+    lower = name == "tril_indices"
+    inside = np.tri(row, col, offset if lower else offset - 1, bool)
+    return np.array((inside if lower else ~inside).nonzero())
+
+
 def _triangle(name: str, which: str) -> Any:
     def function(
         row: int,
@@ -347,7 +356,7 @@ def _triangle(name: str, which: str) -> Any:
         if dtype not in (types.int64, types.int32):
             raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
         return finish(
-            lambda xp: xp.stack(getattr(xp, name)(row, offset, col)).astype(kind_of(dtype)),
+            lambda xp: triangle_places(xp, name, row, offset, col).astype(kind_of(dtype)),
             device,
             False,
             name,
