@@ -153,8 +153,8 @@ def max_pool1d(
         how = _of_line(input, kernel_size, stride, padding, dilation, ceil_mode)
         pairs = zip((1, 1, 0, 1), how)
         values = pools.MAX[2].kernel(np, input._array[..., None, :], *pairs, ceil_mode)[0]
-        made = wrap(np.ascontiguousarray(values[..., 0, :]))
-        return counted(made, 1) if input.ndim == 2 else made
+        largest = wrap(np.ascontiguousarray(values[..., 0, :]))
+        return counted(largest, 1) if input.ndim == 2 else largest
     made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     if return_indices:
         return made
