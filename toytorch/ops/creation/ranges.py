@@ -332,11 +332,9 @@ def logspace(
 
 def triangle_places(xp: ArrayModule, name: str, row: int, offset: int, col: int) -> Any:
     """The places (2, n) of a triangle's elements, line after line."""
-    if xp is not np:
-        return xp.stack(getattr(xp, name)(row, offset, col))
-    lower = name == "tril_indices"
-    inside = np.tri(row, col, offset if lower else offset - 1, bool)
-    return np.array((inside if lower else ~inside).nonzero())
+    if name == "tril_indices":
+        return xp.stack(xp.tri(row, col, offset, bool).nonzero())
+    return xp.stack((~xp.tri(row, col, offset - 1, bool)).nonzero())
 
 
 def _triangle(name: str, which: str) -> Any:
