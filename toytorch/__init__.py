@@ -243,7 +243,6 @@ LATER = {
         "nn.c_forms",
     ),
     **dict.fromkeys("hsmm hspmm native_norm smm sspaddmm".split(), "ops.sparse.older"),
-    "affine_grid_generator": "nn.c_forms",
     "norm_except_dim": "nn.utils.weight_norm",
     **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_type"), "compat._checks"),
     **dict.fromkeys(("_check_not_implemented", "_check_value", "_check_with"), "compat._checks"),

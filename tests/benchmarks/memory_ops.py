@@ -55,6 +55,25 @@ def between(m: Any) -> Any:
     return values(m, 512, 64, grad=True), lambda x: m.cdist(x, other), [other]
 
 
+def sampled(n: int, mode: str, trained: bool) -> Callable[[Any], Work]:
+    """Images 8 x 16 x 64², or volumes 2 x 8 x 16³, read at as many points, some of them outside."""
+
+    def make(m: Any) -> tuple[Any, Callable[[Any], Any], list[Any]]:
+        shape = (8, 16, 64, 64) if n == 2 else (2, 8, 16, 16, 16)
+        grid = (values(m, shape[0], *shape[2:], n) * 1.1).requires_grad_(trained)
+
+        def run(x: Any) -> Any:
+            return m.nn.functional.grid_sample(x, grid, mode, align_corners=False)
+
+        return values(m, *shape, grad=trained), run, [grid]
+
+    def build(m: Any) -> Work:
+        x, run, _ = make(m)
+        return lambda: run(x)
+
+    return through(make) if trained else build
+
+
 def loader(m: Any) -> Work:
     """An epoch of 4,096 examples in batches of 64, without workers."""
     data = m.utils.data
@@ -124,6 +143,17 @@ CASES = [
     Case("pdist 512x64, trained", pairs(lambda m, x: m.pdist(x)), 0.9, 1, 20),
     Case("cdist 512x64 by itself, trained", pairs(lambda m, x: m.cdist(x, x)), 0.9, 1, 20),
     Case("cdist 512x64 by 256, trained", through(between), 0.9, 1, 20),
+    *(
+        Case(
+            f"grid_sample {n}d, {mode}{', trained' * trained}",
+            sampled(n, mode, trained),
+            1.0,
+            1,
+            20,
+        )
+        for n, mode in ((2, "bilinear"), (2, "nearest"), (2, "bicubic"), (3, "bilinear"))
+        for trained in (False, True)
+    ),
     Case(
         "einsum bik,bkj->bij",
         lambda m: _einsum(m, "bik,bkj->bij", (16, 64, 64), (16, 64, 64)),

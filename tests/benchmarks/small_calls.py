@@ -30,6 +30,7 @@ class Given:
         self.heads = values(m, 2, 2, 8, 4)
         self.images, self.filters = values(m, 2, 4, 8, 8), values(m, 4, 4, 3, 3)
         self.mean, self.var = m.zeros(4), m.ones(4)
+        self.grid = values(m, 2, 2, 2, 2).clamp(-1, 1)
         self.weight = values(m, 8, 8, grad=True)
         self.rule = m.optim.SGD([self.weight], lr=0.1)
         with m.no_grad():
@@ -165,6 +166,7 @@ CALLS: tuple[tuple[str, Callable[[Given], object]], ...] = (
     ("conv2d", lambda t: t.F.conv2d(t.images, t.filters, padding=1)),
     ("max_pool2d", lambda t: t.F.max_pool2d(t.images, 2)),
     ("avg_pool2d", lambda t: t.F.avg_pool2d(t.images, 2)),
+    ("grid_sample", lambda t: t.F.grid_sample(t.images, t.grid, align_corners=False)),
     ("batch_norm", lambda t: t.F.batch_norm(t.images, t.mean, t.var)),
     ("group_norm", lambda t: t.F.group_norm(t.images, 2)),
     ("index + 1", lambda t: t.index + 1),

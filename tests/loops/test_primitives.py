@@ -118,6 +118,23 @@ def test_float_remainders() -> None:
     assert q[6] == np.inf  # as in PyTorch
 
 
+@pytest.mark.parametrize("type", ["float32", "float64"])
+def test_remainders_are_exact_for_any_quotient(type: str) -> None:
+    rng, most = np.random.default_rng(0), 120 if type == "float32" else 1000
+    x, z = rng.standard_normal((2, 4000)).astype(type)
+    x *= 2.0 ** rng.integers(-most, most, 4000).astype(type)  # quotients of few digits and of many
+    z *= 2.0 ** rng.integers(-most, most, 4000).astype(type)
+    x[:1000], z[:500] = np.round(x[:1000] % 97), 0.7
+    z[1000:1010], z[1010:1020] = np.inf, x[1010:1020]  # the remainder is x, and 0
+    program = Program.parse(f"x[i] {type}, z[i] {type} -> f[i] {type}\n f = fmod(x, z)")
+    f = np.zeros(4000, type)
+    run(program, f, x, z)
+    with np.errstate(all="ignore"):
+        want = np.fmod(x, z)
+    np.testing.assert_array_equal(f, want)
+    np.testing.assert_array_equal(np.signbit(f), np.signbit(want))
+
+
 @pytest.mark.parametrize("type", ["float16", "bfloat16"])
 def test_half_numbers_are_rounded_when_stored(type: str) -> None:
     if type == "bfloat16":

@@ -28,6 +28,10 @@ OPS: dict[str, F] = {
     "linear": lambda m, x: m.nn.functional.linear(x[0], x[1], x[2, :, 0]),
     "add_": lambda m, x: (x * 1).add_(2.5), "add": lambda m, x: x + x.flip(0),
     "var": lambda m, x: x.var(-1), "norm": lambda m, x: x.norm(dim=-1),
+    "fmod": lambda m, x: x.fmod(0.7), "remainder": lambda m, x: x % 0.7, "sign": lambda m, x: x.sign(),
+    "floor_divide": lambda m, x: x.div(0.7, rounding_mode="floor"), "angle": lambda m, x: x.angle(),
+    "prelu": lambda m, x: m.nn.functional.prelu(x, m.ones(1, dtype=x.dtype) / 4),
+    "nansum": lambda m, x: x.nansum(-1),
     "cross entropy": lambda m, x: m.nn.functional.cross_entropy(
         x[0], m.arange(x.shape[1]) % x.shape[2]),
 }  # fmt: skip

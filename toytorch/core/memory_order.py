@@ -115,19 +115,18 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel over images, or a list of them: results have channels last if these have, else rows."""
 
     def formatted(*args: Any, **named: Any) -> Any:
-        made = kernel(*args, **named)
-        images = args[0] if args[0].__class__ in (list, tuple) else [args[0]]
+        made, first = kernel(*args, **named), args[0]
+        if first.__class__ is ndarray and first.flags.c_contiguous and not has_channels_last(first):
+            for m in made if made.__class__ is tuple else (made,):
+                if m.__class__ is not ndarray or not m.flags.c_contiguous:
+                    break
+            else:
+                return made
+        images = first if first.__class__ in (list, tuple) else [first]
         if (
             made.__class__ is ndarray
             and made.flags.c_contiguous
             and (not images or (images[0].flags.c_contiguous and not has_channels_last(images[0])))
-        ):
-            return made
-        if (
-            made.__class__ is tuple
-            and images[0].flags.c_contiguous
-            and all(m.__class__ is ndarray and m.flags.c_contiguous for m in made)
-            and not has_channels_last(images[0])
         ):
             return made
         orders = [has_channels_last(a) for a in images if a.size]

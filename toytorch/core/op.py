@@ -453,9 +453,12 @@ class Op:
         return self.node_name == "NotImplemented" or self.out_history == "none"
 
     def node_variant(self, number: int | str) -> Any:
-        """The node class whose name ends in a number; a text: of an overload without derivatives."""
+        """The node class whose name ends in a number; a text: of an overload without derivatives,
+        or the class's own name."""
         found = self._variants.get(number)
-        if found is None and number.__class__ is str:
+        if found is None and number.__class__ is str and number.endswith("Backward0"):
+            found = self._variants[number] = type(number, (self.node,), {"__slots__": ()})
+        elif found is None and number.__class__ is str:
             found = self._variants[number] = underived_class(f"aten::{self.name}")
         elif found is None:
             name = self.node_name.rstrip("0123456789") + str(number)

@@ -76,7 +76,7 @@ def raise_overflow(name: str) -> None:
 def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:
     """A number of the common type; integers wrap, as C's do. It is no array, so that kernels tell it
     from a tensor without dimensions (`power` does)."""
-    if hasattr(xp, "RawModule"):  # a kernel on a card takes NumPy's scalars along
+    if xp is not np and hasattr(xp, "RawModule"):  # a kernel on a card takes NumPy's scalars along
         return scalar(np, value, common, work)[()]
     if common is None:
         return xp.asarray(value)

@@ -9,6 +9,7 @@ little to do or the arrays are not of the kind; NumPy does it then.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -75,7 +76,13 @@ def as_table(a: Array, last: bool) -> Any:
 
 
 def _ones(w: Array | None, like: Array, fill: float = 1) -> Any:
-    return np.full(like.shape[1], fill, like.dtype) if w is None else np.ascontiguousarray(w)
+    return _same(like.shape[1], like.dtype.char, fill) if w is None else np.ascontiguousarray(w)
+
+
+@functools.lru_cache(64)
+def _same(n: int, kind: str, value: float) -> Any:
+    """So many times one number, only to be read."""
+    return np.full(n, value, kind)
 
 
 def _made_like(a: Array) -> tuple[Any, Any, bool]:

@@ -350,6 +350,48 @@ def max_pool(
     return values, places
 
 
+def few(
+    rule: str,
+    shape: tuple[int, ...],
+    kind: str,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    out: tuple[int, ...],
+    factor: Any = None,
+) -> Any:
+    """What pools images of a shape, of few numbers in rows, at once: a function of the array; None
+    where there is none. The rule is "max" or "mean"."""
+    planes, made = math.prod(shape[:-2]), (*shape[:-2], *out)
+    numbers = math.prod(shape) + math.prod(made)
+    if kind not in "fd" or len(shape) not in (3, 4) or 0 in shape or not jit.works():
+        return None
+    if planes >= 8 and numbers >= FEW:
+        return None
+    how = tuple(kernel), tuple(stride), tuple(padding), tuple(dilation)
+    lines, seen = windows(shape[-2:], *how, out)
+    names = ("lines seen", "seen", "source", *(("places",) if rule == "max" else ()), "made")
+    names = names if factor is None else (*names, "factor")
+    call = at_once(rule, kind, (planes, 1), shape[-2:], out, tuple(dilation), names)
+    if rule == "mean":
+        factor = np.ascontiguousarray(factor, kind)
+
+        def means(a: Array) -> Any:
+            values = np.empty(made, kind)
+            call(lines, seen, a, values, factor)
+            return values
+
+        return means
+
+    def maxima(a: Array) -> Any:
+        values, places = np.empty(made, kind), np.empty(made, np.int64)
+        call(lines, seen, a, places, values)
+        return values, places
+
+    return maxima
+
+
 def images(shape: Sequence[int], kind: Any, last: bool) -> Any:
     return empty_images(shape, kind, True) if last else np.empty(shape, kind)
 

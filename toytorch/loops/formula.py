@@ -44,6 +44,9 @@ from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 
 LARGE = 1 << 16  # elements, from which a loop is worth compiling for a single function
+EXACT = {"add", "sub", "mul", "div", "neg", "abs", "where", "maximum", "minimum"}
+EXACT |= {"eq", "ne", "lt", "le", "gt", "ge"}
+REMAINDERS = ("fmod", "remainder", "floordiv")  # for which NumPy takes thirty times as long
 CONSTANTS = {"pi": math.pi, "inf": math.inf, "nan": math.nan}
 FOLDED: dict[type, Callable[..., Any]] = {
     ast.Add: lambda a, b: a + b,
@@ -335,6 +338,8 @@ class OnePass:
         self.formula, self.params = formula, tuple(params)
         self.tensors = sum(p in formula.tensors for p in params)
         self.slow = is_slow(formula)
+        # Whether a loop's bits are those of NumPy's functions, so that either may do it.
+        self.exact = formula.known and set(formula.primitives) <= EXACT
         self.smallest = 1 if self.slow else smallest(formula)
         asked, tested = conditions(formula)
         self.asked = [k for k, p in enumerate(params) if p in asked]  # whether there is a value
@@ -357,7 +362,7 @@ class OnePass:
             return len(primitives) > 1
         (only,) = primitives
         # NumPy's power knows cheaper names of the usual exponents.
-        chooses = only in ("maximum", "minimum", "where")
+        chooses = only in ("maximum", "minimum", "where", "sign")
         return only != "pow" and (chooses or PRIMITIVES[only].cost > 4)
 
     def __call__(self, *args: Any, out: Any = None) -> Any:
@@ -420,7 +425,14 @@ class OnePass:
         args, like = list(given), None
         arrays, numbers = [], []  # places of operands
         for k, a in enumerate(args):
-            if a.__class__ is np.ndarray and a.ndim and not any(a.strides) and a.size:
+            if (
+                a.__class__ is np.ndarray
+                and a.ndim
+                and (
+                    (a.size and not any(a.strides))
+                    or (k and self.exact and a.size == 1 and a.ndim <= given[0].ndim)
+                )
+            ):
                 a = args[k] = a[(0,) * a.ndim]  # one number everywhere: the gradient of a sum
             if k < self.tensors and a.__class__ is np.ndarray and a.ndim:
                 like = a if like is None else like
@@ -466,6 +478,8 @@ class OnePass:
 
 def smallest(formula: Formula) -> int:
     """The number of elements from which a loop is worth compiling."""
+    if not set(formula.primitives).isdisjoint(REMAINDERS):
+        return SMALLEST
     return LARGE if len(formula.primitives) == 1 and formula.cost > 4 else SMALLEST
 
 

@@ -90,29 +90,6 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
 
 
 @takes_words()
-def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """`torch.nn.functional.affine_grid`, which asks for shapes in the product's words only.
-
-    >>> import toytorch as torch
-    >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), True)
-    tensor([[[[-1., -1.],
-              [ 1., -1.]],
-    <BLANKLINE>
-             [[-1.,  1.],
-              [ 1.,  1.]]]])
-    """
-    if len(size) not in (4, 5):
-        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
-    n = len(size) - 2
-    if theta.ndim == 3 and theta.shape[2] != n + 1:
-        raise RuntimeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{size[0]}, {n + 1}] but got: [{theta.shape[0]}, {theta.shape[2]}]."
-        )
-    return functional.affine_grid(theta, size, align_corners)
-
-
-@takes_words()
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The largest number of each of even bins, and where it is."""
     made: tuple[Tensor, Tensor] = functional.adaptive_max_pool1d(input, output_size, True)

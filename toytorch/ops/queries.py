@@ -16,6 +16,8 @@ from toytorch.ops.creation import create
 from toytorch.ops.define import on_tensors, public
 from toytorch.ops.elementwise import compare
 
+FEW = 1 << 12  # elements, whose answers are looked at as bytes
+
 
 @public("allclose", method=True, reads="elements")
 def allclose(
@@ -37,7 +39,9 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
     if input._array.__class__ is other._array.__class__ is np.ndarray and not state.local.modes:
         a, b = input._array, other._array
         if a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
-            return builtins.bool(np.logical_and.reduce(a == b, None))
+            if a.size > FEW:
+                return builtins.bool(np.logical_and.reduce(a == b, None))
+            return b"\0" not in (a == b).tobytes()  # which takes a tenth of NumPy's time to begin
     return input.shape == other.shape and builtins.bool(input.eq(other).all())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -210,16 +211,41 @@ entry("pixel_unshuffle", lambda: _shuffle(2, 2, (4, 6)))
 entry("channel_shuffle", lambda: iter([S(t((2, 6, 3)), 2), S(t((1, 6, 2, 2)), 3)]))
 
 
+def _grid(n: int, *points: int, **how: Any) -> Any:
+    return t((2, *points, n), low=-1.4, high=1.4, **how)
+
+
 def _grid_sample() -> Iterator[Sample]:
     for n in (2, 3):
-        x, grid = t((2, 2, *SIZES[:n])), t((2, *(2, 3, 2)[:n], n), low=-1.4, high=1.4)
+        x, grid = t((2, 2, *SIZES[:n])), _grid(n, *(2, 3, 2)[:n])
         for mode in ("bilinear", "nearest", *["bicubic"] * (n == 2)):
             for padding in ("zeros", "border", "reflection"):
                 for corners in (False, True):
-                    yield Sample((x, grid, mode, padding, corners), second=False)
+                    # Of a nearest element there is no second gradient.
+                    yield Sample((x, grid, mode, padding, corners), second=mode != "nearest")
 
 
-entry("grid_sample", _grid_sample, slack=10)
+def _grid_sampler(n: int) -> Iterator[Sample]:
+    x, points = t((2, 3, *SIZES[:n])), (7, 3, 1)[:n]
+    for corners in (False, True):
+        yield S(x, _grid(n, *points), 0, 2, corners)
+    yield V(x.float(), _grid(n, *points, dtype=f32), 0, 0, False)
+    last = torch.channels_last if n == 2 else torch.channels_last_3d
+    yield V(x.contiguous(memory_format=last), _grid(n, *points).transpose(1, 2), 0, 1, False)
+    yield V(x[:1].expand(2, *x.shape[1:]), _grid(n, *points), 1, 1, True)
+    far = _grid(n, *points)
+    far[0, 0, 0, 0], far[0, 1, 0], far[1, 2, 0] = math.nan, math.inf, -math.inf
+    for mode in (0, 1, *[2] * (n == 2)):
+        for padding in range(3):
+            yield V(x, far, mode, padding, True)
+
+
+entry(
+    "grid_sample", _grid_sample, slack=10,
+    covers=("grid_sampler", "grid_sampler_2d_backward", "grid_sampler_3d_backward"),
+)  # fmt: skip
+entry("grid_sampler_2d", lambda: _grid_sampler(2))
+entry("grid_sampler_3d", lambda: _grid_sampler(3))
 
 
 def _affine_grid() -> Iterator[Sample]:
@@ -229,4 +255,6 @@ def _affine_grid() -> Iterator[Sample]:
     yield V(t((2, 2, 3), f32), [2, 3, 4, 5], False)
 
 
-entry("affine_grid", _affine_grid)
+entry(
+    "affine_grid", _affine_grid, covers=("affine_grid_generator", "affine_grid_generator_backward")
+)

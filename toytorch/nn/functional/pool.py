@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from toytorch.core.tensor import Tensor
-from toytorch.core.views import counted, of_its_own
+import numpy as np
+
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.views import counted, of_its_own, quick
 from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import composed
@@ -79,6 +81,20 @@ def _check_line(
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {made}")
 
 
+def _of_line(
+    input: Tensor, kernel_size: Ints, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[int, int, int, int]:
+    """The sizes of max_pool1d as ints."""
+    name = "max_pool1d"
+    kernel, padding, dilation = (
+        _one(name, what, v)
+        for what, v in (("kernel_size", kernel_size), ("padding", padding), ("dilation", dilation))
+    )
+    stride = kernel if stride is None or stride == () else _one(name, "stride", stride)
+    _check_line(input, kernel, stride, padding, dilation, ceil_mode)
+    return kernel, stride, padding, dilation
+
+
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -89,16 +105,9 @@ def max_pool1d_with_indices(
     return_indices: bool = False,
 ) -> Pair:
     """The maxima of windows of (B, C, L), and their places."""
-    name = "max_pool1d"
-    kernel, padding, dilation = (
-        _one(name, what, v)
-        for what, v in (("kernel_size", kernel_size), ("padding", padding), ("dilation", dilation))
-    )
-    stride = kernel if stride is None or stride == () else _one(name, "stride", stride)
-    _check_line(input, kernel, stride, padding, dilation, ceil_mode)
-    values, places = pools.MAX[2].function(
-        input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding), (1, dilation), ceil_mode
-    )
+    how = _of_line(input, kernel_size, stride, padding, dilation, ceil_mode)
+    pairs = zip((1, 1, 0, 1), how)
+    values, places = pools.MAX[2].function(input.unsqueeze(-2), *pairs, ceil_mode)
     return values.squeeze(-2), places.squeeze(-2)
 
 
@@ -139,10 +148,16 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """The largest element of every window of (B, C, L)."""
+    wanted = state.local.grad and input._requires_grad  # without, PyTorch's kernel makes plain rows
+    if not return_indices and not wanted and input.dtype.plain and quick(input):
+        how = _of_line(input, kernel_size, stride, padding, dilation, ceil_mode)
+        pairs = zip((1, 1, 0, 1), how)
+        values = pools.MAX[2].kernel(np, input._array[..., None, :], *pairs, ceil_mode)[0]
+        largest = wrap(np.ascontiguousarray(values[..., 0, :]))
+        return counted(largest, 1) if input.ndim == 2 else largest
     made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     if return_indices:
         return made
-    wanted = state.local.grad and input._requires_grad  # without, PyTorch's kernel makes plain rows
     if wanted:
         return made[0]
     if not input.is_floating_point():

@@ -7,9 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from toytorch.core.tensor import Tensor, beside
+from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
 from toytorch.facts.hints import Ints
 from toytorch.nn.functional.pool import (
@@ -18,7 +16,6 @@ from toytorch.nn.functional.pool import (
     adaptive_avg_pool3d,
 )
 from toytorch.ops.define import tensor_first
-from toytorch.ops.linalg.matmul import bmm
 from toytorch.ops.nn import fold, resize
 from toytorch.ops.nn import grid_sample as sampling
 from toytorch.ops.nn import pad as borders
@@ -243,7 +240,7 @@ def grid_sample(
             UserWarning,
             stacklevel=2,
         )
-    return sampling.grid_sampler(
+    return sampling.grid_sampler.function(
         input, grid, sampling.MODES[mode], sampling.PADDING[padding_mode], bool(align_corners)
     )
 
@@ -281,13 +278,4 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             UserWarning,
             stacklevel=2,
         )
-    kind = theta._array.dtype
-    lines = [
-        np.linspace(-1, 1, s) if align_corners and s > 1 else (2 * np.arange(s) + 1) / s - 1
-        for s in size[2:]
-    ]
-    points = np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(size[2:])], -1)
-    points = points.reshape(1, -1, n + 1).astype(kind)
-    base = beside(theta, points).expand(theta.shape[0], -1, -1)
-    made = bmm.function(base, theta.transpose(1, 2))
-    return made.view([theta.shape[0], *size[2:], n])
+    return sampling.affine_grid_generator.function(theta, tuple(size), bool(align_corners))

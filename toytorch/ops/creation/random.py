@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,9 +91,11 @@ def drawn_here(make: Callable[..., Any]) -> Tensor:
     return made
 
 
-def plainly_drawn(how: Callable[..., Any], size: tuple[Any, ...]) -> Tensor | None:
+def plainly_drawn(
+    how: Callable[..., Any], size: tuple[Any, ...], kind: DType | None = None
+) -> Tensor | None:
     """The tensor for a size of a few plain ints, drawn on the CPU; None for what takes more."""
-    if size[0].__class__ in (tuple, list, Size) and len(size) == 1:
+    if len(size) == 1 and size[0].__class__ in (tuple, list, Size):
         size = tuple(size[0])
     for n in size:
         if n.__class__ is not int or not 0 <= n < 1 << 16:
@@ -100,8 +103,13 @@ def plainly_drawn(how: Callable[..., Any], size: tuple[Any, ...]) -> Tensor | No
     count = math.prod(size)
     if count > 1 << 16:
         return None
-    kind = types.get_default_dtype()
+    kind = kind or types.get_default_dtype()
     return wrap(how(generator_of(cpu, None), count, kind.numpy).reshape(size), kind)
+
+
+def integers_between(low: int, high: int, rng: RandomSource, count: int, type: object) -> Any:
+    """Integers (int64) from low up to, but not with, high."""
+    return rng.integers(count, low, high)
 
 
 def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> Any:
@@ -181,6 +189,19 @@ def _like(name: str, how: Callable[..., Any]) -> Any:
         generator: Generator | None = None,
         pin_memory: bool = False,
     ) -> Tensor:
+        array = input._array
+        if (
+            array.__class__ is np.ndarray
+            and state.fast_path is not state.SLOW
+            and (dtype, layout, device, memory_format, generator) == (None,) * 5
+            and input.dtype.plain
+            and not requires_grad
+            and array.flags.c_contiguous
+            and 1 not in array.shape
+        ):
+            found = plainly_drawn(how, array.shape, input.dtype)
+            if found is not None:
+                return found
         kind, where, shape = dtype or input.dtype, device or input.device, tuple(input.shape)
         if input.layout is not strided and layout is not strided:
             what = "uniform_" if name == "rand_like" else "normal_"
@@ -240,6 +261,16 @@ def randint(
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
+    if (
+        state.fast_path is not state.SLOW
+        and state.local.default_device is None
+        and (generator, out, dtype, device) == (None,) * 4
+        and low.__class__ is high.__class__ is int
+        and not requires_grad
+    ):
+        found = plainly_drawn(partial(integers_between, low, high), tuple(size), types.int64)
+        if found is not None:
+            return found
     made = _integers(low, high, spread((size,), "randint"), dtype or types.int64, device, generator)
     return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="randint")
 

@@ -331,6 +331,13 @@ def logspace(
 # -- triangles ------------------------------------------------------------------------------------
 
 
+def triangle_places(xp: ArrayModule, name: str, row: int, offset: int, col: int) -> Any:
+    """The places (2, n) of a triangle's elements, line after line."""
+    if name == "tril_indices":
+        return xp.stack(xp.tri(row, col, offset, bool).nonzero())
+    return xp.stack((~xp.tri(row, col, offset - 1, bool)).nonzero())
+
+
 def _triangle(name: str, which: str) -> Any:
     def function(
         row: int,
@@ -348,7 +355,7 @@ def _triangle(name: str, which: str) -> Any:
         if dtype not in (types.int64, types.int32):
             raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
         return finish(
-            lambda xp: xp.stack(getattr(xp, name)(row, offset, col)).astype(kind_of(dtype)),
+            lambda xp: triangle_places(xp, name, row, offset, col).astype(kind_of(dtype)),
             device,
             False,
             name,

@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from toytorch.core.op import Op
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
@@ -345,7 +347,10 @@ def _conjugate(xp: ArrayModule, a: Array) -> Any:
 def _angle(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind == "c":
         return xp.angle(a)
-    return xp.where(xp.isnan(a), a, xp.where(a < 0, a.dtype.type(math.pi), a.dtype.type(0)))
+    made = (a < 0) * a.dtype.type(math.pi)
+    if a.__class__ is np.ndarray and not np.logical_or.reduce(a != a, None):
+        return made
+    return xp.where(xp.isnan(a), a, made)
 
 
 conj_physical = pointwise(

@@ -5,191 +5,296 @@ The coordinates of a grid run from -1 to 1 across the image, the last one (width
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from toytorch.core.tensor import Tensor
-from toytorch.core.views import of_its_own
-from toytorch.facts.composed import cast_to
+import numpy as np
+
+from toytorch.backends.base import attempt
+from toytorch.core import dispatch
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor, wrap_result
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import public
+from toytorch.ops.batching import spread
+from toytorch.ops.define import general
+from toytorch.ops.indexing.by_index import type_name
+from toytorch.ops.linalg.matmul import stacked
+from toytorch.ops.nn import grid_points
+from toytorch.ops.nn.normalize import taken
 from toytorch.ops.nn.windows import sizes_text
 
 MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 PADDING = {"zeros": 0, "border": 1, "reflection": 2}
 
-
-def _unnormalized(x: Tensor, size: int, align_corners: bool) -> Any:
-    """Coordinates in elements."""
-    return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
+# -- records --------------------------------------------------------------------------------------
 
 
-def _held(x: Tensor, size: int, padding: int, align_corners: bool) -> Any:
-    """Coordinates outside the image, moved to its border or mirrored."""
-    if padding == 0:
-        return x
-    if padding == 2:
-        low = 0.0 if align_corners else -0.5
-        span = (size - 1) if align_corners else size
-        if span <= 0:
-            x = x * 0
-        else:
-            away = (x - low).abs()
-            turns = (away / span).detach().floor()
-            extra = away - turns * span
-            even = (turns.remainder(2) == 0).to(x.dtype)
-            x = even * (extra + low) + (1 - even) * (span - extra + low)
-    return x.clamp(0, size - 1).nan_to_num(0.0)  # a grid may hold what is no number
-
-
-def _read(images: Tensor, places: Sequence[Tensor], sizes: tuple[int, ...]) -> Any:
-    """Elements (N, C, P) of flat images at whole coordinates, and 0 outside."""
-    inside: Any = None
-    flat: Any = None
-    for x, size in zip(places, sizes):
-        good = (x >= 0) & (x <= size - 1)
-        inside = good if inside is None else inside & good
-        step = x.clamp(0, size - 1).nan_to_num(0.0)
-        flat = step if flat is None else flat * size + step
-    n, c = images.shape[:2]
-    index = flat.long().flatten(1).unsqueeze(1).expand([n, c, -1])
-    values = images.gather(2, index)
-    return values * inside.flatten(1).unsqueeze(1).to(values.dtype)
-
-
-def _linear(images: Tensor, points: Sequence[Tensor], sizes: tuple[int, ...]) -> Any:
-    """The 2ⁿ neighbours of points, weighted by nearness."""
-    lows = [x.detach().floor() for x in points]
-    parts = [x - low for x, low in zip(points, lows)]
-    total = None
-    for corner in itertools.product((0, 1), repeat=len(points)):
-        weight: Any = 1
-        for c, part in zip(corner, parts):
-            weight = (part if c else 1 - part) * weight
-        seen = _read(images, [low + c for low, c in zip(lows, corner)], sizes)
-        term = seen * weight.flatten(1).unsqueeze(1)
-        total = term if total is None else total + term
-    return total
-
-
-def _cubic_weights(part: Tensor) -> list[Any]:
-    """The weights of four neighbours, for a point `part` behind the second (Keys, a = -0.75)."""
-    a = -0.75
-
-    def near(d: Tensor) -> Any:
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d: Tensor) -> Any:
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-
-    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
-
-
-def _cubic(
-    images: Tensor,
-    points: Sequence[Tensor],
-    sizes: tuple[int, ...],
-    padding: int,
-    align_corners: bool,
-) -> Any:
-    lows = [x.detach().floor() for x in points]
-    weights = [_cubic_weights(x - low) for x, low in zip(points, lows)]
-    total = None
-    for taps in itertools.product(range(4), repeat=2):
-        places = [
-            _held(low + (t - 1), size, padding, align_corners)
-            for low, t, size in zip(lows, taps, sizes)
-        ]
-        weight = weights[0][taps[0]] * weights[1][taps[1]]
-        term = _read(images, places, sizes) * weight.flatten(1).unsqueeze(1)
-        total = term if total is None else total + term
-    return total
-
-
-def _check(name: str, input: Tensor, grid: Tensor, n: int, mode: int) -> None:
-    if input.dtype is not grid.dtype:
-        raise RuntimeError(
-            f"expected scalar type {input.dtype.legacy} but found {grid.dtype.legacy}"
-        )
-    if input.shape[0] != grid.shape[0]:
+def _check(
+    name: str, shape: tuple[int, ...], grid: tuple[int, ...], n: int | None, mode: int
+) -> None:
+    n = n or (3 if len(shape) == 5 else 2)
+    if shape[0] != grid[0]:
         raise RuntimeError(
             f"{name}(): expected grid and input to have same batch size, but got "
-            f"input with sizes {sizes_text(input.shape)} and grid with sizes "
-            f"{sizes_text(grid.shape)}"
+            f"input with sizes {sizes_text(shape)} and grid with sizes "
+            f"{sizes_text(grid)}"
         )
-    if grid.shape[-1] != input.ndim - 2:
+    if grid[-1] != len(shape) - 2:
         raise RuntimeError(
-            f"{name}(): expected grid to have size {input.ndim - 2} in last dimension, but got "
-            f"grid with sizes {sizes_text(grid.shape)}"
+            f"{name}(): expected grid to have size {len(shape) - 2} in last dimension, but got "
+            f"grid with sizes {sizes_text(grid)}"
         )
-    if 0 in input.shape[2:]:
+    if 0 in shape[2:]:
         raise RuntimeError(
             f"{name}(): expected input to have non-empty spatial dimensions, but input has sizes "
-            f"{sizes_text(input.shape)} with dimension {input.shape.index(0, 2)} being empty"
+            f"{sizes_text(shape)} with dimension {shape.index(0, 2)} being empty"
         )
-    if input.ndim != n + 2 or grid.ndim != n + 2:
+    if len(shape) != n + 2 or len(grid) != n + 2:
         raise RuntimeError(
             f"{name}(): expected {n + 2}D input and grid with same number of "
-            f"dimensions, but got input with sizes {sizes_text(input.shape)} and "
-            f"grid with sizes {sizes_text(grid.shape)}"
+            f"dimensions, but got input with sizes {sizes_text(shape)} and "
+            f"grid with sizes {sizes_text(grid)}"
         )
     if mode == 2 and n == 3:
         raise RuntimeError(f"{name}(): bicubic interpolation only supports 4D input")
 
 
-@cast_to("float32")
-def sample(
-    input: Tensor, grid: Tensor, interpolation: int, padding: int, align_corners: bool, n: int
-) -> Tensor:
-    """Images (N, C, *sizes) read at the points of a grid (N, *out, n)."""
-    wrap_dim(0, input.ndim, wrap_scalar=False)
-    _check("grid_sampler", input, grid, n, interpolation)
-    if input.dtype.rank != 2:
-        kernel = "grid_sampler_2d_cpu_kernel_impl" if n == 2 else "grid_sampler3d_cpu"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
-    if input.dtype.itemsize == 2:  # coordinates want more digits
-        made = sample(input.float(), grid.float(), interpolation, padding, align_corners, n)
-        return made.to(input.dtype)
-    sizes, out = tuple(input.shape[2:]), tuple(grid.shape[1:-1])
-    flat = input.reshape([*input.shape[:2], math.prod(sizes)])
-    points = [
-        _unnormalized(grid[..., n - 1 - d], size, align_corners) for d, size in enumerate(sizes)
-    ]
-    if interpolation == 2:
-        made = _cubic(flat, points, sizes, padding, align_corners)
-    else:
-        points = [_held(x, size, padding, align_corners) for x, size in zip(points, sizes)]
-        made = (
-            _linear(flat, points, sizes)
-            if interpolation == 0
-            else _read(flat, [x.round() for x in points], sizes)
-        )
-    return of_its_own(made.reshape([*input.shape[:2], *out]))
+def _same_type(common: Any, args: tuple[Any, ...]) -> None:
+    """Refuses operands of two types, of which the kernel would see one."""
+    kinds = [a.dtype for a in args if isinstance(a, Tensor)]
+    if kinds[-2] is not kinds[-1]:
+        raise RuntimeError(f"expected scalar type {kinds[-2].legacy} but found {kinds[-1].legacy}")
 
 
-@public("grid_sampler_2d")
-def grid_sampler_2d(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
-    """Images (N, C, H, W) read at the points of a grid (N, h, w, 2)."""
-    return sample(input, grid, interpolation_mode, padding_mode, align_corners, 2)
+def _refuse_types(a: Array, grid: Array) -> None:
+    if a.dtype != grid.dtype:
+        raise RuntimeError(f"expected scalar type {type_name(a)} but found {type_name(grid)}")
+    if a.dtype.kind != "f":
+        kernel = "grid_sampler_2d_cpu_kernel_impl" if a.ndim == 4 else "grid_sampler3d_cpu"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")
 
 
-@public("grid_sampler_3d")
-def grid_sampler_3d(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
-    """Volumes (N, C, D, H, W) read at the points of a grid (N, d, h, w, 3)."""
-    return sample(input, grid, interpolation_mode, padding_mode, align_corners, 3)
+def _forward(n: int | None) -> Callable[..., Any]:
+    def forward(
+        xp: ArrayModule, a: Array, grid: Array, mode: int, padding: int, corners: bool
+    ) -> Any:
+        made = attempt(xp, "sampled", a, grid, mode, padding, corners, n)
+        if made is not None:
+            return made
+        wrap_dim(0, a.ndim, wrap_scalar=False)
+        if a.dtype != grid.dtype:
+            _refuse_types(a, grid)
+        _check("grid_sampler", a.shape, grid.shape, n, mode)
+        _refuse_types(a, grid)
+        if not a.size or not grid.size:
+            return xp.empty((*a.shape[:2], *grid.shape[1:-1]), a.dtype)
+        made = grid_points.sampled(
+            wrap_result(a), wrap_result(grid), (mode, padding, corners)
+        )._array
+        return xp.ascontiguousarray(made)
+
+    return forward
 
 
-@public("grid_sampler")
-def grid_sampler(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
-    """grid_sampler_2d or grid_sampler_3d, by the input's dimensions."""
-    return sample(
-        input, grid, interpolation_mode, padding_mode, align_corners, 3 if input.ndim == 5 else 2
+def _backward(
+    xp: ArrayModule,
+    g: Array,
+    a: Array,
+    grid: Array,
+    mode: int,
+    padding: int,
+    corners: bool,
+    output_mask: Sequence[bool],
+) -> Any:
+    wanted = bool(output_mask[0]), bool(output_mask[1])
+    made = attempt(xp, "sampled_backward", g, a, grid, mode, padding, corners, wanted)
+    if made is not None:
+        return made
+    if not g.size or not a.size or not any(wanted):
+        return xp.zeros(a.shape, a.dtype), xp.zeros(grid.shape, grid.dtype)
+    held = wrap_result(g), wrap_result(a), wrap_result(grid)
+    made = grid_points.gradients(*held, (mode, padding, corners))
+    return tuple(xp.ascontiguousarray(t._array) for t in made)
+
+
+def _folded(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+    """A batch of batches is one batch."""
+    flat = [spread(a, full, size).flatten(0, 1) if isinstance(a, Tensor) else a for a in args]
+    made = dispatch.call(op, tuple(flat))
+    if op.many:
+        return [t.unflatten(0, (size, -1)) for t in made]
+    return made.unflatten(0, (size, -1))
+
+
+def _shares_again(k: int) -> Any:
+    """One of the gradients of the gradients, which are made together."""
+
+    def share(
+        gs: Sequence[Any],
+        grad_output: Tensor,
+        input: Tensor,
+        grid: Tensor,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+        work: dict[Any, Any],
+    ) -> Any:
+        if interpolation_mode == 1 and k == 1:  # the gradient of a nearest element asks for none
+            return None
+        if "made" not in work:
+            u, v = (
+                like.new_zeros(like.shape) if g is None else g for g, like in zip(gs, (input, grid))
+            )
+            how = interpolation_mode, padding_mode, align_corners
+            work["made"] = list(grid_points.second(u, v, grad_output, input, grid, how))
+        return taken(work["made"], k)
+
+    return share
+
+
+BACKWARD = {
+    n: general(
+        f"grid_sampler_{n}d_backward(Tensor grad_output, Tensor input, Tensor grid, "
+        "int interpolation_mode, int padding_mode, bool align_corners, bool[] output_mask) "
+        "-> (Tensor, Tensor)",
+        _backward,
+        function=False,
+        method=False,
+        out=False,
+        results=(True, True),
+        batch=_folded,
+        node=f"GridSampler{n}DBackwardBackward0",
+        d_grad_output=_shares_again(0),
+        d_input=_shares_again(1),
+        d_grid=_shares_again(2),
+        doc=f"The gradients of grid_sampler_{n}d; zeros for one that output_mask does not want.",
     )
+    for n in (2, 3)
+}
+
+
+def _share(k: int) -> Any:
+    """One of the gradients of images and grid, which are made together."""
+
+    def share(
+        g: Tensor,
+        input: Tensor,
+        grid: Tensor,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+        work: dict[Any, Any],
+    ) -> Any:
+        if "made" not in work:
+            wanted = [input.requires_grad, grid.requires_grad]
+            how = interpolation_mode, padding_mode, align_corners
+            backward = BACKWARD[input.ndim - 2].function
+            work["made"] = list(backward(g, input, grid, *how, wanted))
+        return taken(work["made"], k)
+
+    return share
+
+
+def _sampler(name: str, n: int | None, doc: str, **fields: Any) -> Op:
+    return general(
+        f"{name}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+        "bool align_corners) -> Tensor",
+        _forward(n),
+        method=False,
+        out=False,
+        checks=_same_type,
+        memory="rows",
+        amp="float32",
+        batch=_folded,
+        node=f"GridSampler{n or 2}DBackward0",
+        d_input=_share(0),
+        d_grid=_share(1),
+        doc=doc,
+        **fields,
+    )
+
+
+grid_sampler_2d = _sampler(
+    "grid_sampler_2d", 2, "Images (N, C, H, W) read at the points of a grid (N, h, w, 2)."
+)
+grid_sampler_3d = _sampler(
+    "grid_sampler_3d", 3, "Volumes (N, C, D, H, W) read at the points of a grid (N, d, h, w, 3)."
+)
+grid_sampler = _sampler(
+    "grid_sampler",
+    None,
+    "grid_sampler_2d or grid_sampler_3d, by the input's dimensions.",
+    variant=lambda input, *rest: f"GridSampler{3 if input.ndim == 5 else 2}DBackward0",
+)
+
+
+# -- grids ----------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(16)
+def base_grid(sizes: tuple[int, ...], align_corners: bool, kind: str) -> Any:
+    """The points (1, all, n + 1) of a grid that nothing moves, with a 1 after their coordinates."""
+    lines = [
+        np.linspace(-1, 1, s) if align_corners and s > 1 else (2 * np.arange(s) + 1) / s - 1
+        for s in sizes
+    ]
+    points = np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(sizes)], -1)
+    return points.reshape(1, -1, len(sizes) + 1).astype(kind)
+
+
+def _base(xp: ArrayModule, like: Array, size: Sequence[int], align_corners: bool) -> Any:
+    points = xp.asarray(base_grid(tuple(size[2:]), align_corners, like.dtype.char))
+    return xp.broadcast_to(points, (like.shape[0], *points.shape[1:]))
+
+
+def _affine_grid(xp: ArrayModule, theta: Array, size: Sequence[int], align_corners: bool) -> Any:
+    if len(size) not in (4, 5):
+        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    n = len(size) - 2
+    if theta.ndim == 3 and theta.shape[2] != n + 1:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{size[0]}, {n + 1}] but got: [{theta.shape[0]}, {theta.shape[2]}]."
+        )
+    base = _base(xp, theta, size, align_corners)
+    made = stacked(xp, base, theta.swapaxes(1, 2))
+    return made.reshape(theta.shape[0], *size[2:], n)
+
+
+def _affine_grid_backward(
+    xp: ArrayModule, g: Array, size: Sequence[int], align_corners: bool
+) -> Any:
+    flat = g.reshape(g.shape[0], -1, len(size) - 2)
+    base = _base(xp, g, size, align_corners)
+    return stacked(xp, base.swapaxes(1, 2), flat).swapaxes(1, 2)
+
+
+affine_grid_backward = general(
+    "affine_grid_generator_backward(Tensor grad, int[] size, bool align_corners) -> Tensor",
+    _affine_grid_backward,
+    function=False,
+    method=False,
+    out=False,
+    d_grad=lambda g, size, align_corners: affine_grid_generator.function(g, size, align_corners),
+    doc="The gradient of affine_grid_generator.",
+)
+affine_grid_generator: Op = general(
+    "affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
+    _affine_grid,
+    method=False,
+    out=False,
+    amp="half",
+    d_theta=lambda g, size, align_corners: affine_grid_backward.function(g, size, align_corners),
+    doc="""The grid that turns, shifts and scales images by matrices (N, n, n + 1).
+
+    >>> import toytorch as torch
+    >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), True)
+    tensor([[[[-1., -1.],
+              [ 1., -1.]],
+    <BLANKLINE>
+             [[-1.,  1.],
+              [ 1.,  1.]]]])
+    """,
+)

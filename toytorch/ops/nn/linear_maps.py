@@ -26,12 +26,23 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class Map(NamedTuple):
-    """y[i] = Σ_t weights[i, t]·x[places[i, t]]; no weights means ones, as for copies."""
+class Fields(NamedTuple):
+    """What a map is."""
 
     places: Array  # (out, taps)
     weights: Array | None
     size: int  # of the input
+
+
+class Map(Fields):
+    """y[i] = Σ_t weights[i, t]·x[places[i, t]]; no weights means ones, as for copies."""
+
+    def matrix(self, kind: Any) -> Any:
+        """The map as a matrix (out, in) of a type, made once."""
+        found = self.__dict__.get(kind)
+        if found is None:
+            found = self.__dict__[kind] = dense(self).astype(kind)
+        return found
 
 
 def apply(xp: ArrayModule, a: Any, axis: int, m: Map) -> Any:
@@ -40,7 +51,7 @@ def apply(xp: ArrayModule, a: Any, axis: int, m: Map) -> Any:
         return xp.take(a, xp.asarray(m.places[:, 0]), axis)
     exact = True
     if m.size <= 64 or m.places.shape[1] > 8:  # a product of matrices is quicker than many sums
-        made = _product(xp, a, axis, dense(m))
+        made = _product(xp, a, axis, m, False)
         exact = bool(xp.isfinite(made.sum()))
         if exact:
             return made  # else an infinity or NaN times a 0 of the matrix has spread
@@ -59,7 +70,7 @@ def apply(xp: ArrayModule, a: Any, axis: int, m: Map) -> Any:
 def apply_transposed(xp: ArrayModule, g: Any, axis: int, m: Map) -> Any:
     """The derivative of `apply`: every output's gradient goes to the inputs it came from."""
     if m.weights is not None and (m.size <= 64 or m.places.shape[1] > 8):
-        made = _product(xp, g, axis, dense(m).T)
+        made = _product(xp, g, axis, m, True)
         if bool(xp.isfinite(made.sum())):
             return made
     order = np.argsort(m.places.reshape(-1), kind="stable")
@@ -92,13 +103,14 @@ def dense(m: Map) -> Array:
     return matrix
 
 
-def _product(xp: ArrayModule, a: Any, axis: int, matrix: Array) -> Any:
-    """A matrix times one dimension of an array."""
-    kind = a.dtype if a.dtype.kind in "fc" else np.float64
-    factor = xp.asarray(matrix.astype(kind))
+def _product(xp: ArrayModule, a: Any, axis: int, m: Map, transposed: bool) -> Any:
+    """The matrix of a map, or its transpose, times one dimension of an array."""
+    kind = a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
+    matrix = m.matrix(kind.str)
+    factor = xp.asarray(matrix.T if transposed else matrix)
     if axis == a.ndim - 1:
         return xp.matmul(a, factor.T)
-    shape = (*a.shape[:axis], len(matrix), *a.shape[axis + 1 :])
+    shape = (*a.shape[:axis], len(factor), *a.shape[axis + 1 :])
     rows = a.reshape(*a.shape[: axis + 1], math.prod(a.shape[axis + 1 :]))
     return xp.matmul(factor, rows).reshape(shape)
 

@@ -5,6 +5,7 @@ Pads are written as PyTorch writes them: pairs (before, after) from the last dim
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -163,22 +164,33 @@ def _inner(maps: list[Map], pad: Sequence[int], ndim: int) -> tuple[Any, ...]:
     )
 
 
-def _framed(xp: ArrayModule, a: Array, maps: list[Map], pad: Sequence[int]) -> Any:
+@functools.lru_cache(256)
+def _frame(
+    places: Callable[..., Any], sizes: tuple[int, ...], pad: tuple[int, ...]
+) -> tuple[Any, Any, Any]:
+    """The shape with a border, where the tensor itself lies in it, and the lines around that."""
+    maps = _maps(places, sizes, pad)
+    shape = (*sizes[: len(sizes) - len(maps)], *(len(m.places) for m in maps))
+    return shape, _inner(maps, pad, len(sizes)), _lines(maps, pad, len(sizes))
+
+
+def _framed(xp: ArrayModule, a: Array, frame: tuple[Any, Any, Any]) -> Any:
     """The array with its border: one copy of the block, then the lines around it."""
-    shape = (*a.shape[: a.ndim - len(maps)], *(len(m.places) for m in maps))
+    shape, inner, lines = frame
     made = xp.empty(shape, a.dtype)
-    made[_inner(maps, pad, a.ndim)] = a
-    for line, source in _lines(maps, pad, a.ndim):
+    made[inner] = a
+    for line, source in lines:
         made[line] = made[source]
     return made
 
 
-def _unframed(g: Array, maps: list[Map], pad: Sequence[int]) -> Any:
+def _unframed(g: Array, frame: tuple[Any, Any, Any]) -> Any:
     """The derivative of `_framed`: every line is added to the one it repeats, last ones first."""
+    _, inner, lines = frame
     total = g.copy()
-    for line, source in reversed(_lines(maps, pad, g.ndim)):
+    for line, source in reversed(lines):
         total[source] += total[line]
-    return total[_inner(maps, pad, g.ndim)].copy()
+    return total[inner].copy()
 
 
 def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = "") -> Op:
@@ -194,12 +206,12 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
         if places is not _around:
             _made_sizes(a, pad)
         if narrow(pad):
-            return _framed(xp, a, _maps(places, a.shape, pad), pad)
+            return _framed(xp, a, _frame(places, tuple(a.shape), tuple(pad)))
         return apply_all(xp, a, _maps(places, a.shape, pad))
 
     def backward(xp: ArrayModule, g: Array, shape: tuple[int, ...], pad: Sequence[int]) -> Any:
         if narrow(pad):
-            return _unframed(g, _maps(places, shape, pad), pad)
+            return _unframed(g, _frame(places, tuple(shape), tuple(pad)))
         return apply_all(xp, g, _maps(places, shape, pad), transposed=True)
 
     share = general(

@@ -151,6 +151,24 @@ def _picked(g: Tensor, indices: Tensor, n: int) -> Any:
     return g.flatten(-n).gather(-1, indices.flatten(-n)).view(indices.shape)
 
 
+@functools.lru_cache(512)
+def of_few(
+    name: str, shape: tuple[int, ...], kind: str, how: tuple[Any, ...], means: tuple[Any, ...] = ()
+) -> Any:
+    """The function that pools images of a shape, of few numbers in rows, at once; None where there is
+    none. `how` are a pool's arguments, `means` those of an average beside them."""
+    window, steps, pad, apart, out = sized(name, shape, 2, *how)
+    made = "pool of few", "mean" if means else "max", shape, kind, window, steps, pad, apart, out
+    if means:
+        return attempt(np, *made, factors(shape[-2:], window, steps, pad, out, *means))
+    return attempt(np, *made)
+
+
+def in_rows(a: Array, *how: Any) -> bool:
+    """Whether images lie in rows, and a pool's arguments can be looked up."""
+    return a.__class__ is np.ndarray and a.flags.c_contiguous and list not in map(type, how)
+
+
 def _max_pool(n: int) -> Op:
     name = f"max_pool{n}d"
 
@@ -164,6 +182,10 @@ def _max_pool(n: int) -> Op:
         ceil_mode: bool,
     ) -> Any:
         how = kernel, stride, padding, dilation, ceil_mode
+        if n == 2 and in_rows(a, *how):
+            quick = of_few(name, a.shape, a.dtype.char, how)
+            if quick is not None:
+                return quick(a)
         window, steps, pad, apart, out = sized(name, a.shape, n, *how)
         _need(name, a, "fiu")
         found = attempt(xp, "max_pool", a, window, steps, pad, apart, out) if n == 2 else None
@@ -243,12 +265,13 @@ def factors(
 def _average_pool(n: int) -> Op:
     name = f"avg_pool{n}d"
 
+    @functools.lru_cache(256)
     def plan(
-        sizes: Sequence[int],
-        kernel: Sequence[int],
-        stride: Sequence[int],
-        padding: Sequence[int],
-        out: Sequence[int],
+        sizes: tuple[int, ...],
+        kernel: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        out: tuple[int, ...],
         include: bool,
         divisor: int | None,
     ) -> tuple[Any, Any]:
@@ -270,6 +293,11 @@ def _average_pool(n: int) -> Op:
     ) -> Any:
         if divisor == 0:
             raise RuntimeError("divisor must be not zero")
+        how = kernel, stride, padding, 1, ceil_mode
+        if n == 2 and in_rows(a, *how):
+            quick = of_few(name, a.shape, a.dtype.char, how, (include, divisor))
+            if quick is not None:
+                return quick(a)
         window, steps, pad, _, out = sized(name, a.shape, n, kernel, stride, padding, 1, ceil_mode)
         _need(name, a, "fi")
         if a.dtype.kind == "i":
@@ -332,7 +360,8 @@ def _average_pool(n: int) -> Op:
         )
         if found is not None:
             return found
-        maps, rest = plan(shape[-n:], window, steps, pad, g.shape[-n:], include, divisor)
+        sides = tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:])
+        maps, rest = plan(*sides, include, divisor)
         made = _as(g, apply_all(xp, g, maps, transposed=True))
         return made if rest == 1 else made / made.dtype.type(rest)
 

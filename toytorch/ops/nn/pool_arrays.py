@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -38,24 +39,44 @@ def max_arrays(
     out: Sequence[int],
 ) -> tuple[Any, Any]:
     """The maxima of windows, and their places in the flattened image."""
-    sizes = a.shape[-len(kernel) :]
-    taps = list(itertools.product(*map(range, kernel)))
-    parts = [reached(place, sizes, stride, padding, dilation, out) for place in taps]
+    sizes, window, steps, border, apart, made = map(
+        tuple, (a.shape[-len(kernel) :], kernel, stride, padding, dilation, out)
+    )
+    parts, jumps, starts = taps_of(sizes, window, steps, border, apart, made)
     best, which = largest(
         xp,
         [a[seen] for seen, _ in parts],
         [into for _, into in parts],
         (*a.shape[: -len(kernel)], *out),
     )
+    places = xp.take(xp.asarray(jumps), which)
+    for start in starts:
+        places += xp.asarray(start)
+    return best, places
+
+
+@functools.lru_cache(256)
+def taps_of(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    out: tuple[int, ...],
+) -> tuple[Any, Any, Any]:
+    """What windows see at each place of the kernel (see `reached`), how far in the flattened image it
+    lies from the window's beginning, and along each dimension where windows begin."""
+    taps = list(itertools.product(*map(range, kernel)))
+    parts = [reached(place, sizes, stride, padding, dilation, out) for place in taps]
     strides = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
     jumps = np.array(
         [sum(k * d * s for k, d, s in zip(place, dilation, strides)) for place in taps], np.int64
     )
-    places = xp.take(xp.asarray(jumps), which)
+    starts = []
     for d, (o, s, p) in enumerate(zip(out, stride, padding)):
-        start = (xp.arange(o, dtype=np.int64) * s - p) * strides[d]
-        places += start.reshape(-1, *(1,) * (len(out) - 1 - d))
-    return best, places
+        start = (np.arange(o, dtype=np.int64) * s - p) * strides[d]
+        starts.append(start.reshape(-1, *(1,) * (len(out) - 1 - d)))
+    return parts, jumps, starts
 
 
 def reached(
@@ -152,6 +173,16 @@ def even_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any,
     best = rows[xp.arange(len(rows)), which].reshape(*a.shape[:lead], *out)
     if best.size and bool(xp.isnan(best.max())):
         return None
+    inside, first = even_places(tuple(sizes), tuple(out))
+    places = xp.asarray(inside)[which].reshape(best.shape)
+    places += xp.asarray(first)
+    return best, places
+
+
+@functools.lru_cache(256)
+def even_places(sizes: tuple[int, ...], out: tuple[int, ...]) -> tuple[Any, Any]:
+    """Where in the flattened image the elements of the first of even bins lie, and each bin's first."""
+    n, spans = len(out), [size // o for size, o in zip(sizes, out)]
     strides = [math.prod(sizes[d + 1 :]) for d in range(n)]
     inside = sum(
         np.arange(k).reshape(-1, *(1,) * (n - 1 - d)) * s
@@ -161,9 +192,7 @@ def even_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any,
         (np.arange(o) * k * s).reshape(-1, *(1,) * (n - 1 - d))
         for d, (o, k, s) in enumerate(zip(out, spans, strides))
     )
-    places = xp.asarray(np.asarray(inside).reshape(-1))[which].reshape(best.shape)
-    places += xp.asarray(first)
-    return best, places
+    return np.asarray(inside).reshape(-1), first
 
 
 def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], disjoint: bool) -> Any:
@@ -180,6 +209,7 @@ def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], dis
     return made.reshape(*g.shape[: g.ndim - len(sizes)], *sizes)
 
 
+@functools.lru_cache(256)
 def average_maps(
     sizes: Sequence[int],
     kernel: Sequence[int],
@@ -187,7 +217,7 @@ def average_maps(
     padding: Sequence[int],
     out: Sequence[int],
     include_pad: bool,
-) -> tuple[list[Map], list[Any]]:
+) -> tuple[tuple[Map, ...], tuple[Any, ...]]:
     """For each dimension the sums over its windows, and by how much each is to be divided."""
     maps, counts = [], []
     for size, k, s, p, o in zip(sizes, kernel, stride, padding, out):
@@ -198,7 +228,7 @@ def average_maps(
         inside = (places >= 0) & (places < np.minimum(high, size)[:, None])
         maps.append(Map(np.clip(places, 0, max(size - 1, 0)), inside.astype(np.float64), size))
         counts.append(count if include_pad else inside.sum(1))
-    return maps, counts
+    return tuple(maps), tuple(counts)
 
 
 def fractional_starts(xp: ArrayModule, samples: Array, size: int, out: int, kernel: int) -> Any:

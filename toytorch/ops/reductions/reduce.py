@@ -153,6 +153,10 @@ def _nansum(
     axes(dim, a.ndim)  # which comes first
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    if a.__class__ is np.ndarray and a.dtype.kind == "f" and a.flags.c_contiguous:
+        made = _sum(xp, a, dim, keepdim, dtype)  # which is NaN where there was one
+        if not np.logical_or.reduce(made != made, None):
+            return made
     if a.dtype.kind == "f":
         a = xp.where(xp.isnan(a), a.dtype.type(0), a)
     return _sum(xp, a, dim, keepdim, dtype)

@@ -327,6 +327,13 @@ def searchsorted(
     out: Tensor | None = None,
 ) -> Tensor:
     """Where values would go in a sorted sequence."""
+    if sorter is None and side is None and input.__class__ is Tensor is sorted_sequence.__class__:
+        a, b = input._array, sorted_sequence._array  # the usual call has nothing to refuse
+        arrays = a.__class__ is b.__class__ is np.ndarray and b.ndim == 1 and a.ndim
+        if arrays and a.flags.c_contiguous and b.flags.c_contiguous:
+            return sort.searchsorted.function(
+                sorted_sequence, input, right=right, out_int32=out_int32, out=out
+            )
     if side not in (None, "left", "right"):
         raise RuntimeError(
             f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
