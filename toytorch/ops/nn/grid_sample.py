@@ -160,9 +160,7 @@ BACKWARD = {
         "int interpolation_mode, int padding_mode, bool align_corners, bool[] output_mask) "
         "-> (Tensor, Tensor)",
         _backward,
-        function=False,
-        method=False,
-        out=False,
+        forms="",
         results=(True, True),
         batch=_folded,
         node=f"GridSampler{n}DBackwardBackward0",
@@ -202,8 +200,7 @@ def _sampler(name: str, n: int | None, doc: str, **fields: Any) -> Op:
         f"{name}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
         "bool align_corners) -> Tensor",
         _forward(n),
-        method=False,
-        out=False,
+        forms="function",
         checks=_same_type,
         memory="rows",
         amp="float32",
@@ -274,17 +271,14 @@ def _affine_grid_backward(
 affine_grid_backward = general(
     "affine_grid_generator_backward(Tensor grad, int[] size, bool align_corners) -> Tensor",
     _affine_grid_backward,
-    function=False,
-    method=False,
-    out=False,
+    forms="",
     d_grad=lambda g, size, align_corners: affine_grid_generator.function(g, size, align_corners),
     doc="The gradient of affine_grid_generator.",
 )
 affine_grid_generator: Op = general(
     "affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
     _affine_grid,
-    method=False,
-    out=False,
+    forms="function",
     amp="half",
     d_theta=lambda g, size, align_corners: affine_grid_backward.function(g, size, align_corners),
     doc="""The grid that turns, shifts and scales images by matrices (N, n, n + 1).

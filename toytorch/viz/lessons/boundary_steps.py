@@ -187,7 +187,7 @@ class _Drawing:
         )
 
 
-def score(model: Callable[[Any], Any], points: object, labels: object) -> tuple[float, float]:
+def score(model: Callable[[Any], Any], points: object, labels: torch.Tensor) -> tuple[float, float]:
     """Cross entropy, and the share of right answers."""
     with no_grad():
         scores = model(points)
