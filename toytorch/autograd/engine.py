@@ -331,8 +331,9 @@ class Engine:
                 found = grad[index] if node.many else grad
                 if found is not None:
                     captured[id(tensor)] = found
-            # Where gradients are accumulated, the node of an input runs, too, with its hooks.
-            runs_beside = not capture and node.hooks is not None and node in targets
+            # Where gradients are accumulated, the node of an input runs, too, with its hooks, and
+            # drops what it has saved (or raises, where that is gone).
+            runs_beside = not capture and node in targets
             if wanted is not None and node not in wanted and not runs_beside:
                 continue
             if node.hooks is not None:

@@ -118,12 +118,12 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         need_out(op.name, out, -1 if op.schema.returns[0] == "Tensor[]" else op.count)
         if op.out_needs and (found := lacks(op, args)):
             raise TypeError(found)
+        if op.asks_gradients:
+            refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
+        elif op.underived and state.local.grad:
+            refuse_leaf(op.name, out)
         if op.kind == "pointwise" and not overlapping(op, args):
             refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
-    if out is not None and op.asks_gradients:
-        refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
-    elif out is not None and op.underived and state.local.grad:
-        refuse_leaf(op.name, out)
     if out is not None and op.out_history == "copied" and state.local.grad:
         return copied_to(out, run(op, args))
     if out is not None and op.out_type == "given":

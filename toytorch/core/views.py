@@ -156,7 +156,9 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
         if not (source.dtype.is_complex or view.dtype.is_complex):
             own = InferenceStorage if state.local.inference else Storage
             if own is InferenceStorage or view._storage.__class__ is InferenceStorage:
-                view._storage = own(view._storage.array, view._storage.memory)
+                memory = view._storage
+                view._storage = own(memory.array, memory.memory)
+                view._storage.origin = memory
             return view  # bytes read anew have no gradient, and are a tensor of their own
     if view._storage.__class__ is InferenceStorage or not known:
         return view  # which no graph will ever hear of

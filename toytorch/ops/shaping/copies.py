@@ -16,6 +16,7 @@ from toytorch.core.memory_order import (
     with_layout,
 )
 from toytorch.core.scalars import as_element
+from toytorch.core.tensor import strides_of
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.loops.runtime.jit import address_of
@@ -146,14 +147,7 @@ def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
     a, b = self._array, src._array
     if not (a.__class__ is b.__class__ is np.ndarray and a.size and b.dtype == a.dtype):
         return False
-    lead = (1,) * (a.ndim - b.ndim)
-    b = b.reshape(lead + b.shape)
-    steps = [s for s, n in zip(a.strides, a.shape) if n > 1]
-    return (
-        a.shape == b.shape
-        and steps == [s for s, n in zip(b.strides, b.shape) if n > 1]
-        and address_of(a) == address_of(b)
-    )
+    return a.shape == b.shape and strides_of(a) == strides_of(b) and address_of(a) == address_of(b)
 
 
 copy = define(
