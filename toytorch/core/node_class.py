@@ -75,6 +75,31 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return grad
 
 
+def coefficients(op: Op) -> list[str]:
+    """What a derivative may multiply by that may be complex, of all that it keeps: what moves or adds
+    up elements by real numbers is the same rule for complex gradients, and need not conjugate."""
+    found = []
+    for name in op.keeps:
+        i = op.schema.index.get(name)
+        a = None if i is None else op.schema.args[i]
+        number = a is not None and (a.takes_number or "Scalar" in a.type)
+        if is_tensor_like(op, name) or is_list_of_tensors(op, name) or number:
+            found.append(name)
+    return found
+
+
+def any_complex(*kept: Any) -> bool:
+    """Whether there is a complex number or a tensor of some."""
+    return any(
+        k.dtype.is_complex
+        if isinstance(k, Tensor)
+        else any_complex(*k)
+        if isinstance(k, (list, tuple))
+        else isinstance(k, complex)
+        for k in kept
+    )
+
+
 def turned(op: Op, name: str) -> str:
     """What the check of a saved operand is told of it in addition."""
     return ", turned=True" if name == op.turned else ""
@@ -102,8 +127,14 @@ def make_node_class(op: Op) -> type[Node]:
             if name.startswith("result") and name not in op.schema.index:
                 index = int(name[6:] or 0)
                 lines += [f"    {name} = revive({name}, node, {index})"]
-    if op.holomorphic and not op.many:
-        lines += ["    conjugate = g.dtype.is_complex", "    if conjugate:", "        g = g.conj()"]
+    turns = op.holomorphic and not op.many and bool(coefficients(op))
+    if turns:
+        kept = ", ".join(coefficients(op))
+        lines += [
+            f"    conjugate = g.dtype.is_complex and any_complex({kept})",
+            "    if conjugate:",
+            "        g = g.conj()",
+        ]
     lines += ["    edges = node.edges"]
     if any("work" in names for names in op.needs.values()):
         lines += ["    work = {}"]
@@ -121,7 +152,7 @@ def make_node_class(op: Op) -> type[Node]:
                         "    if conjugate:",
                         "        grads = [x if x is None else x.conj() for x in grads]",
                     ]
-                    if op.holomorphic and not op.many
+                    if turns
                     else []
                 ),
                 "    grads = [None if e is None or x is None else "
@@ -139,7 +170,7 @@ def make_node_class(op: Op) -> type[Node]:
                 f"        g{i} = d_{a.name}({', '.join(d)})",
                 f"        if g{i} is not None:",
             ]
-            if op.holomorphic and not op.many:
+            if turns:
                 lines += [
                     f"            if conjugate and g{i}.dtype.is_complex:",
                     f"                g{i} = g{i}.conj()",
@@ -157,6 +188,7 @@ def make_node_class(op: Op) -> type[Node]:
         "check_version": check_version,
         "revive": revive,
         "fit": fit,
+        "any_complex": any_complex,
         "OP": op.name,
         "unpacked": unpacked,
         "ndarray": np.ndarray,

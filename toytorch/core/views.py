@@ -33,7 +33,7 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
     source = args[0]
     if not isinstance(source, Tensor):
         raise TypeError(not_a_tensor(op, 0, source))
-    if source._no_grad_view and source._requires_grad and state.local.grad:
+    if source._no_grad_view and source._requires_grad and state.local.grad and op.derivatives:
         edge(source)  # which may be refused
     array = source._array
     xp = np if array.__class__ is ndarray else base.of_array(array).xp

@@ -79,7 +79,7 @@ def _check_hardtanh(common: DType, args: Sequence[Any]) -> None:
 
 hardtanh = pointwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-    formula="minimum(maximum(self, min_val), max_val)",
+    formula="minimum(max_val, maximum(min_val, self))",
     method=False,
     inplace=False,
     function=False,

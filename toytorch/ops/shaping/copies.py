@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.formulas import filled_tensor
 from toytorch.core.memory_order import (
     copied,
     dense_strides,
@@ -191,7 +192,7 @@ fill = define(
     method=False,
     out=False,
     upcast=False,
-    d_self=_nothing,
+    d_self=lambda g: filled_tensor(g, 0),
     overlap=lambda self, value: not hasattr(value, "dtype"),
     variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
     d_value=lambda g: g.sum(),
@@ -209,7 +210,7 @@ zero = define(
     out=False,
     upcast=False,
     overlap=True,
-    d_self=_nothing,
+    d_self=lambda g: filled_tensor(g, 0),
     names="same",
     doc="Every element set to 0.",
 )
