@@ -157,6 +157,8 @@ def same_node(a: Any, b: Any) -> bool:
     if b == "ConjPhysicalBackward0":
         return True  # rules are written for real numbers and conjugated around (ARCHITECTURE.md):
         # PyTorch's gradients of complex numbers end in whatever the rule ends in
+    if a.endswith("BackwardBackward0"):
+        return True  # derivatives, where PyTorch has records for some, are composed of others here
     if a.endswith("_copy") and b == "CloneBackward0":
         return True  # a view and a clone, where PyTorch has a record for both
     return bool(a[:-1] == b[:-1])  # the number counts the forms of a name in PyTorch's table
@@ -195,7 +197,6 @@ class Comparer:
         self.from_functions: set[str] = set()  # variables that compiled functions gave
         self.written_inside: set[str] = set()  # and those in whose memory these lie
         self.nowhere: set[str] = set()  # variables without elements that lie otherwise
-        self.unpickled: set[str] = set()  # variables that pickle gave
 
     def differences(self, ours: dict[str, Any], theirs: dict[str, Any]) -> Difference | None:
         if set(ours) != set(theirs):
@@ -332,8 +333,6 @@ class Comparer:
         )
         x, y = (groups(side) for side in (a, b))
         for (path, t), i, j in zip(a, x, y):
-            if root_of(path) in self.unpickled:
-                continue  # PyTorch's pickle writes memory that is shared once for each tensor
             if i != j and not t.is_conj():  # conjugates are copies here
                 return Difference("sharing", path, f"with {a[i][0]}", f"with {b[j][0]}")
         return None

@@ -88,6 +88,11 @@ def coefficients(op: Op) -> list[str]:
     return found
 
 
+def factors_of(names: Sequence[str]) -> set[str]:
+    """What a derivative's parameters read of what is kept."""
+    return set(names) | {name.partition("_")[0] for name in names}
+
+
 def any_complex(*kept: Any) -> bool:
     """Whether there is a complex number or a tensor of some."""
     return any(
@@ -127,23 +132,26 @@ def make_node_class(op: Op) -> type[Node]:
             if name.startswith("result") and name not in op.schema.index:
                 index = int(name[6:] or 0)
                 lines += [f"    {name} = revive({name}, node, {index})"]
-    turns = op.holomorphic and not op.many and bool(coefficients(op))
-    if turns:
-        kept = ", ".join(coefficients(op))
-        lines += [
-            f"    conjugate = g.dtype.is_complex and any_complex({kept})",
-            "    if conjugate:",
-            "        g = g.conj()",
-        ]
+    factors = coefficients(op) if op.holomorphic and not op.many else []
     lines += ["    edges = node.edges"]
     if any("work" in names for names in op.needs.values()):
         lines += ["    work = {}"]
     tensors = [op.schema.args[i] for i in op.tensor_at]
     outs = []
+    shared = any("work" in names for names in op.needs.values())
     for i, a in enumerate(tensors):
         d = op.needs.get(a.name)
+        own = [n for n in factors if shared or n in factors_of(d or ())]
+        turning: list[str] = []
+        if own and d is not None:
+            d = ["h" if name == "g" else name for name in d]
+            turning = [
+                f"conjugate = g.dtype.is_complex and any_complex({', '.join(own)})",
+                "h = g.conj() if conjugate else g",
+            ]
         if a.is_tensor_list:
             start = i  # a list is the only tensor argument of its op, or the last one
+            lines += ["    " + line for line in turning]
             lines += [
                 f"    grads = d_{a.name}({', '.join(d or ())}) if edges else ()",
                 f"    edges_list = edges[{start}:]",
@@ -152,7 +160,7 @@ def make_node_class(op: Op) -> type[Node]:
                         "    if conjugate:",
                         "        grads = [x if x is None else x.conj() for x in grads]",
                     ]
-                    if turns
+                    if turning
                     else []
                 ),
                 "    grads = [None if e is None or x is None else "
@@ -167,10 +175,11 @@ def make_node_class(op: Op) -> type[Node]:
                 f"    g{i} = None",
                 f"    e = edges[{i}]",
                 "    if e is not None:",
+                *("        " + line for line in turning),
                 f"        g{i} = d_{a.name}({', '.join(d)})",
                 f"        if g{i} is not None:",
             ]
-            if turns:
+            if turning:
                 lines += [
                     f"            if conjugate and g{i}.dtype.is_complex:",
                     f"                g{i} = g{i}.conj()",

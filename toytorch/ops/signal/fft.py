@@ -278,7 +278,8 @@ def fft(
     >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
     tensor([1., 1., 1., 1.])
     """
-    need_kind(out, True, "fft")  # before all else
+    if not input.is_complex():
+        need_kind(out, True, "fft")  # before all else
     return into(out, _c2c_one(input, n, dim, norm, True), "fft")
 
 
@@ -292,7 +293,8 @@ def ifft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}."""
-    need_kind(out, True, "ifft")  # before all else
+    if not input.is_complex():
+        need_kind(out, True, "ifft")  # before all else
     return into(out, _c2c_one(input, n, dim, norm, False), "ifft")
 
 
@@ -335,6 +337,7 @@ def rfft(
     >>> torch.fft.rfft(torch.ones(4)).real
     tensor([4., 0., 0.])
     """
+    need_kind(out, True, "rfft")  # before all else
     return into(out, _r2c_one("rfft", input, n, dim, norm, True), "rfft")
 
 
@@ -376,6 +379,7 @@ def ihfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `hfft`: half of a Hermitian signal."""
+    need_kind(out, True, "ihfft")  # before all else
     return into(out, _r2c_one("ihfft", input, n, dim, norm, False), "ihfft")
 
 
