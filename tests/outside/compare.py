@@ -197,6 +197,7 @@ class Comparer:
         self.from_functions: set[str] = set()  # variables that compiled functions gave
         self.written_inside: set[str] = set()  # and those in whose memory these lie
         self.nowhere: set[str] = set()  # variables without elements that lie otherwise
+        self.unpickled: set[str] = set()  # variables that pickle gave
 
     def differences(self, ours: dict[str, Any], theirs: dict[str, Any]) -> Difference | None:
         if set(ours) != set(theirs):
@@ -333,6 +334,8 @@ class Comparer:
         )
         x, y = (groups(side) for side in (a, b))
         for (path, t), i, j in zip(a, x, y):
+            if root_of(path) in self.unpickled:
+                continue  # PyTorch's pickle writes memory that is shared once for each tensor
             if i != j and not t.is_conj():  # conjugates are copies here
                 return Difference("sharing", path, f"with {a[i][0]}", f"with {b[j][0]}")
         return None

@@ -109,6 +109,8 @@ def first_difference(program: Program) -> Found | None:
         lies = LIES.match(text)
         if lies is not None and lies[1] in comparer.nowhere:
             return None  # how nothing lies, which is not compared either (`Comparer.one`)
+        if "pickle.loads(" in text:
+            comparer.unpickled.update(re.findall(r"^v\d+", text))
         if ".step()" in text:
             comparer.first.clear()  # how often a rule writes is its own affair
         asked = compare.WARNINGS_COMPARED and not re.match(r"\w+ = (compiled|traced)\(|def ", text)

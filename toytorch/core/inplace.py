@@ -297,8 +297,10 @@ def retire(storage: Storage) -> None:
             # Read anew out of its base: where that wants no gradient, no gradient goes on.
             view._grad_edge = AsStridedBackward0(view._base, view)
         elif view is not None and view._base is not None and known(view):
+            why = view._no_grad_view
+            why = without_node(why) if view._grad_edge is None else why
             view._grad_edge, view._requires_grad, view._ignores_grad = (
-                Refusal(of_the_base(view._no_grad_view)),
+                Refusal(of_the_base(why)),
                 True,
                 False,
             )

@@ -103,19 +103,6 @@ def _rebuild(flat: Array, where: str) -> Storage:
     return Storage(placed, placed)
 
 
-class Pickled:
-    """The memory of one tensor for pickle, which writes it once for each tensor that shows some of it,
-    as PyTorch does: what is loaded shares nothing."""
-
-    __slots__ = ("memory",)
-
-    def __init__(self, memory: Storage) -> None:
-        self.memory = memory
-
-    def __reduce__(self) -> Any:
-        return self.memory.__reduce__()
-
-
 class CountedElsewhere(Storage):
     """The memory that a tensor was given as its `data`, while views of what it showed before are
     there: writes to either are counted for both."""

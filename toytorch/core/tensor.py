@@ -20,13 +20,7 @@ import numpy as np
 
 from toytorch.backends import base, no_elements
 from toytorch.backends.sparse import TABLES, SparseArray
-from toytorch.core.storage import (
-    InferenceStorage,
-    Pickled,
-    ShownInference,
-    Storage,
-    UncountedStorage,
-)
+from toytorch.core.storage import InferenceStorage, ShownInference, Storage, UncountedStorage
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
@@ -817,7 +811,7 @@ class Tensor:
         cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
         held = (self._array, self.dtype)
         if self.layout is strided:
-            held = (Pickled(self._memory()), *self._layout())
+            held = (self._memory(), *self._layout())
         return _rebuild, (cls, self._requires_grad, self._state(), *held)
 
     def _layout(self) -> tuple[Any, ...]:
@@ -906,8 +900,7 @@ def _rebuild(
     *layout: Any,
 ) -> Tensor:
     if layout:
-        memory = held.memory if held.__class__ is Pickled else held
-        made = rebuild(cls or Tensor, memory, kind, *layout)
+        made = rebuild(cls or Tensor, held, kind, *layout)
     else:  # a sparse tensor has no strides
         made = like_class(cls or Tensor, wrap(held, kind))
     made._requires_grad = requires_grad

@@ -246,9 +246,9 @@ selu: Op = pointwise(
 
 
 def _check_celu(common: DType, args: Sequence[Any]) -> None:
-    _float("elu_cpu")(common, args)
     if args[1] == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    _float("elu_cpu")(common, args)
 
 
 celu = pointwise(

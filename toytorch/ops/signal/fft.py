@@ -337,7 +337,8 @@ def rfft(
     >>> torch.fft.rfft(torch.ones(4)).real
     tensor([4., 0., 0.])
     """
-    need_kind(out, True, "rfft")  # before all else
+    if not input.is_complex():
+        need_kind(out, True, "rfft")  # before all else
     return into(out, _r2c_one("rfft", input, n, dim, norm, True), "rfft")
 
 
@@ -379,7 +380,8 @@ def ihfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `hfft`: half of a Hermitian signal."""
-    need_kind(out, True, "ihfft")  # before all else
+    if not input.is_complex():
+        need_kind(out, True, "ihfft")  # before all else
     return into(out, _r2c_one("ihfft", input, n, dim, norm, False), "ihfft")
 
 
