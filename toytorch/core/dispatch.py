@@ -79,8 +79,11 @@ def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
 
 
 def in_bytes(self: Any) -> Any:
-    """An operand as bytes, which PyTorch converts it to for an out= of bytes: 0.5 is 0 then."""
+    """An operand as bytes, which PyTorch converts it to for an out= of bytes, if it has not one element:
+    0.5 is 0 then."""
     if not isinstance(self, Tensor) or self.dtype in (types.bool, types.uint8):
+        return self
+    if self._array.size == 1:
         return self
     array = self._array.real if self.dtype.is_complex else self._array
     return wrap_result(array.astype(types.uint8.numpy))

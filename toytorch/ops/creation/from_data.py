@@ -230,7 +230,8 @@ class Lent:
     """Keeps an array for others that lie over its elements, as a memory that begins with them."""
 
     def __init__(self, array: Array) -> None:
-        self.array, self.__array_interface__ = array, array.__array_interface__
+        self.array = array
+        self.__array_interface__ = array.__array_interface__ | {"strides": array.strides}
 
 
 def lent(array: Array) -> Array:
