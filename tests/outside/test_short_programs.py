@@ -95,6 +95,14 @@ PROGRAMS = {
         h = torch.from_numpy(np.ones((1, 2, 3)).transpose((1, 0, 2)))
         k = h.stride(), h[:-1].stride(), h[:-1, 0:0].stride()
     """,
+    "memory that two tensors know by themselves": """
+        a = torch.tensor([1.0, 2.0])
+        b = torch.from_numpy(a.numpy())
+        b[b > 1] = a[:1]
+        b[torch.tensor([0, 1])] = a
+        b.index_copy_(0, torch.tensor([1]), a[:1])
+        c = torch.cat([a[:1], a[1:]], out=b)
+    """,
     "bytes as a result of all and any": """
         a = torch.tensor([1.261, 0.953, -0.75, 2.185])
         b = torch.tensor(5, dtype=torch.uint8)
@@ -132,6 +140,14 @@ PROGRAMS = {
         i = torch.zeros(2, 3, dtype=torch.int64)
         b = a.scatter_reduce(-1, i, a * 1, reduce='amax')
         c = a.scatter_reduce_(-1, i, a, reduce='amin')
+    """,
+    "logarithms of numbers have the gradient's type": """
+        a = torch.tensor([0.4, 0.5]).requires_grad_()
+        torch.xlogy(a, 2.5).sum().backward()
+        torch.xlogy(a, 2).sum().backward()
+        torch.special.xlog1py(a, 2.5).sum().backward()
+        b = torch.zeros(0).requires_grad_()
+        torch.special.xlog1py(b, 2.5).sum().backward()
     """,
     "signs of zeros": """
         a = torch.tensor([-0.0, 0.0])
@@ -188,7 +204,10 @@ def test_what_is_written_by_index(shape: str) -> None:
     wrong = []
     for index in INDICES:
         for value in values:
-            for start in (f"x = torch.zeros({shape})", f"x = torch.ones({shape}).requires_grad_() * 1"):
+            for start in (
+                f"x = torch.zeros({shape})",
+                f"x = torch.ones({shape}).requires_grad_() * 1",
+            ):
                 lines = (start, f"v = {value}", f"x[{index}] = v")
                 wrong += differing(lines)
     assert not wrong
@@ -200,7 +219,14 @@ VIEWS += "x.as_strided((1, 3), (9, 1))", "x[:, :2]", "x[0:1]"
 
 @pytest.mark.parametrize(
     "call",
-    ["a.copy_(b)", "a.add_(b)", "a.lerp_(b, 0.5)", "torch.exp(b, out=a)", "a[...] = b", "a.fill_(b)"],
+    [
+        "a.copy_(b)",
+        "a.add_(b)",
+        "a.lerp_(b, 0.5)",
+        "torch.exp(b, out=a)",
+        "a[...] = b",
+        "a.fill_(b)",
+    ],
 )
 def test_what_is_written_over_a_part_of_itself(call: str) -> None:
     """Two views of one memory: strides say whether one is the other, also those over one place."""

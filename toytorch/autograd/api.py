@@ -78,9 +78,9 @@ def root_of(tensor: Tensor, grad: Tensor) -> tuple[Any, Tensor]:
     if isinstance(target, (Node, Output)):
         meta = target.meta
         if meta.__class__ is tuple and meta[1] is not None:
-            if meta[0] != grad._array.shape or (
-                meta[1] is not grad.dtype and meta[1].is_complex is grad.dtype.is_complex
-            ):
+            shape, kind = meta
+            other = kind is not grad.dtype and kind.is_complex is grad.dtype.is_complex
+            if other or shape != grad._array.shape:
                 grad = engines.as_known(grad, meta)
     return target, grad
 

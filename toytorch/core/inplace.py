@@ -158,10 +158,7 @@ def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
                 and array.__class__ is np.ndarray
                 and (
                     t is target
-                    or (
-                        one_memory(t._storage, target._storage)
-                        and known_to_share(array, t._array)
-                    )
+                    or (one_memory(t._storage, target._storage) and known_to_share(array, t._array))
                 )
             ):
                 raise RuntimeError(SHARED)
@@ -183,6 +180,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
                         not resized
                         and t._array.size
                         and 0 not in shape
+                        and one_memory(t._storage, target._storage)
                         and known_to_share(t._array, target._array)
                     )
                     or (

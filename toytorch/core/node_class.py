@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -328,6 +328,11 @@ def arrays_source(op: Op) -> str:
             f"        if g{i}.__class__ is not ndarray:",
             f"            g{i} = asarray(g{i})",
         ]
+        if of_number(op, name):
+            lines += [
+                f"        if g{i}.dtype != g.dtype:",
+                f"            g{i} = g{i}.astype(g.dtype)",
+            ]
         if op.kind == "pointwise":  # what has the result's shape and type fits there
             lines += [f"        if e{i}.meta != meta:"]
         else:
@@ -351,6 +356,13 @@ def arrays_source(op: Op) -> str:
         ]
     lines += [f"        return (e{last}, g{last}),", "    return ()"]
     return "\n".join(lines) + "\n"
+
+
+def of_number(op: Op, name: str) -> bool:
+    """Whether a derivative calls functions of what may be a number, which give NumPy's float64."""
+    text = op.formulas[name].inline
+    given = [op.schema.args[op.schema.index[n]] for n in op.needs[name] if n in op.schema.index]
+    return (not text or "(" in text) and any(a.takes_number for a in given)
 
 
 def held_apply(op: Op) -> Callable[..., Any] | None:

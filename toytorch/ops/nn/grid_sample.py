@@ -167,7 +167,9 @@ def sample(
             else _read(flat, [x.round() for x in points], sizes)
         )
         if interpolation == 1 and grid._requires_grad:  # whose gradient is 0, and not nothing
-            made = made + grid.masked_fill(grid.detach() * 0 != 1, 0)[..., 0].flatten(1).unsqueeze(1)
+            made = made + grid.masked_fill(grid.detach() * 0 != 1, 0)[..., 0].flatten(1).unsqueeze(
+                1
+            )
     return of_its_own(made.reshape([*input.shape[:2], *out]))
 
 
