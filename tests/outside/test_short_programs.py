@@ -141,6 +141,13 @@ PROGRAMS = {
         b = a.scatter_reduce(-1, i, a * 1, reduce='amax')
         c = a.scatter_reduce_(-1, i, a, reduce='amin')
     """,
+    "norms of half types in their own type": """
+        a = torch.ones(3, dtype=torch.float16)
+        b = a.norm(-1.5, dtype=torch.float16), torch.linalg.vector_norm(a, 1.5, dtype=torch.float16)
+        c = a.bfloat16().norm(0, dtype=torch.bfloat16), a.norm(3, dtype=torch.float32)
+        d = torch.linalg.vector_norm(a, 1.5, dtype=torch.bfloat16)
+        e = torch.norm(a.float(), 1.5, dtype=torch.bfloat16)
+    """,
     "logarithms of numbers have the gradient's type": """
         a = torch.tensor([0.4, 0.5]).requires_grad_()
         torch.xlogy(a, 2.5).sum().backward()
