@@ -144,7 +144,7 @@ def make_node_class(op: Op) -> type[Node]:
         own = [n for n in factors if shared or n in factors_of(d or ())]
         turning: list[str] = []
         if own and d is not None:
-            d = ["h" if name == "g" else name for name in d]
+            d = tuple("h" if name == "g" else name for name in d)
             turning = [
                 f"conjugate = g.dtype.is_complex and any_complex({', '.join(own)})",
                 "h = g.conj() if conjugate else g",

@@ -224,7 +224,7 @@ def adaptive_sizes(
         raise RuntimeError(f"{name}: output_size must be {n}")
     shape = input.shape
     if sizes == (1,) * n and n > 1 and of_nothing:
-        return sizes  # a mean, which asks for no channels
+        return (1,) * n  # a mean, which asks for no channels
     if len(shape) not in (n + 1, n + 2):
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(shape)}"
