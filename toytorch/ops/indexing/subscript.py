@@ -560,7 +560,7 @@ def copy_to(target: Any, value: Tensor) -> None:
     if value.shape != target.shape:
         shape = stripped(value.shape)
         value = value if shape == value.shape else value.view(shape)
-        if writing.one_memory(target._storage, value._storage):
+        if shape != target.shape and writing.one_memory(target._storage, value._storage):
             value = value.expand(target.shape)  # its steps say whether it lies over the target
     if not fits(value.shape, target.shape):
         value = value.expand(target.shape)  # refuses it, in words of its own
