@@ -103,10 +103,6 @@ PROGRAMS = {
         b.index_copy_(0, torch.tensor([1]), a[:1])
         c = torch.cat([a[:1], a[1:]], out=b)
     """,
-    "a window over itself": """
-        a = torch.arange(12.0).reshape(2, 3, 2).unfold(0, 1, 2)
-        a[0, ...] = a
-    """,
     "bytes as a result of all and any": """
         a = torch.tensor([1.261, 0.953, -0.75, 2.185])
         b = torch.tensor(5, dtype=torch.uint8)
