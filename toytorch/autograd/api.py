@@ -12,6 +12,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import DType
+from toytorch.facts.node import Node, Output
 from toytorch.facts.size import Size
 from toytorch.ops.creation.create import ones_like, zeros_like
 
@@ -66,8 +67,22 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
                 grad = ones_like(tensor)
         if grad.dtype is not tensor.dtype:
             grad = grad.to(tensor.dtype)
-        roots.append((tensor._grad_edge or tensor, grad))
+        roots.append(root_of(tensor, grad))
     return roots
+
+
+def root_of(tensor: Tensor, grad: Tensor) -> tuple[Any, Tensor]:
+    """Where to start from, and with which gradient: the one that the node made a place for, though
+    the tensor's `data` may have another shape since."""
+    target = tensor._grad_edge or tensor
+    if isinstance(target, (Node, Output)):
+        meta = target.meta
+        if meta.__class__ is tuple and meta[1] is not None:
+            shape, kind = meta
+            other = kind is not grad.dtype and kind.is_complex is grad.dtype.is_complex
+            if other or shape != grad._array.shape:
+                grad = engines.as_known(grad, meta)
+    return target, grad
 
 
 def check_fits(i: int, grad: Tensor, shape: tuple[int, ...], dtype: DType) -> None:

@@ -331,8 +331,9 @@ class Engine:
                 found = grad[index] if node.many else grad
                 if found is not None:
                     captured[id(tensor)] = found
-            # Where gradients are accumulated, the node of an input runs, too, with its hooks.
-            runs_beside = not capture and node.hooks is not None and node in targets
+            # Where gradients are accumulated, the node of an input runs, too, with its hooks, and
+            # drops what it has saved (or raises, where that is gone).
+            runs_beside = not capture and node in targets
             if wanted is not None and node not in wanted and not runs_beside:
                 continue
             if node.hooks is not None:
@@ -401,6 +402,8 @@ class Engine:
             holder = [leaves.pop(leaf)]
             if chosen is not None and id(leaf) not in chosen:
                 continue
+            if leaf._used_as is not None and holder[0] is not None:
+                holder = [as_known(holder[0], leaf._used_as_known())]
             if capture:
                 grad = holder.pop()
                 for hook in list(leaf._hooks.values()) if leaf._hooks else ():
@@ -435,8 +438,26 @@ class Engine:
                     and not tensor._retained
                 ):
                     holder = [captured.pop(id(tensor))]
-                    fresh = tensor._grad is None and not state.local.grad
-                    tensor._accumulate(owned(holder, given, tensor) if fresh else holder.pop())
+                    grad = (
+                        holder.pop().clone() if state.local.grad else owned(holder, given, tensor)
+                    )
+                    tensor._accumulate(grad)
+
+
+def as_known(grad: Any, meta: Any) -> Any:
+    """A gradient in the shape and of the type that a graph knows; RuntimeError where it cannot be."""
+    if meta is None or grad._array.__class__ in TABLES:
+        return grad
+    shape, kind = meta[:2]
+    if grad.shape != shape:
+        lead = grad.ndim - len(shape)
+        if lead < 0 or any(n not in (1, m) for n, m in zip(shape, grad.shape[lead:])):
+            raise RuntimeError(
+                f"a function returned an invalid gradient - got {list(grad.shape)} but expected "
+                f"shape compatible with {list(shape)}"
+            )
+        grad = grad.sum_to_size(shape)
+    return grad if grad.dtype is kind else grad.to(kind)
 
 
 def copied(grad: Tensor, leaf: Tensor) -> Any:

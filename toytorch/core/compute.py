@@ -76,6 +76,8 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             raise TypeError(not_a_tensor(op, i, a))
     if half is not None and op.checks is not None:
         op.checks(None, args)  # the kernel sees arrays of one type
+    if half is not None and arrays[-1] is half and not mixed and op.schema.args[-1].is_optional:
+        arrays[-1] = None  # dtype= says what would be anyway
     if mixed or (half is not None and isinstance(arrays[-1], dtype)):
         half = None  # dtype= was given: the kernel's result has it
     xp = xp or np

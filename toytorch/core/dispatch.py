@@ -39,6 +39,7 @@ from toytorch.core.write import (
     warn_of_size,
     write_out,
 )
+from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import cannot_cast
 
@@ -76,6 +77,17 @@ def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
     if args[i] is not None:
         return args
     return (*args[:i], out.dtype, *args[i + 1 :])
+
+
+def in_bytes(self: Any) -> Any:
+    """An operand as bytes, which PyTorch converts it to for an out= of bytes, if it has not one element:
+    0.5 is 0 then."""
+    if not isinstance(self, Tensor) or self.dtype in (types.bool, types.uint8):
+        return self
+    if self._array.size == 1:
+        return self
+    array = self._array.real if self.dtype.is_complex else self._array
+    return wrap_result(array.astype(types.uint8.numpy))
 
 
 def lacks(op: Op, args: tuple[Any, ...]) -> str:
@@ -116,16 +128,18 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         need_out(op.name, out, -1 if op.schema.returns[0] == "Tensor[]" else op.count)
         if op.out_needs and (found := lacks(op, args)):
             raise TypeError(found)
+        if op.asks_gradients:
+            refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
+        elif op.underived and state.local.grad:
+            refuse_leaf(op.name, out)
         if op.kind == "pointwise" and not overlapping(op, args):
             refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
-    if out is not None and op.asks_gradients:
-        refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
-    elif out is not None and op.underived and state.local.grad:
-        refuse_leaf(op.name, out)
     if out is not None and op.out_history == "copied" and state.local.grad:
         return copied_to(out, run(op, args))
     if out is not None and op.out_type == "given":
         args = in_type_of(op, args, out)
+    if out is not None and op.out_type == "truth" and out.dtype is types.uint8:
+        args = (in_bytes(args[0]), *args[1:])
     if out is not None and op.out_type == "alike":
         op.checks(out.dtype, (*args, out))
     if out is not None and op.apart == "first":

@@ -13,6 +13,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.base import attempt, offers
 from toytorch.backends.sparse import TABLES
+from toytorch.core.memory_order import kept
 from toytorch.facts import state, syntax
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.schema import REQUIRED, Schema
@@ -389,8 +390,11 @@ def of_tensors(word: str, late: type) -> Any:
 
 
 def filled_tensor(g: Tensor, value: int) -> Any:
-    """A gradient that is one number everywhere."""
-    return g.new_full(g.shape, value)
+    """A gradient that is one number everywhere, and lies as the other one does."""
+    made = g.new_full(g.shape, value)
+    if made._array.__class__ is g._array.__class__ is np.ndarray and made.shape == g.shape:
+        made._array = kept(made._array, g._array)
+    return made
 
 
 def filled_array(g: Array, value: int) -> Any:

@@ -106,19 +106,35 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
     for other in args[1:]:
         if (
             not isinstance(other, Tensor)
-            or other._storage is None
-            or (other._storage is not target._storage)
+            or other is target
+            or not one_memory(target._storage, other._storage)
             or other._array.__class__ in TABLES  # a write replaces its parts
         ):
             continue
         b = other._array
-        same = (
-            b.size == array.size
-            and (b.strides == array.strides or strides_of(b) == strides_of(array))
-            and (base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
-        )
-        if not same and array.__class__ is np.ndarray and known_to_share(array, b):
+        if array.__class__ is np.ndarray and known_to_share(array, b) and not same_steps(array, b):
             raise RuntimeError(SHARED)
+
+
+def one_memory(a: Storage | None, b: Storage | None) -> bool:
+    """Whether two storages are of one memory, which `data` counts by itself."""
+    if a is None or b is None or a is b:
+        return a is b is not None
+    while hasattr(a, "origin"):
+        a = a.origin
+    while hasattr(b, "origin"):
+        b = b.origin
+    return a is b
+
+
+def same_steps(a: Array, b: Array) -> bool:
+    """Whether two arrays that share memory begin and end together and have the same strides, also of
+    dimensions of size 1."""
+    return (
+        a.size == b.size
+        and (a.strides == b.strides or strides_of(a) == strides_of(b))
+        and address_of(a) == address_of(b)
+    )
 
 
 def known_to_share(a: Array, b: Array) -> bool:
@@ -142,11 +158,7 @@ def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
                 and array.__class__ is np.ndarray
                 and (
                     t is target
-                    or (
-                        t._storage is not None
-                        and t._storage is target._storage
-                        and known_to_share(array, t._array)
-                    )
+                    or (one_memory(t._storage, target._storage) and known_to_share(array, t._array))
                 )
             ):
                 raise RuntimeError(SHARED)
@@ -165,14 +177,17 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
                 and (
                     t is target
                     or (
-                        t._array.size and 0 not in shape and known_to_share(t._array, target._array)
+                        not resized
+                        and t._array.size
+                        and 0 not in shape
+                        and one_memory(t._storage, target._storage)
+                        and known_to_share(t._array, target._array)
                     )
                     or (
                         resized
                         and t._array.size
                         and 0 not in shape
-                        and t._storage is not None
-                        and t._storage is target._storage
+                        and one_memory(t._storage, target._storage)
                         and is_dense(t._array.shape, t._array.strides, t._array.itemsize)
                         and reaches(target, shape, t)
                     )
@@ -280,8 +295,10 @@ def invalidate(storage: Storage) -> None:
             # Read anew out of its base: where that wants no gradient, no gradient goes on.
             view._grad_edge = AsStridedBackward0(view._base, view)
         elif view is not None and view._base is not None and known(view):
+            why = view._no_grad_view
+            why = without_node(why) if view._grad_edge is None else why
             view._grad_edge, view._requires_grad, view._ignores_grad = (
-                Refusal(of_the_base(view._no_grad_view)),
+                Refusal(of_the_base(why)),
                 True,
                 False,
             )

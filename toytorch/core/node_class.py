@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,6 +75,36 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return grad
 
 
+def coefficients(op: Op) -> list[str]:
+    """What a derivative may multiply by that may be complex, of all that it keeps: what moves or adds
+    up elements by real numbers is the same rule for complex gradients, and need not conjugate."""
+    found = []
+    for name in op.keeps:
+        i = op.schema.index.get(name)
+        a = None if i is None else op.schema.args[i]
+        number = a is not None and (a.takes_number or "Scalar" in a.type)
+        if is_tensor_like(op, name) or is_list_of_tensors(op, name) or number:
+            found.append(name)
+    return found
+
+
+def factors_of(names: Sequence[str]) -> set[str]:
+    """What a derivative's parameters read of what is kept."""
+    return set(names) | {name.partition("_")[0] for name in names}
+
+
+def any_complex(*kept: Any) -> bool:
+    """Whether there is a complex number or a tensor of some."""
+    return any(
+        k.dtype.is_complex
+        if isinstance(k, Tensor)
+        else any_complex(*k)
+        if isinstance(k, (list, tuple))
+        else isinstance(k, complex)
+        for k in kept
+    )
+
+
 def transposed(op: Op, name: str) -> str:
     """What the check of a saved operand is told of it in addition."""
     return ", transposed=True" if name == op.transposed else ""
@@ -102,17 +132,26 @@ def make_node_class(op: Op) -> type[Node]:
             if name.startswith("result") and name not in op.schema.index:
                 index = int(name[6:] or 0)
                 lines += [f"    {name} = revive({name}, node, {index})"]
-    if op.holomorphic and not op.many:
-        lines += ["    conjugate = g.dtype.is_complex", "    if conjugate:", "        g = g.conj()"]
+    factors = coefficients(op) if op.holomorphic and not op.many else []
     lines += ["    edges = node.edges"]
     if any("work" in names for names in op.needs.values()):
         lines += ["    work = {}"]
     tensors = [op.schema.args[i] for i in op.tensor_at]
     outs = []
+    shared = any("work" in names for names in op.needs.values())
     for i, a in enumerate(tensors):
         d = op.needs.get(a.name)
+        own = [n for n in factors if shared or n in factors_of(d or ())]
+        turning: list[str] = []
+        if own and d is not None:
+            d = tuple("h" if name == "g" else name for name in d)
+            turning = [
+                f"conjugate = g.dtype.is_complex and any_complex({', '.join(own)})",
+                "h = g.conj() if conjugate else g",
+            ]
         if a.is_tensor_list:
             start = i  # a list is the only tensor argument of its op, or the last one
+            lines += ["    " + line for line in turning]
             lines += [
                 f"    grads = d_{a.name}({', '.join(d or ())}) if edges else ()",
                 f"    edges_list = edges[{start}:]",
@@ -121,7 +160,7 @@ def make_node_class(op: Op) -> type[Node]:
                         "    if conjugate:",
                         "        grads = [x if x is None else x.conj() for x in grads]",
                     ]
-                    if op.holomorphic and not op.many
+                    if turning
                     else []
                 ),
                 "    grads = [None if e is None or x is None else "
@@ -136,10 +175,11 @@ def make_node_class(op: Op) -> type[Node]:
                 f"    g{i} = None",
                 f"    e = edges[{i}]",
                 "    if e is not None:",
+                *("        " + line for line in turning),
                 f"        g{i} = d_{a.name}({', '.join(d)})",
                 f"        if g{i} is not None:",
             ]
-            if op.holomorphic and not op.many:
+            if turning:
                 lines += [
                     f"            if conjugate and g{i}.dtype.is_complex:",
                     f"                g{i} = g{i}.conj()",
@@ -157,6 +197,7 @@ def make_node_class(op: Op) -> type[Node]:
         "check_version": check_version,
         "revive": revive,
         "fit": fit,
+        "any_complex": any_complex,
         "OP": op.name,
         "unpacked": unpacked,
         "ndarray": np.ndarray,
@@ -288,6 +329,11 @@ def arrays_source(op: Op) -> str:
             f"        if g{i}.__class__ is not ndarray:",
             f"            g{i} = asarray(g{i})",
         ]
+        if of_number(op, name):
+            lines += [
+                f"        if g{i}.dtype != g.dtype:",
+                f"            g{i} = g{i}.astype(g.dtype)",
+            ]
         if op.kind == "pointwise":  # what has the result's shape and type fits there
             lines += [f"        if e{i}.meta != meta:"]
         else:
@@ -311,6 +357,13 @@ def arrays_source(op: Op) -> str:
         ]
     lines += [f"        return (e{last}, g{last}),", "    return ()"]
     return "\n".join(lines) + "\n"
+
+
+def of_number(op: Op, name: str) -> bool:
+    """Whether a derivative calls functions of what may be a number, which give NumPy's float64."""
+    text = op.formulas[name].inline
+    given = [op.schema.args[op.schema.index[n]] for n in op.needs[name] if n in op.schema.index]
+    return (not text or "(" in text) and any(a.takes_number for a in given)
 
 
 def held_apply(op: Op) -> Callable[..., Any] | None:

@@ -8,6 +8,7 @@ overrides in its `__dict__`. (A `__getattr__` would make every attribute read th
 from __future__ import annotations
 
 import copyreg
+import gc
 import sys
 import warnings
 import weakref
@@ -50,6 +51,7 @@ SELDOM = (
     "_no_grad_view",
     "_born",
     "_ignores_grad",
+    "_used_as",
     "_batches",
     "_tangents",
 )  # what no copy takes over
@@ -87,6 +89,7 @@ class Tensor:
     _ignores_grad = (
         False  # whether it asks for gradients only because its base does, and drops them
     )
+    _used_as: Any = None  # shape, type and nodes of before `data` got others (`remember_use`)
     _names: Any = None  # the names of the dimensions, if they have any (see ops/named_dims.py)
     _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
@@ -436,7 +439,8 @@ class Tensor:
     @property
     def meta(self) -> tuple[Any, dtype_class]:
         """(shape, dtype): what a gradient that arrives at this leaf must have."""
-        return self._array.shape, self.dtype
+        known = None if self._used_as is None else self._used_as_known()
+        return (self._array.shape, self.dtype) if known is None else known
 
     @property
     def grad(self) -> Tensor | None:
@@ -549,6 +553,14 @@ class Tensor:
             found = AccumulateGrad(self)
             self._accumulator_ref = weakref.ref(found)
         return found
+
+    def _used_as_known(self) -> Any:
+        """The shape and the type that a living graph knows of this leaf; None where there is none."""
+        shape, kind, nodes = self._used_as
+        if any(ref() is not None for ref in nodes):
+            return shape, kind
+        self._used_as = None
+        return None
 
     def _accumulate(self, grad: Any) -> None:
         """Adds a gradient to `.grad`; None, where none arrived, is shown to hooks."""
@@ -750,6 +762,9 @@ class Tensor:
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
                 "incompatible tensor type."
             )
+        other = value.dtype is not self.dtype or value._array.shape != self._array.shape
+        if other and self._requires_grad and self._grad_edge is None:
+            remember_use(self)
         memory = value._memory()
         if self._inference and not value._inference:
             self._storage = UncountedStorage(memory.array, memory.memory)
@@ -822,6 +837,18 @@ class Tensor:
         for part in state if isinstance(state, tuple) else (state,):
             for name, value in (part or {}).items():
                 setattr(self, name, value)
+
+
+def remember_use(leaf: Tensor) -> None:
+    """Notes what the graphs that a leaf is part of know of it, before its data get another shape or
+    type: they send gradients of what they were made with."""
+    if leaf._used_as is not None and leaf._used_as_known() is not None:
+        return
+    edges = [t for t in gc.get_referrers(leaf) if t.__class__ is tuple]
+    nodes = [n for t in edges for n in gc.get_referrers(t) if isinstance(n, Node)]
+    for node in nodes:
+        node.bare = False  # what meets has any shapes now, which tensors are to refuse
+    leaf._used_as = leaf._array.shape, leaf.dtype, [weakref.ref(n) for n in nodes]
 
 
 def set_state(tensor: Tensor, state: dict[str, Any] | tuple[Any, ...] | None) -> None:

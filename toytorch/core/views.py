@@ -33,7 +33,7 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
     source = args[0]
     if not isinstance(source, Tensor):
         raise TypeError(not_a_tensor(op, 0, source))
-    if source._no_grad_view and source._requires_grad and state.local.grad:
+    if source._no_grad_view and source._requires_grad and state.local.grad and op.derivatives:
         edge(source)  # which may be refused
     array = source._array
     xp = np if array.__class__ is ndarray else base.of_array(array).xp
@@ -156,7 +156,9 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
         if not (source.dtype.is_complex or view.dtype.is_complex):
             own = InferenceStorage if state.local.inference else Storage
             if own is InferenceStorage or view._storage.__class__ is InferenceStorage:
-                view._storage = own(view._storage.array, view._storage.memory)
+                memory = view._storage
+                view._storage = own(memory.array, memory.memory)
+                view._storage.origin = memory
             return view  # bytes read anew have no gradient, and are a tensor of their own
     if view._storage.__class__ is InferenceStorage or not known:
         return view  # which no graph will ever hear of

@@ -144,8 +144,8 @@ def refuse_places(op: Op, args: tuple[Any, ...], target: Tensor) -> None:
             f"{op.overlap}",
             stacklevel=users_level(),
         )
-    shared = op.across == "between" and over_part_of_itself(op, args)
-    if op.kind == "pointwise" or op.overlap.__class__ is str or shared:
+    elsewhere = op.across == "between" and not overlapping(op, args)  # a copy that moves something
+    if op.kind == "pointwise" or op.overlap.__class__ is str or elsewhere:
         writing.refuse_shared(target, lasting)
 
 
@@ -160,12 +160,6 @@ def users_level() -> int:
 def overlapping(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether a call may write where one place of memory is several elements."""
     return bool(op.overlap(*args) if callable(op.overlap) else op.overlap)
-
-
-def over_part_of_itself(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether a copy may be one of a tensor to another place of its memory."""
-    alike = bool(args[0]._array.shape == args[1]._array.shape)
-    return alike and not (callable(op.overlap) and op.overlap(*args))
 
 
 def lacks_kernel(error: Exception) -> bool:

@@ -117,13 +117,13 @@ LGAMMA_ZEROS = """
 """
 LGAMMA_WIDE = LGAMMA.format(
     short="",
-    low="low = r * (r - 1) * (polynomial(LGAMMA_ABOVE, r) / polynomial(LGAMMA_BELOW, r))",
+    low="low = r * (r - 1) * (polynomial(LGAMMA_ABOVE, r) / polynomial(LGAMMA_BELOW, r)) + 0",
     rest="w = v * v\nrest = polynomial(BINET_ABOVE, w) / polynomial(BINET_BELOW, w)",
     zeros=LGAMMA_ZEROS,
 )
 LGAMMA_NARROW = LGAMMA.format(
     short="_SHORT",
-    low="low = r * (r - 1) * (polynomial(LGAMMA_SHORT_ABOVE, r) / polynomial(LGAMMA_SHORT_BELOW, r))",
+    low="low = r * (r - 1) * (polynomial(LGAMMA_SHORT_ABOVE, r) / polynomial(LGAMMA_SHORT_BELOW, r)) + 0",
     rest="w = v * v\nrest = polynomial(BINET_SHORT, w)",
     zeros="",
 )

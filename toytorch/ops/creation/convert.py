@@ -447,7 +447,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         and write.quick(self)
         and not (src._requires_grad and state.fast_path is None)
     ):
-        if src._storage is not None and src._storage is self._storage:
+        if src._storage is not None and self._storage is not None:
             writing.refuse_shared(self, (self, src))
         self._array[...] = src._array
         writing.bump(self)

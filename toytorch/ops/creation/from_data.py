@@ -201,7 +201,8 @@ def from_numpy(ndarray: Array) -> Tensor:
         if ndarray.base is None:  # all of its memory
             return held_elsewhere(wrap(ndarray.view(), kind), ndarray)
         if min(ndarray.strides, default=0) >= 0:
-            return held_elsewhere(wrap(ndarray.view(), kind), ndarray, ndarray.reshape(-1))
+            own = lent(ndarray)
+            return held_elsewhere(wrap(own, kind), own, own.reshape(-1))
     if builtins.any(s < 0 for s in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors "
@@ -221,8 +222,24 @@ def from_numpy(ndarray: Array) -> Tensor:
             "make it writable before converting it to a tensor. This type of warning will be "
             "suppressed for the rest of this program."
         )
-    array = ndarray.view(np.ndarray)
+    array = lent(ndarray.view(np.ndarray))
     return held_elsewhere(wrap(array, kind), array, extent(array))
+
+
+class Lent:
+    """Keeps an array for others that lie over its elements, as a memory that begins with them."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__ | {"strides": array.strides}
+
+
+def lent(array: Array) -> Array:
+    """The same elements, of which NumPy does not say what they are a part of: PyTorch counts places
+    from where an array begins."""
+    if not array.size or array.dtype.kind == "V" or not array.dtype.isnative:
+        return array.view()
+    return np.asarray(Lent(array))
 
 
 def held_elsewhere(made: Tensor, array: Array, memory: Array | None = None) -> Tensor:

@@ -76,7 +76,7 @@ def _check_hardtanh(common: DType, args: Sequence[Any]) -> None:
 
 hardtanh = pointwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-    formula="minimum(maximum(self, min_val), max_val)",
+    formula="minimum(max_val, maximum(min_val, self))",
     forms="out",
     checks=_check_hardtanh,
     d_self="straight(g if self > min_val and self < max_val else 0, self)",
@@ -228,9 +228,9 @@ selu: Op = pointwise(
 
 
 def _check_celu(common: DType, args: Sequence[Any]) -> None:
-    _float("elu_cpu")(common, args)
     if args[1] == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    _float("elu_cpu")(common, args)
 
 
 celu = pointwise(

@@ -406,7 +406,7 @@ def _no_relu(common: DType, args: Sequence[Any]) -> None:
 
 relu = pointwise(
     "relu(Tensor self) -> Tensor",
-    formula="maximum(self, 0)",
+    formula="maximum(0, self)",
     checks=_no_relu,
     d_self="relu_backward(g, result)",
     sparse="entries",

@@ -140,7 +140,7 @@ def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equa
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     close = placed(a == b, a, b)
     if equal_nan and a.dtype.kind in "fc":
-        close = close | (xp.isnan(a) & xp.isnan(b))
+        close = placed(close | (xp.isnan(a) & xp.isnan(b)), close)
     if rtol == 0 and atol == 0:
         return close
     kind = a.dtype if a.dtype.kind in "fc" else xp.dtype("float32")

@@ -31,8 +31,8 @@ maximum = pointwise(
     "maximum(Tensor self, Tensor other) -> Tensor",
     formula="maximum(self, other)",
     forms="function method out",
-    d_self="g if self > other else g / 2 if self == other else 0",
-    d_other="g if other > self else g / 2 if self == other else 0",
+    d_self="g / 2 if self == other else 0 if self < other else g",
+    d_other="g / 2 if self == other else 0 if self > other else g",
     checks=_no_complex("maximum"),
     doc="The larger operand; NaN where either is. Ties share the gradient.",
 )
@@ -40,8 +40,8 @@ minimum = pointwise(
     "minimum(Tensor self, Tensor other) -> Tensor",
     formula="minimum(self, other)",
     forms="function method out",
-    d_self="g if self < other else g / 2 if self == other else 0",
-    d_other="g if other < self else g / 2 if self == other else 0",
+    d_self="g / 2 if self == other else 0 if self > other else g",
+    d_other="g / 2 if self == other else 0 if self < other else g",
     checks=_no_complex("minimum"),
     doc="The smaller operand; NaN where either is. Ties share the gradient.",
 )
@@ -112,8 +112,8 @@ def _clamp_variant(self: Tensor, min: Tensor | float, max: float | None) -> int:
 clamp = pointwise(
     "clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor",
     formula="""
-        x = self if min is None else maximum(self, min)
-        x if max is None else minimum(x, max)
+        x = self if min is None else maximum(min, self)
+        x if max is None else minimum(max, x)
     """,
     variant=_clamp_variant,
     checks=_check_clamp,
@@ -128,7 +128,7 @@ clamp = pointwise(
 )
 clamp_min = pointwise(
     "clamp_min(Tensor self, Operand min) -> Tensor",
-    formula="maximum(self, min)",
+    formula="maximum(min, self)",
     d_self="g if self >= min else 0",
     d_min="g if self < min else 0",
     variant=lambda self, min: 1 if hasattr(min, "dtype") else 0,
@@ -138,7 +138,7 @@ clamp_min = pointwise(
 )
 clamp_max = pointwise(
     "clamp_max(Tensor self, Operand max) -> Tensor",
-    formula="minimum(self, max)",
+    formula="minimum(max, self)",
     d_self="g if self <= max else 0",
     d_max="g if self > max else 0",
     variant=lambda self, max: 1 if hasattr(max, "dtype") else 0,

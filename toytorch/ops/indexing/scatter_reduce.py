@@ -53,6 +53,12 @@ def reduce_at(
         )
 
 
+def no_extremes(kernel: str, a: Array) -> None:
+    """Refuses complex numbers, of which none is the largest."""
+    if a.dtype.kind == "c":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")
+
+
 def _scatter_reduce(
     xp: ArrayModule, a: Array, dim: int, i: Array, src: Array, how: str, include: bool
 ) -> Any:
@@ -66,6 +72,8 @@ def _scatter_reduce(
     flat = places("scatter", xp, a, dim, i, src)
     result = in_rows(a)
     if i.size:
+        if how in ("amax", "amin"):
+            no_extremes(f"scatter_gather_tensor_cpu_reduce_{how}", a)
         reduce_at(xp, result.reshape(-1), flat.reshape(-1), cut(src, i).reshape(-1), how, include)
     return result
 
@@ -214,9 +222,8 @@ def _index_reduce(
             "same scalar type"
         )
     check_slices("index_reduce_", a, d, i, source)
-    if a.dtype.kind == "c" and how in ("amax", "amin") and i.size:
-        kernel = "maximum_cpu" if how == "amax" else "minimum_cpu"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")
+    if how in ("amax", "amin") and i.size:
+        no_extremes("maximum_cpu" if how == "amax" else "minimum_cpu", a)
     n = a.shape[d] if a.ndim else 1
     if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
         raise IndexError("index out of range in self")

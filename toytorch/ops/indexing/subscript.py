@@ -243,6 +243,14 @@ def plain_part(part: Any) -> bool:
     )
 
 
+def takes_all(part: Any, n: int) -> bool:
+    """Whether a plain part of an index takes the whole of a dimension of size n, by what it says."""
+    if part.__class__ is int:
+        return False
+    stop = part.stop
+    return not part.start and part.step in (None, 1) and (stop is None or stop >= n)
+
+
 def quick_part(x: Tensor, index: Any) -> Tensor | None:
     """x[index] for ints and slices of a plain tensor; None for what takes more, or is refused."""
     a = x._array
@@ -394,6 +402,7 @@ def quick_write(x: Tensor, index: Any, value: Any) -> bool:
         or value.dtype is not kind
         or value._array.__class__ is not np.ndarray
         or (state.fast_path is None and value._requires_grad)
+        or (value._storage is not None and writing.one_memory(value._storage, x._storage))
     ):
         return False
     if index.__class__ is tuple:
@@ -440,11 +449,14 @@ def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
     owner = x if x._base is None else x._base
     if owner._requires_grad and owner._grad_edge is None:
         return False
-    for part in index if index.__class__ is tuple else (index,):
+    parts = index if index.__class__ is tuple else (index,)
+    for part in parts:
         if not plain_part(part):
             return False
+    if all(takes_all(part, n) for part, n in zip(parts, a.shape)):
+        return False  # which is no view
     try:
-        part = a[(*index, ...) if index.__class__ is tuple else (index, ...)]
+        part = a[(*parts, ...)]
     except IndexError:
         return False
     if value.__class__ is float or value.__class__ is int:
@@ -454,7 +466,7 @@ def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
     elif (
         value.__class__ is not Tensor
         or value.dtype is not kind
-        or value._storage is storage
+        or writing.one_memory(value._storage, storage)
         or not fits(value._array.shape, part.shape)
     ):
         return False
@@ -542,12 +554,15 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
 
 def copy_to(target: Any, value: Tensor) -> None:
     """Writes a value over a part of a tensor. One element without dimensions fills it, of which
-    integers get a history, too."""
+    integers get a history, too; of another shape it loses the ones in front, and is expanded."""
     if not value.ndim and target.ndim and value.device == target.device:
         target.fill_(value)
         return
-    while value.ndim > target.ndim and value.shape[0] == 1:
-        value = value.squeeze(0)
+    if value.shape != target.shape:
+        shape = stripped(value.shape)
+        value = value if shape == value.shape else value.view(shape)
+        if shape != target.shape and writing.one_memory(target._storage, value._storage):
+            value = value.expand(target.shape)  # its steps say whether it lies over the target
     if not fits(value.shape, target.shape):
         value = value.expand(target.shape)  # refuses it, in words of its own
     target.copy_(value)

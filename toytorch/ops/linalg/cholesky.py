@@ -64,12 +64,10 @@ def _cholesky(xp: ArrayModule, a: Array, upper: bool) -> Any:
 
 
 def _cholesky_gradient(gs: Any, upper: bool, result0: Any) -> Any:
-    # gA = ½·L⁻ᴴ·(P + Pᴴ)·L⁻¹ with P the lower triangle of Lᴴ·gL, its diagonal halved.
+    # gA = ½·L⁻ᴴ·(P + Qᴴ)·L⁻¹ with P the lower triangle of Lᴴ·gL, and Q what is below its diagonal.
     lower, g = (result0.mH, gs[0].mH) if upper else (result0, gs[0])
     p = (lower.mH @ g).tril()
-    half = p.diagonal(0, -2, -1) * 0.5
-    p = p - half.diag_embed()
-    middle = (p + p.mH) * 0.5
+    middle = (p + p.tril(-1).mH) * 0.5
     return solve_with(lower, solve_with(lower.mH, middle, True), False, False)
 
 

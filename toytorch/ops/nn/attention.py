@@ -375,7 +375,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(
             f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
         )
-    if not input1.dtype is input2.dtype is weight.dtype:
+    last = weight if bias is None else bias
+    if not input1.dtype is input2.dtype is weight.dtype is last.dtype:
         named = (("input1", input1), ("input2", input2), ("weight", weight), ("bias", bias))
         kinds = (f"{what}: {C_NAMES[t.dtype.name]}" for what, t in named if t is not None)
         raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(kinds)}")

@@ -73,7 +73,8 @@ def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
     a, b = (t.to(o.dtype) if t.dtype is types.bool else t for t, o in ((a, b), (b, a)))
     d = a - b
     factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
-    return g * (d * as_number(factor, g))
+    made = g * (d * as_number(factor, g))
+    return made.contiguous()  # as PyTorch's kernel writes it, in rows
 
 
 mse = general(

@@ -179,10 +179,10 @@ smooth_l1 = _loss(
     one_backward=True,
     d_self=lambda g, self, target, beta, reduction: share(
         g, _smooth_l1_slope(self, target, beta), reduction
-    ),
+    ).contiguous(),  # as PyTorch's kernel writes it, in rows; so do the next ones
     d_target=lambda g, self, target, beta, reduction: share(
         g, -_smooth_l1_slope(self, target, beta), reduction
-    ),
+    ).contiguous(),
 )
 
 
@@ -210,10 +210,10 @@ huber = _loss(
     one_backward=True,
     d_self=lambda g, self, target, delta, reduction: share(
         g, _huber_slope(self, target, delta), reduction
-    ),
+    ).contiguous(),
     d_target=lambda g, self, target, delta, reduction: share(
         g, _huber_slope(target, self, delta), reduction
-    ),
+    ).contiguous(),
 )
 
 # -- probabilities --------------------------------------------------------------------------------

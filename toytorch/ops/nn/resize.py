@@ -215,8 +215,8 @@ def adaptive_sizes(
     if len(sizes) != n:
         raise RuntimeError(f"{name}: output_size must be {n}")
     shape = input.shape
-    if sizes == (1,) * n and n == 2 and len(shape) == 2:
-        return (1, 1)  # the mean of all, which asks for no channels
+    if sizes == (1,) * n and n > 1 and of_nothing:
+        return (1,) * n  # a mean, which asks for no channels
     if len(shape) not in (n + 1, n + 2):
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(shape)}"

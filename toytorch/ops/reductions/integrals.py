@@ -57,7 +57,6 @@ def _spacing(name: str, x: Tensor | None, dx: Any) -> float:
             " * (Tensor y, Tensor x, *, int dim = -1)\n"
             " * (Tensor y, *, Number dx = 1, int dim = -1)\n"
         )
-    _need_real(name, dx)
     return 1 if dx is None else dx
 
 
@@ -80,6 +79,7 @@ def trapezoid(
     d = wrap_dim(dim, v.ndim)
     if v.shape[d] == 0:
         return counted(v.new_zeros([n for i, n in enumerate(v.shape) if i != d]), 1)
+    _need_real("trapezoid", dx)
     _refuse_masks("trapezoid", y, x)
     if x is None:  # all samples, but half of the first and the last
         return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * spacing
@@ -99,5 +99,6 @@ def cumulative_trapezoid(
     """
     _refuse_masks("cumulative_trapezoid", y, x)
     spacing = _spacing("cumulative_trapezoid", x, dx)
+    _need_real("cumulative_trapezoid", dx)
     strips, scale = _strips("cumulative_trapezoid", y, x, spacing, dim)
     return strips.cumsum(wrap_dim(dim, y.ndim)) * scale / 2.0

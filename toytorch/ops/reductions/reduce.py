@@ -225,6 +225,8 @@ def _prod_gradient(g: Tensor, self: Tensor, dim: int | None, keepdim: bool, resu
     if self.ndim == 0:
         return g
     if dim is None:
+        if self._batches is None and not bool((self == 0).any()):
+            return g * result / self
         flat = _prod_gradient(g, self.reshape(-1), 0, False, result)
         return flat.reshape(self.shape)
     g, result = kept(g, self.shape, dim, keepdim), kept(result, self.shape, dim, keepdim)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.formulas import filled_tensor
 from toytorch.core.memory_order import (
     copied,
     dense_strides,
@@ -16,6 +17,7 @@ from toytorch.core.memory_order import (
     with_layout,
 )
 from toytorch.core.scalars import as_element
+from toytorch.core.tensor import strides_of
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.loops.runtime.jit import address_of
@@ -151,14 +153,7 @@ def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
     a, b = self._array, src._array
     if not (a.__class__ is b.__class__ is np.ndarray and a.size and b.dtype == a.dtype):
         return False
-    lead = (1,) * (a.ndim - b.ndim)
-    b = b.reshape(lead + b.shape)
-    steps = [s for s, n in zip(a.strides, a.shape) if n > 1]
-    return (
-        a.shape == b.shape
-        and steps == [s for s, n in zip(b.strides, b.shape) if n > 1]
-        and address_of(a) == address_of(b)
-    )
+    return a.shape == b.shape and strides_of(a) == strides_of(b) and address_of(a) == address_of(b)
 
 
 copy = define(
@@ -197,7 +192,7 @@ fill = define(
     kind="general",
     forms="function inplace",
     upcast=False,
-    d_self=_nothing,
+    d_self=lambda g: filled_tensor(g, 0),
     overlap=lambda self, value: not hasattr(value, "dtype"),
     variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
     d_value=lambda g: g.sum(),
@@ -212,7 +207,7 @@ zero = define(
     forms="inplace",
     upcast=False,
     overlap=True,
-    d_self=_nothing,
+    d_self=lambda g: filled_tensor(g, 0),
     names="same",
     doc="Every element set to 0.",
 )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends import base, no_elements
+from toytorch.core.memory_order import is_dense, with_layout
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops import batching
@@ -139,7 +140,12 @@ def _scatter_strided(
     counts = xp.bincount(places.reshape(-1), minlength=memory.size)
     result = total[places.reshape(-1)]
     shared = counts[places.reshape(-1)]
-    return (result if (shared == 1).all() else result / shared.astype(g.dtype)).reshape(owner)
+    made = (result if (shared == 1).all() else result / shared.astype(g.dtype)).reshape(owner)
+    step = made.itemsize
+    wanted = tuple(s * step for s in owner_strides)
+    if made.size and is_dense(tuple(owner), wanted, step):
+        return with_layout(made, wanted)  # as the base lies
+    return made
 
 
 def _fill_strided(

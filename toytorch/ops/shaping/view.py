@@ -379,7 +379,7 @@ real = view(
     _real,
     forms="function",
     holomorphic=False,
-    d_self=lambda g: g,
+    d_self=lambda g: g.contiguous(),  # of which PyTorch makes the pairs of a complex gradient
     batch="leading",
     sparse="sums",
     doc="The real part.",
@@ -389,7 +389,7 @@ imag = view(
     _imag,
     forms="function",
     holomorphic=False,
-    d_self=lambda g: g.to(g.dtype.to_complex()) * 1j,
+    d_self=lambda g: g.contiguous().to(g.dtype.to_complex()) * 1j,
     batch="leading",
     sparse="sums",
     doc="The imaginary part.",

@@ -288,9 +288,9 @@ def _c2r_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
     return fft_c2r.function(x, (d,), normalization(norm, forward), size)
 
 
-def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool | None) -> Any:
-    """A transform along one dimension, of which an out= is looked at before all else where it is
-    known whether it must be complex."""
+def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool) -> Any:
+    """A transform along one dimension, of which an out= is looked at before all else, unless it and
+    the input are complex."""
 
     def function(
         input: Tensor,
@@ -300,7 +300,7 @@ def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool | None)
         *,
         out: Tensor | None = None,
     ) -> Tensor:
-        if out_is_complex is not None:
+        if not (out_is_complex and input.is_complex()):
             need_kind(out, out_is_complex, name)
         return into(out, transform(input, n, dim, norm), name)
 
@@ -335,7 +335,7 @@ rfft = _along_one(
     >>> torch.fft.rfft(torch.ones(4)).real
     tensor([4., 0., 0.])
     """,
-    None,
+    True,
 )
 irfft = _along_one(
     "irfft",
@@ -353,7 +353,7 @@ ihfft = _along_one(
     "ihfft",
     functools.partial(_r2c_one, "ihfft", forward=False),
     "The inverse of `hfft`: half of a Hermitian signal.",
-    None,
+    True,
 )
 
 

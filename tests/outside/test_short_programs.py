@@ -1,0 +1,287 @@
+"""Short programs of which both sides do the same, statement by statement: each stands for a rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.outside.compare import Difference
+from tests.outside.running import Program
+from tests.outside.search import first_difference
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PROGRAMS = {
+    "an input that is no leaf: its node runs, too": """
+        a = torch.ones(2, 2).requires_grad_()
+        v = a.exp()
+        v.backward(torch.ones_like(v))
+        v.abs().sum().backward(inputs=[v])
+    """,
+    "and drops what it has saved": """
+        a = torch.ones(2, 2).requires_grad_()
+        v = a.exp()
+        v.sum().backward(inputs=[v])
+        v.sum().backward()
+    """,
+    "an input that is no leaf gets a copy": """
+        a = torch.ones(3, requires_grad=True)
+        b = a * 2
+        b.sum().backward(create_graph=True, inputs=[b])
+        g = b.grad
+    """,
+    "data of another shape: the gradient is that of the graph": """
+        a = torch.tensor([[-0.5]]).requires_grad_()
+        b = torch.nn.functional.kl_div(a, a)
+        a.data = b.detach()
+        b.backward(gradient=b.detach() * 2)
+    """,
+    "data of another type": """
+        a = torch.ones(2, 2).requires_grad_()
+        b = a * a
+        a.data = torch.ones(2, 2, dtype=torch.float64) * 3
+        b.sum().backward()
+        b = None
+        c = a * 2
+        a.grad = None
+        c.sum().backward()
+    """,
+    "data that no longer fit are refused": """
+        a = torch.ones(2, 2).requires_grad_()
+        b = a * a
+        a.data = torch.ones(3) * 3
+        b.sum().backward()
+    """,
+    "data of two dimensions less": """
+        a = torch.ones(2, 2).requires_grad_()
+        b = a * a
+        a.data = torch.ones(2) * 3
+        g = torch.autograd.grad(b.sum(), a)
+    """,
+    "data of a result: what starts there is added up": """
+        a = torch.ones(2, 3).requires_grad_()
+        b = list(a)[-1]
+        b.data = a.detach()
+        g = torch.autograd.grad(b, a, torch.ones_like(b))
+    """,
+    "data of a result, of another type": """
+        a = torch.ones(2, 2).requires_grad_()
+        b = a.exp()
+        b.data = torch.ones(2, 2, dtype=torch.float64) * 3
+        b.backward(torch.ones(2, 2, dtype=torch.float64))
+    """,
+    "bytes of a part whose base was written to": """
+        a = torch.ones(2, 3).requires_grad_()
+        b = a.chunk(2, -1)[0]
+        with torch.no_grad():
+            a.add_(1)
+        c = b.view(torch.int32)
+    """,
+    "a part of a base that begins to want gradients": """
+        a = torch.ones(3).requires_grad_()
+        b = torch.ones(3)
+        c = b.unbind(-1)[0]
+        d = b.split(2)[0]
+        b -= a
+    """,
+    "arrays that are parts of others begin where they begin": """
+        a = torch.arange(16.0).reshape(4, 4)[:, 1::2]
+        b = torch.as_tensor(a.numpy())
+        c = b.as_strided((1, 1), (1, 1), 1)
+        d = torch.from_numpy(a.numpy()[1:])
+        e = d.as_strided((2,), (1,))
+        f = torch.from_numpy(np.arange(6.0)[2:])
+        g = f.as_strided((2,), (1,)), f.storage_offset(), f.untyped_storage().nbytes()
+        f.add_(1)
+        h = torch.from_numpy(np.ones((1, 2, 3)).transpose((1, 0, 2)))
+        k = h.stride(), h[:-1].stride(), h[:-1, 0:0].stride()
+    """,
+    "memory that two tensors know by themselves": """
+        a = torch.tensor([1.0, 2.0])
+        b = torch.from_numpy(a.numpy())
+        b[b > 1] = a[:1]
+        b[torch.tensor([0, 1])] = a
+        b.index_copy_(0, torch.tensor([1]), a[:1])
+        c = torch.cat([a[:1], a[1:]], out=b)
+    """,
+    "bytes as a result of all and any": """
+        a = torch.tensor([1.261, 0.953, -0.75, 2.185])
+        b = torch.tensor(5, dtype=torch.uint8)
+        c = torch.all(a[:2], out=b)
+        c = torch.any(a[1:3].abs(), 0, out=b)
+        c = torch.any(torch.tensor([256], dtype=torch.int32), 0, out=b)
+        c = torch.any(torch.tensor([256, 256], dtype=torch.int32), 0, out=b)
+    """,
+    "a mean of everything asks for no channels": """
+        a = torch.ones(2, 3, 2, 4, 5)
+        b = torch.nn.AdaptiveAvgPool2d(1)(a)
+        c = torch.nn.AdaptiveAvgPool2d(1)(a[0, 0, 0])
+        d = torch.nn.AdaptiveAvgPool3d(1)(a[None])
+        e = torch.nn.AdaptiveAvgPool2d(1)(a[0, 0, 0, 0])
+    """,
+    "extremes and NaN share a gradient as PyTorch does": """
+        a = torch.tensor([1.0, nan, 2.0]).requires_grad_()
+        b = torch.tensor([1.0, 1.0, 3.0]).requires_grad_()
+        c = torch.autograd.grad(torch.maximum(a, b).sum(), [a, b])
+        d = torch.autograd.grad(torch.minimum(b, a).sum(), [a, b])
+    """,
+    "the nearest sample does not depend on the place, but by 0": """
+        a = torch.arange(4.0).reshape(1, 1, 2, 2).requires_grad_()
+        b = torch.zeros(1, 2, 2, 2, requires_grad=True)
+        c = torch.nn.functional.grid_sample(a, b, mode='nearest', align_corners=True)
+        d = torch.autograd.grad(c.sum(), [a, b])
+    """,
+    "a Cholesky factor's complex gradient": """
+        a = torch.tensor([[2, 0.3 + 0.4j], [0.3 - 0.4j, 3]], dtype=torch.complex128).requires_grad_()
+        b = torch.linalg.cholesky(a)
+        g = torch.autograd.grad(b, a, torch.tensor([[0.3 + 0.1j, 0.5], [1 + 0.5j, 1.7j]]).cdouble())
+    """,
+    "of complex numbers none is the largest": """
+        a = torch.ones(2, 3, dtype=torch.complex64)
+        i = torch.zeros(2, 3, dtype=torch.int64)
+        b = a.scatter_reduce(-1, i, a * 1, reduce='amax')
+        c = a.scatter_reduce_(-1, i, a, reduce='amin')
+    """,
+    "norms of half types in their own type": """
+        a = torch.ones(3, dtype=torch.float16)
+        b = a.norm(-1.5, dtype=torch.float16), torch.linalg.vector_norm(a, 1.5, dtype=torch.float16)
+        c = a.bfloat16().norm(0, dtype=torch.bfloat16), a.norm(3, dtype=torch.float32)
+        d = torch.linalg.vector_norm(a, 1.5, dtype=torch.bfloat16)
+        e = torch.norm(a.float(), 1.5, dtype=torch.bfloat16)
+    """,
+    "logarithms of numbers have the gradient's type": """
+        a = torch.tensor([0.4, 0.5]).requires_grad_()
+        torch.xlogy(a, 2.5).sum().backward()
+        torch.xlogy(a, 2).sum().backward()
+        torch.special.xlog1py(a, 2.5).sum().backward()
+        b = torch.zeros(0).requires_grad_()
+        torch.special.xlog1py(b, 2.5).sum().backward()
+    """,
+    "signs of zeros": """
+        a = torch.tensor([-0.0, 0.0])
+        b = 1 / torch.relu(a), 1 / a.clamp(min=0), 1 / a.clamp(max=0), 1 / a.relu_()
+        c = 1 / torch.lgamma(torch.tensor([1.0, 2.0])), 1 / torch.lgamma(torch.tensor([1.0]).double())
+    """,
+    "of flags and other than floating numbers, shapes and steps come first": """
+        a = torch.tensor(1.0)
+        b = torch.trapezoid(a, dx=True)
+        c = torch.cumulative_trapezoid(a, dx=True)
+        d = torch.fft.ifft(a + 1j, out=torch.tensor([1]))
+        e = torch.fft.rfft(a, out=torch.tensor([1]))
+        f = torch.celu(torch.tensor([1]), alpha=0.0)
+        g = torch.ones(2, dtype=torch.bool)
+        h = torch.bilinear(g, g, torch.ones(2, 3, dtype=torch.bool), torch.ones(2))
+    """,
+}
+
+
+def statements(text: str) -> tuple[str, ...]:
+    """The statements of a program, of which lines with more room at their beginning are parts."""
+    lines: list[str] = []
+    for line in text.rstrip().split("\n"):
+        line = line[8:]
+        if line.startswith(" "):
+            lines[-1] += "\n" + line
+        elif line:
+            lines.append(line)
+    return tuple(lines)
+
+
+def differing(lines: tuple[str, ...]) -> list[tuple[tuple[str, ...], Difference]]:
+    """A program and what differs in it, if something does."""
+    found = first_difference(Program(0, lines))
+    return [] if found is None else [(lines, found.difference)]
+
+
+@pytest.mark.parametrize("about", PROGRAMS)
+def test_both_do_the_same(about: str) -> None:
+    assert not differing(statements(PROGRAMS[about]))
+
+
+# -- parts of a tensor ------------------------------------------------------------------------------
+
+INDICES = ":", ":5", "0:", "-5:", "1:2", "::2", "0", "None", "...", "True", "()", ":, :", ":, 0:9"
+MORE_INDICES = "0, :", "None, 0", "..., None", ":, None", "0, ...", "..., 0"
+
+
+@pytest.mark.parametrize("shape", ["(2, 3)", "(1, 1)", "(1,)", "(1, 3)"])
+def test_what_is_written_by_index(shape: str) -> None:
+    """Its history (all of a tensor is no view of it), and what is refused since it lies over itself."""
+    values = ["1", "torch.ones(())", f"torch.ones({shape})", "torch.ones(1, 1, 1)"]
+    values += ["x", "x[None]", "x.view(-1)", "x.detach()", "x.expand_as(x)"]
+    wrong = []
+    for index in INDICES + MORE_INDICES:
+        for value in values:
+            for start in (
+                f"x = torch.zeros({shape})",
+                f"x = torch.ones({shape}).requires_grad_() * 1",
+            ):
+                lines = (start, f"v = {value}", f"x[{index}] = v")
+                wrong += differing(lines)
+    assert not wrong
+
+
+VIEWS = "x", "x[None]", "x[0]", "x.view(-1)", "x.t()", "x.expand_as(x)", "x[0, 0].expand(1, 3)"
+ODD_VIEWS = "x.as_strided((1, 3), (9, 1))", "x[:, :2]", "x[0:1]"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "a.copy_(b)",
+        "a.add_(b)",
+        "a.lerp_(b, 0.5)",
+        "torch.exp(b, out=a)",
+        "a[...] = b",
+        "a.fill_(b)",
+    ],
+)
+def test_what_is_written_over_a_part_of_itself(call: str) -> None:
+    """Two views of one memory: strides say whether one is the other, also those over one place."""
+    wrong = []
+    views = VIEWS + ODD_VIEWS
+    for a in views:
+        for b in views:
+            lines = ("x = torch.tensor([[1.0, 2.0, 3.0]])", f"a = {a}", f"b = {b}", call)
+            wrong += [w for w in differing(lines) if w[1].kind in ("accepted", "refused")]
+    assert not wrong
+
+
+# -- gradients: who has them, and where they lie ------------------------------------------------------
+
+CALLS = (
+    "a + b", "a - b", "torch.add(a, b, alpha=2)", "a[...]", "a.clone()", "a.expand(2, 2)", "a.squeeze()",
+    "torch.cat([a, b])", "torch.hstack([a, b])", "torch.stack([a, b])", "a.view(2, 2)", "a.t()", "a.sum()",
+    "torch.addcmul(a, b, b)", "torch.addmm(a, b, b)", "a.index_add(0, torch.tensor([0, 1]), b)",
+    "a.real", "a.as_strided((2, 2), (2, 1))", "a.clone().fill_(b[0, 0])", "a.clone().copy_(b)", "a * b",
+    "a.prod()",
+)  # fmt: skip
+OF_REALS = (
+    "torch.nn.functional.mse_loss(a, b)", "torch.nn.functional.smooth_l1_loss(a, b)",
+    "torch.nn.functional.huber_loss(a, b)", "torch.maximum(a, b)", "a.floor()", "a.round()", "a.relu()",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("turned", ["", ".t()"])
+@pytest.mark.parametrize("kinds", ["float32 float32", "complex64 complex64", "float64 float32"])
+def test_whose_gradients_are_one_and_how_they_lie(kinds: str, turned: str) -> None:
+    wrong = []
+    first, second = kinds.split()
+    for call in CALLS if first == "complex64" else CALLS + OF_REALS:
+        lines = (
+            f"a = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.{first}){turned}.requires_grad_()",
+            f"b = torch.tensor([[2.0, 1.0], [4.0, 5.0]], dtype=torch.{second}){turned}.requires_grad_()",
+            f"y = {call}",
+            "g = torch.autograd.grad(y.abs().sum(), [y, a, b], allow_unused=True)",
+        )
+        wrong += differing(lines)
+    assert not wrong
+
+
+def test_comparisons_within_limits_lie_as_the_first_operand() -> None:
+    for more in ("", ", equal_nan=True", ", rtol=0.0, atol=0.0"):
+        lines = (
+            "a = torch.arange(24.0).reshape(2, 3, 4, 1).permute(3, 1, 2, 0)",
+            "b = torch.arange(24.0).reshape(1, 3, 4, 2).contiguous(memory_format=torch.channels_last)",
+            f"c = a.isclose(b{more})",
+        )
+        assert not differing(lines)
