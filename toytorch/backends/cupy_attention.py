@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.cupy_hand import real
 from toytorch.backends.cupy_products import multiply
-from toytorch.backends.cupy_rows import launch
+from toytorch.backends.cupy_rows import launch, real
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops import Recipe
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.cupy_hand import real
-from toytorch.backends.cupy_rows import launch
+from toytorch.backends.cupy_rows import launch, real
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.fold import LETTERS, grouped, recipe_of
 from toytorch.loops import Program, Recipe

@@ -95,13 +95,6 @@ class Each:
         kernel((blocks,), (THREADS,), (*given, whole(count)))
 
 
-def real(*arrays: Array | None) -> bool:
-    """Whether arrays are of float32 or of float64, all of one."""
-    given = [a for a in arrays if a is not None]
-    kind = given[0].dtype
-    return kind.char in "fd" and all(a.dtype == kind for a in given)
-
-
 def in_rows(xp: ArrayModule, a: Array) -> Any:
     """The array in rows."""
     return a if a.flags.c_contiguous else xp.ascontiguousarray(a)

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.cupy_hand import Each, in_rows, lies_last, real, with_last
+from toytorch.backends.cupy_hand import Each, in_rows, lies_last, with_last
+from toytorch.backends.cupy_rows import real
 from toytorch.facts.hints import Array, ArrayModule
 
 MOST = 1 << 30  # bytes of columns that are made at once

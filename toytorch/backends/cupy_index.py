@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.cupy_hand import Each, in_rows, real
+from toytorch.backends.cupy_hand import Each, in_rows
+from toytorch.backends.cupy_rows import real
 from toytorch.facts.hints import Array, ArrayModule
 
 WIDE = ((16, "complex128"), (8, "int64"), (4, "int32"))

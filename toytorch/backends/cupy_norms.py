@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.cupy_hand import in_rows, lies_last, real, with_last
-from toytorch.backends.cupy_rows import launch
+from toytorch.backends.cupy_hand import in_rows, lies_last, with_last
+from toytorch.backends.cupy_rows import launch, real
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels import norm
 

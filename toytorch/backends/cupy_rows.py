@@ -10,10 +10,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.backends.cupy_hand import real
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels import norm, softmax
 from toytorch.loops import Recipe
+
+
+def real(*arrays: Array | None) -> bool:
+    """Whether arrays are of float32 or of float64, all of one."""
+    given = [a for a in arrays if a is not None]
+    kind = given[0].dtype
+    return kind.char in "fd" and all(a.dtype == kind for a in given)
 
 
 def launch(xp: ArrayModule, recipe: Recipe, type: str, *args: Any) -> None:

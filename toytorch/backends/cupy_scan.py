@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.cupy_hand import GRID, THREADS, compiled, real, typed
+from toytorch.backends.cupy_hand import GRID, THREADS, compiled, typed
+from toytorch.backends.cupy_rows import real
 from toytorch.facts.hints import Array, ArrayModule
 
 FEWEST = 32  # rows, below which most of the card would be idle

@@ -21,7 +21,6 @@ from toytorch.ops.batching import spread
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import stacked
-from toytorch.ops.nn import grid_points
 from toytorch.ops.nn.normalize import taken
 from toytorch.ops.nn.windows import sizes_text
 
@@ -61,6 +60,13 @@ def _check(
         raise RuntimeError(f"{name}(): bicubic interpolation only supports 4D input")
 
 
+def _points() -> Any:
+    """The formulas in ops, which stand for the compiled kernels and are their derivatives."""
+    from toytorch.ops.nn import grid_points  # seldom asked for
+
+    return grid_points
+
+
 def _same_type(common: Any, args: tuple[Any, ...]) -> None:
     """Refuses operands of two types, of which the kernel would see one."""
     kinds = [a.dtype for a in args if isinstance(a, Tensor)]
@@ -90,9 +96,7 @@ def _forward(n: int | None) -> Callable[..., Any]:
         _refuse_types(a, grid)
         if not a.size or not grid.size:
             return xp.empty((*a.shape[:2], *grid.shape[1:-1]), a.dtype)
-        made = grid_points.sampled(
-            wrap_result(a), wrap_result(grid), (mode, padding, corners)
-        )._array
+        made = _points().sampled(wrap_result(a), wrap_result(grid), (mode, padding, corners))._array
         return xp.ascontiguousarray(made)
 
     return forward
@@ -115,7 +119,7 @@ def _backward(
     if not g.size or not a.size or not any(wanted):
         return xp.zeros(a.shape, a.dtype), xp.zeros(grid.shape, grid.dtype)
     held = wrap_result(g), wrap_result(a), wrap_result(grid)
-    made = grid_points.gradients(*held, (mode, padding, corners))
+    made = _points().gradients(*held, (mode, padding, corners))
     return tuple(xp.ascontiguousarray(t._array) for t in made)
 
 
@@ -148,7 +152,7 @@ def _shares_again(k: int) -> Any:
                 like.new_zeros(like.shape) if g is None else g for g, like in zip(gs, (input, grid))
             )
             how = interpolation_mode, padding_mode, align_corners
-            work["made"] = list(grid_points.second(u, v, grad_output, input, grid, how))
+            work["made"] = list(_points().second(u, v, grad_output, input, grid, how))
         return taken(work["made"], k)
 
     return share
