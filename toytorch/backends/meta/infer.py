@@ -77,9 +77,7 @@ class Inference:
         owners = {id(root_of(held[id(a)])): (a, held[id(a)]) for a in operands}
         return written(on_meta(results, owners), target)
 
-    def refuse_too_large(
-        self, function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> None:
+    def refuse_too_large(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         """Any size will do."""
 
 
