@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.oracle import torch, tt
@@ -224,3 +225,30 @@ def test_an_out_of_another_shape_inside_a_compiled_function(what: Any, how: str)
         return [t.tolist() for t in made]
 
     assert results(tt) == results(torch)
+
+
+PARTLY: dict[str, Any] = {
+    "cumsum": lambda m, a, o: m.cumsum(a, 0, out=o),
+    "cumprod": lambda m, a, o: m.cumprod(a, 1, out=o),
+    "logcumsumexp": lambda m, a, o: m.logcumsumexp(a, 0, out=o),
+    "addmm": lambda m, a, o: m.addmm(a, a, a, out=o),
+    "renorm": lambda m, a, o: m.renorm(a, 2, 0, 1.0, out=o),
+    "sort": lambda m, a, o: m.sort(a, 0, out=(o, m.empty(4, 4, dtype=m.int64)))[0],
+    "topk": lambda m, a, o: m.topk(a, 4, 0, out=(o, m.empty(4, 4, dtype=m.int64)))[0],
+}
+
+
+@pytest.mark.parametrize("place", ["over", "same", "transposed"])
+@pytest.mark.parametrize("name", PARTLY)
+def test_an_out_over_part_of_the_operand_is_refused(name: str, place: str) -> None:
+    def run(m: Any) -> Any:
+        whole = m.arange(20.0).view(5, 4) / 7 - 1
+        a = whole[:4]
+        out = {"over": whole[1:], "same": a, "transposed": a.t()}[place]
+        try:
+            made = PARTLY[name](m, a, out)
+        except RuntimeError as error:
+            return str(error)
+        return np.allclose(made.numpy(), whole[:4].numpy()), whole.numpy().round(4).tolist()
+
+    same(run)

@@ -82,7 +82,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     if op.sparse == "entries" and getattr(target._array, "coalesced", True) is False:
         raise RuntimeError(f"{op.name}_ requires coalesced input")
     # Where elements go to places that others name, what the arguments must be is asked first.
-    late = op.apart and op.apart != "first" and op.kind != "pointwise"
+    late = op.apart not in (False, "first", "partly") and op.kind != "pointwise"
     if not late:
         try:
             refuse_places(op, args, target)
@@ -135,7 +135,7 @@ def refuse_places(op: Op, args: tuple[Any, ...], target: Tensor) -> None:
         writing.refuse_overlap(target)
     # What is filled in is read before anything is written, so it may lie in the same memory.
     lasting = args[:-1] if op.overlap == FILLED else args
-    if op.apart:
+    if op.apart not in (False, "partly"):
         writing.refuse_any_shared(target, lasting[1:])
     if op.overlap.__class__ is str and writing.overlaps(target):
         warnings.warn(
@@ -465,6 +465,9 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             elif how == "joined":  # which passes over vectors of nothing
                 read = tuple(t for t in args[0] if t._array.shape != (0,))
             writing.refuse_arguments(o, read, array.shape)
+        elif op.apart == "partly" and o._array.shape == array.shape:
+            writing.refuse_overlap(o)
+            writing.refuse_shared(o, (None, *args))
         elif op.apart == "in place":
             writing.refuse_arguments(o, args[1:], array.shape)
         truth = how == "truth" and o.dtype is types.uint8  # as masks once were

@@ -388,6 +388,7 @@ addmm = general(
     fresh=True,
     flops=flops.added_matrices,
     checks=lambda _, args: same_three(*args[:3]),
+    apart="partly",
     doc="beta·self + alpha·mat1·mat2.",
     older=True,
 )

@@ -394,6 +394,7 @@ renorm = general(
     d_self=_renorm_gradient,
     memory="rows",
     names="same",
+    apart="partly",
     doc="Slices of a dimension scaled down to a p-norm of at most maxnorm.",
     out_type="same",
 )

@@ -83,6 +83,7 @@ cumsum = general(
     names="same",
     fresh=True,
     out_type="given",
+    apart="partly",
     doc="Running sum along a dimension.",
 )
 
@@ -116,6 +117,7 @@ cumprod = general(
     names="same",
     fresh=True,
     out_type="given",
+    apart="partly",
     doc="Running product along a dimension.",
 )
 
@@ -233,6 +235,7 @@ logcumsumexp = general(
     memory="rows",
     batch="along",
     names="same",
+    apart="partly",
     doc="log Σ eˣ over the elements so far.",
     out_type="expected",
 )

@@ -82,6 +82,7 @@ sort = general(
     memory="kept",
     batch="along",
     names="same",
+    apart="partly",
     doc="Elements in order along a dimension, and where they were.",
     out_type="same",
 )
@@ -115,6 +116,7 @@ topk = general(
     d_self=_back,
     batch="along",
     names="same",
+    apart="partly",
     doc="The k largest (or smallest) along a dimension.",
     out_type="same",
 )
