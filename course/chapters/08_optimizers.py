@@ -740,7 +740,7 @@ milestone(8)
 # is written once for all.
 
 # %% slide="more" show="output"
-look(torch.optim.Optimizer._step)
+look(torch.optim.Optimizer._update_all)
 
 # %% [markdown]
 # Here is the rule of SGD, beside your `step`. `NESTEROV` and `MOMENTUM` are

@@ -197,6 +197,8 @@ def compute_pointwise(
             op.checks(common, args)
         if complex in [a.__class__ for a in args] and not common.is_complex:
             refuse_complex(common)
+    else:
+        args = numbers_in_type(op, args)
     reduced = common in REDUCED or (common is not None and common.storage_only)
     half = reduced and not op.in_halves
     if half and xp is not np and common in REDUCED and op.takes_halves(xp):
@@ -232,6 +234,22 @@ def compute_pointwise(
         refuse_storage_only(op, common)
         result = kept(retyped(result, common.numpy), result)  # type: ignore[union-attr]  # reduced has a dtype
     return result
+
+
+def numbers_in_type(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments of an op that promotes nothing, where a number has the type of the tensor that stands
+    for the other one; NumPy would take a number for float64."""
+    beside = [i for i in op.tensor_at if op.schema.args[i].takes_number]
+    kinds = {args[i].dtype for i in beside if isinstance(args[i], Tensor)}
+    if len(kinds) != 1:
+        return args
+    (kind,) = kinds
+    return tuple(
+        kind.numpy.type(a)
+        if i in beside and a.__class__ in (bool, int, float) and of_scalar(a).rank <= kind.rank
+        else a
+        for i, a in enumerate(args)
+    )
 
 
 def retyped(a: Any, kind: Any) -> Any:

@@ -213,6 +213,7 @@ class Optimizer:
             array[...] = before
 
     def _update_all(self) -> None:
+        """`update` for each parameter of each group; those without a gradient stay as they are."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:

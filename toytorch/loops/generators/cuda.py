@@ -60,6 +60,7 @@ from toytorch.loops.schedule.nest import (
 THREADS = 256  # of a block; divides the blocks of 1024 elements in which rows are added
 LANES = 4  # neighbours that a thread takes: 16 bytes of float32, the most that one load fetches
 BLOCKS = 4  # on one multiprocessor at least: 64 registers for each thread, before any spills
+MANY = 16  # arrays whose addresses alone fill half of the registers that so many blocks leave
 INDEX = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
@@ -98,7 +99,9 @@ def cuda_source(nest: Nest, wide: bool = False, narrow: bool = False) -> CudaSou
     generator = Generator(nest, wide, narrow)
     body = "\n".join(generator.lines(nest.body, 1))
     head = ", ".join(generator.declarations)
-    first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS}) kernel({head}) {{'
+    arrays = sum("*" in declaration for declaration in generator.declarations)
+    blocks = BLOCKS if arrays <= MANY else BLOCKS // 2
+    first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {blocks}) kernel({head}) {{'
     first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
     first = first.replace("~", " ")
     own = device_functions(body)

@@ -31,8 +31,8 @@ maximum = pointwise(
     "maximum(Tensor self, Tensor other) -> Tensor",
     formula="maximum(self, other)",
     forms="function method out",
-    d_self="g / 2 if self == other else 0 if self < other else g",
-    d_other="g / 2 if self == other else 0 if self > other else g",
+    d_self="0 if self < other else g / 2 if self == other else g",
+    d_other="0 if self > other else g / 2 if self == other else g",
     checks=_no_complex("maximum"),
     doc="The larger operand; NaN where either is. Ties share the gradient.",
 )
@@ -40,8 +40,8 @@ minimum = pointwise(
     "minimum(Tensor self, Tensor other) -> Tensor",
     formula="minimum(self, other)",
     forms="function method out",
-    d_self="g / 2 if self == other else 0 if self > other else g",
-    d_other="g / 2 if self == other else 0 if self < other else g",
+    d_self="0 if self > other else g / 2 if self == other else g",
+    d_other="0 if self < other else g / 2 if self == other else g",
     checks=_no_complex("minimum"),
     doc="The smaller operand; NaN where either is. Ties share the gradient.",
 )
