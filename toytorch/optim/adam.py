@@ -14,14 +14,12 @@ from toytorch.optim.optimizer import (
     check_betas,
     check_positive,
     count,
-    kept,
     number,
     raw,
     slope,
 )
 from toytorch.optim.rule import Rule
 
-KEEP = "p = p * keep\n"  # decay that leaves the gradient alone
 MEANS = "m = m + (g - m) * share\nv = beta2 * v + g * g * share2\n"
 ADAM = Rule(
     MEANS + "p = p - m * step / (sqrt(v) * scale + eps)",
@@ -33,8 +31,6 @@ AMSGRAD = Rule(
     "p g m v most",
     "share beta2 share2 step scale eps",
 )
-ADAMW = Rule(KEEP + ADAM.text, "p g m v", "keep share beta2 share2 step scale eps")
-AMSGRAD_W = Rule(KEEP + AMSGRAD.text, "p g m v most", "keep share beta2 share2 step scale eps")
 
 
 class Adam(Optimizer):
@@ -100,18 +96,14 @@ class Adam(Optimizer):
                 state["max_exp_avg_sq"] = zeros_like(param)
         t, lr = count(state), number(group["lr"], group)
         beta1, beta2 = (number(beta, group) for beta in group["betas"])
-        keep = kept(group)
-        p, g = raw(param, group), slope(param, grad, group, keep is None)
+        p, g = raw(param, group), slope(param, grad, group)
         m, v = raw(state["exp_avg"], group), raw(state["exp_avg_sq"], group)
         step, scale = lr / (1 - beta1**t), (1 - beta2**t) ** -0.5
-        numbers = [1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]]
-        if keep is not None:
-            numbers.insert(0, keep)
+        numbers = 1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]
         if group["amsgrad"]:
-            rule = AMSGRAD if keep is None else AMSGRAD_W
-            rule(p, g, m, v, raw(state["max_exp_avg_sq"], group), *numbers)
+            AMSGRAD(p, g, m, v, raw(state["max_exp_avg_sq"], group), *numbers)
         else:
-            (ADAM if keep is None else ADAMW)(p, g, m, v, *numbers)
+            ADAM(p, g, m, v, *numbers)
         bump(param)
 
 

@@ -363,31 +363,19 @@ def number(value: Tensor | float, group: dict[str, Any]) -> Any:
     return value if group.get("differentiable") else float(value)
 
 
-def slope(param: Tensor, grad: Tensor, group: dict[str, Any], decays: bool = True) -> Any:
-    """The gradient to descend along, as an array: turned round for `maximize`, with the decay, unless
-    the rule does that."""
+def slope(param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
+    """The gradient to descend along, as an array: turned round for `maximize`, with the decay."""
     g = raw(grad, group)
     if group["maximize"]:
         g = -g
-    if not decays:
-        return g
-    keep = kept(group)
-    if keep is not None:
-        KEPT(raw(param, group), keep)
-        return g
     decay = number(group.get("weight_decay", 0), group)
     if not isinstance(decay, Tensor) and not decay:
         return g
+    if group.get("decoupled_weight_decay"):
+        # By itself, as PyTorch does it: in one pass with the step it would be rounded otherwise.
+        KEPT(raw(param, group), 1 - number(group["lr"], group) * decay)
+        return g
     return g + decay * raw(param, group)
-
-
-def kept(group: dict[str, Any]) -> Any:
-    """The share of a parameter that a decay leaves which does not go through the gradient; None where
-    there is none."""
-    decay = number(group.get("weight_decay", 0), group)
-    if not group.get("decoupled_weight_decay") or not (isinstance(decay, Tensor) or decay):
-        return None
-    return 1 - number(group["lr"], group) * decay
 
 
 def count(state: dict[str, Any]) -> int:
