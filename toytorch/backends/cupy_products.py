@@ -108,6 +108,23 @@ def flat_stack(xp: ArrayModule, a: Array) -> Any:
     return xp.ndarray(shape, a.dtype, a.data, (step, *a.strides[-2:]))
 
 
+def halves_product(xp: ArrayModule, a: Array, b: Array, *rest: object) -> Any:
+    """The product of matrices, or of stacks of them, of half types; None where their sizes do not
+    fit, or a type is asked for."""
+    if rest or a.ndim != b.ndim or a.ndim not in (2, 3) or a.shape[-1] != b.shape[-2]:
+        return None
+    if a.ndim == 2:
+        return product(xp, a, b)
+    return multiply(xp, a, b) if len(a) == len(b) else None
+
+
+def halves_linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
+    """x·Wᵀ + b of half types, or None."""
+    if x.ndim != 2 or weight.ndim != 2 or x.shape[1] != weight.shape[1]:
+        return None
+    return linear(xp, x, weight, bias)
+
+
 @functools.cache
 def bias_program(type: str) -> Program:
     """A row that is added to each row of a matrix."""

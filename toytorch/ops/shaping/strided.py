@@ -143,7 +143,7 @@ def _scatter_strided(
     made = (result if (shared == 1).all() else result / shared.astype(g.dtype)).reshape(owner)
     step = made.itemsize
     wanted = tuple(s * step for s in owner_strides)
-    if made.size and is_dense(tuple(owner), wanted, step):
+    if made.__class__ is np.ndarray and made.size and is_dense(tuple(owner), wanted, step):
         return with_layout(made, wanted)  # as the base lies
     return made
 
