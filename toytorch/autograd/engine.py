@@ -73,7 +73,9 @@ def _one_result_each(roots: list[tuple[Any, Tensor]]) -> bool:
 class Pass:
     """A backward pass that runs: its number, and what is called when it is done."""
 
-    __slots__ = ("callbacks", "chosen", "inputs", "keep_graph", "line", "notes", "number", "roots")
+    __slots__ = (
+        "at", "callbacks", "chosen", "inputs", "keep_graph", "line", "notes", "number", "roots",
+    )  # fmt: skip
     counter = itertools.count()
 
     def __init__(
@@ -84,6 +86,7 @@ class Pass:
         self.chosen = inputs is not None  # whether only some inputs get gradients
         self.callbacks: list[Callable[[], None]] = []
         self.notes: dict[Any, Any] = {}  # what hooks keep as long as the pass runs
+        self.at = -1  # the number of the node that runs
         self.line: Any = None  # the user's line that asked for it, once a simulated device knows it
 
     def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
@@ -241,6 +244,7 @@ class Engine:
         """A pass that nobody watches: always on to the newest node where a gradient waits."""
         deliver, take = self._deliver, pending.pop
         unwatched = state.fast_path is not state.SLOW  # no mode wants to see the ops of derivatives
+        running, changed = state.local.backward_pass, state.data_changed
         heap: list[Any] = []
         for target in pending:
             if target.is_node:
@@ -249,7 +253,8 @@ class Engine:
             node = heappop(heap)[1]
             grad = take(node)
             while node is not None:
-                bare = unwatched and node.bare is True and grad is not None
+                # Of nodes from before leaves changed, tensors refuse what does not fit any more.
+                bare = unwatched and node.bare is True and grad is not None and node.seq > changed
                 if bare and grad.__class__ is not ndarray:
                     bare = grad._array.__class__ is ndarray and node.meta[1].plain
                     grad = grad._array if bare else grad
@@ -257,6 +262,7 @@ class Engine:
                     pairs = node.apply_arrays(grad)
                 else:
                     grad = wrap(grad) if grad.__class__ is ndarray else grad
+                    running.at = node.seq
                     held = node.bare if unwatched else False
                     if held and held is not True and grad is not None and fits(node, grad):
                         pairs = held(node, grad._array)
@@ -338,6 +344,7 @@ class Engine:
                 continue
             if node.hooks is not None:
                 grad = run_prehooks(node, grad)
+            state.local.backward_pass.at = node.seq
             grads = execute(node, grad)
             if node.hooks is not None:
                 grads = run_hooks(node, grads, grad)

@@ -8,7 +8,6 @@ overrides in its `__dict__`. (A `__getattr__` would make every attribute read th
 from __future__ import annotations
 
 import copyreg
-import gc
 import sys
 import warnings
 import weakref
@@ -30,7 +29,7 @@ from toytorch.facts.device import layout as layout_class
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Array, DType
-from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function
+from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function, sequence
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
 
 new = object.__new__
@@ -89,7 +88,7 @@ class Tensor:
     _ignores_grad = (
         False  # whether it asks for gradients only because its base does, and drops them
     )
-    _used_as: Any = None  # shape, type and nodes of before `data` got others (`remember_use`)
+    _used_as: Any = None  # shape and type of before `data` got others, and when that was
     _names: Any = None  # the names of the dimensions, if they have any (see ops/named_dims.py)
     _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
@@ -555,12 +554,11 @@ class Tensor:
         return found
 
     def _used_as_known(self) -> Any:
-        """The shape and the type that a living graph knows of this leaf; None where there is none."""
-        shape, kind, nodes = self._used_as
-        if any(ref() is not None for ref in nodes):
-            return shape, kind
-        self._used_as = None
-        return None
+        """The shape and the type that the node which a backward pass runs knows of this leaf, where
+        `data` got others after the node was made; else None."""
+        shape, kind, changed = self._used_as
+        running = state.local.backward_pass
+        return (shape, kind) if running is not None and -1 < running.at < changed else None
 
     def _accumulate(self, grad: Any) -> None:
         """Adds a gradient to `.grad`; None, where none arrived, is shown to hooks."""
@@ -764,7 +762,8 @@ class Tensor:
             )
         other = value.dtype is not self.dtype or value._array.shape != self._array.shape
         if other and self._requires_grad and self._grad_edge is None:
-            remember_use(self)
+            state.data_changed = next(sequence)
+            self._used_as = self._array.shape, self.dtype, state.data_changed
         memory = value._memory()
         if self._inference and not value._inference:
             self._storage = UncountedStorage(memory.array, memory.memory)
@@ -837,18 +836,6 @@ class Tensor:
         for part in state if isinstance(state, tuple) else (state,):
             for name, value in (part or {}).items():
                 setattr(self, name, value)
-
-
-def remember_use(leaf: Tensor) -> None:
-    """Notes what the graphs that a leaf is part of know of it, before its data get another shape or
-    type: they send gradients of what they were made with."""
-    if leaf._used_as is not None and leaf._used_as_known() is not None:
-        return
-    edges = [t for t in gc.get_referrers(leaf) if t.__class__ is tuple]
-    nodes = [n for t in edges for n in gc.get_referrers(t) if isinstance(n, Node)]
-    for node in nodes:
-        node.bare = False  # what meets has any shapes now, which tensors are to refuse
-    leaf._used_as = leaf._array.shape, leaf.dtype, [weakref.ref(n) for n in nodes]
 
 
 def set_state(tensor: Tensor, state: dict[str, Any] | tuple[Any, ...] | None) -> None:

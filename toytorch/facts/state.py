@@ -55,6 +55,9 @@ _without_grad: set[int] = set()
 _watching = 0  # how many modes are in force, in all threads
 everywhere: Any = None  # a mode of all threads, asked after each thread's own
 capturing = False  # whether a CUDA graph takes in what is launched
+# When data of another shape or type were last given to a leaf, as nodes of graphs are counted: graphs
+# from before may meet arrays that do not fit.
+data_changed = -1
 anomaly: Any = None  # None, or what `detect_anomaly` was told
 # None, or who runs the calls of all threads between two looks at the clock. Whoever stands here
 # also calls `watch`, so that only the general path has to ask:
