@@ -212,6 +212,7 @@ class CUDAPluggableAllocator:
     """An allocator from a library written in C; refused, since memory of cards comes from CuPy's."""
 
     def __init__(self, path_to_so_file: str, alloc_fn_name: str, free_fn_name: str) -> None:
+        # PyTorch loads C functions here; CuPy has its own way to do so, which the message names.
         raise NotImplementedError(
             "allocators from a library are not supported; on a card, give CuPy one with "
             "cupy.cuda.set_allocator before the first tensor is made"
@@ -220,6 +221,7 @@ class CUDAPluggableAllocator:
 
 def change_current_allocator(allocator: Any) -> None:
     """Refused, as `CUDAPluggableAllocator` is."""
+    # There is nothing to change to, as no allocator can be made above.
     raise NotImplementedError(
         "the allocator cannot be changed; on a card, use cupy.cuda.set_allocator before the first "
         "tensor is made"

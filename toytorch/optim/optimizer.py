@@ -195,6 +195,7 @@ class Optimizer:
             )
         if not base.queued:
             if "capturable" in self.defaults:
+                # A card would replay the numbers of the captured step, and give wrong results silently.
                 raise NotImplementedError(
                     f"a step of {type(self).__name__} cannot be captured on this device, as its "
                     "numbers change from step to step; capture forward and backward, and call "

@@ -56,6 +56,7 @@ def reduce_at(
 def no_extremes(kernel: str, a: Array) -> None:
     """Refuses complex numbers, of which none is the largest."""
     if a.dtype.kind == "c":
+        # PyTorch's class of error, and its words.
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")
 
 

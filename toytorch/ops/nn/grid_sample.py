@@ -79,6 +79,7 @@ def _refuse_types(a: Array, grid: Array) -> None:
         raise RuntimeError(f"expected scalar type {type_name(a)} but found {type_name(grid)}")
     if a.dtype.kind != "f":
         kernel = "grid_sampler_2d_cpu_kernel_impl" if a.ndim == 4 else "grid_sampler3d_cpu"
+        # PyTorch's class of error, and its words, for types that its kernel has no form for.
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")
 
 
