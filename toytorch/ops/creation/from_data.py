@@ -200,6 +200,11 @@ def from_numpy(ndarray: Array) -> Tensor:
     if plain and ndarray.flags.carray:  # in rows, aligned, writable
         if ndarray.base is None:  # all of its memory
             return held_elsewhere(wrap(ndarray.view(), kind), ndarray)
+        if ndarray.size and ndarray.dtype.isnative:
+            flat = np.frombuffer(memoryview(ndarray), ndarray.dtype)
+            own = flat.reshape(ndarray.shape)
+            if own.strides == ndarray.strides:  # those of dimensions of one element may be any
+                return held_elsewhere(wrap(own, kind), own, flat)
         if min(ndarray.strides, default=0) >= 0:
             own = lent(ndarray)
             return held_elsewhere(wrap(own, kind), own, own.reshape(-1))
