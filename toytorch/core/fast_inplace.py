@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import inplace
+from toytorch.core import fast_whole, inplace
 from toytorch.core import write as writes
 from toytorch.core.fast_path import indent, ufunc_of
 from toytorch.core.memory_order import assign
@@ -28,8 +28,13 @@ INPLACE = """\
                 ufunc({operands}, a)
                 bump(self)
                 return self
-    except (AttributeError, TypeError, OverflowError):
+{whole}    except (AttributeError, TypeError, OverflowError):
         pass  # the general path says what is wrong
+"""
+WHOLE = """\
+        elif self.dtype.whole and {condition}quick(self) and whole(op, ufunc, self, other):
+            bump(self)
+            return self
 """
 INPLACE_OTHER = """\
             b = other
@@ -293,8 +298,10 @@ def by_ufunc(op: Op) -> str:
         or (len(names) > 1 and not op.schema.args[1].takes_number)
     ):
         return ""
+    condition = "alpha.__class__ is int and alpha == 1 and " if "alpha" in names else ""
     return INPLACE.format(
-        condition="alpha.__class__ is int and alpha == 1 and " if "alpha" in names else "",
+        condition=condition,
+        whole=WHOLE.format(condition=condition) if len(names) > 1 and fast_whole.fits(op) else "",
         other=INPLACE_OTHER if len(names) > 1 else "",
         operands="a, b" if len(names) > 1 else "a",
     )
@@ -321,6 +328,7 @@ def names_in_place(op: Op) -> dict[str, Any]:
         **{f"{trait}_of": found for trait, found in TRAITS.items()},
         "bump": inplace.bump,
         "ufunc": ufunc_of(op),
+        "whole": fast_whole.written,
         "kernel": op.on_cpu,
         "check": op.checks,
         "state": state,

@@ -78,6 +78,34 @@ def binary(op: Op, kernel: Callable[..., Any], input: Any, other: Any) -> Any:
         return None
 
 
+def written(op: Op, ufunc: Callable[..., Any], target: Any, other: Any) -> bool:
+    """Whether an op of two was written into the first by NumPy's function; what is to be asked of the
+    first was asked before. A number, or a tensor of its type and shape, needs no promotion."""
+    a, kind = target._array, target.dtype
+    b = other
+    if other.__class__ is int:
+        if kind is types.bool:
+            return False
+    elif (
+        other.__class__ is not Tensor
+        or other.dtype is not kind
+        or (other._storage is target._storage is not None and other is not target)
+        or other._requires_grad
+    ):
+        return False
+    else:
+        b = other._array
+        if b.__class__ is not ndarray or b.shape != a.shape:
+            return False
+    try:
+        if op.checks is not None:
+            op.checks(kind, (target, other, 1))  # where there is an alpha, it is 1
+        ufunc(a, b, a)
+    except REFUSALS:
+        return False
+    return True
+
+
 def wrapped(op: Op, made: Any, *operands: Any) -> Any:
     """The tensor of a kernel's result."""
     if made.__class__ is not ndarray:
