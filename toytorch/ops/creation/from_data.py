@@ -201,7 +201,7 @@ def from_numpy(ndarray: Array) -> Tensor:
         if ndarray.base is None:  # all of its memory
             return held_elsewhere(wrap(ndarray.view(), kind), ndarray)
         if ndarray.size and ndarray.dtype.isnative:
-            flat = np.frombuffer(memoryview(ndarray), ndarray.dtype)
+            flat = np.frombuffer(ndarray.data, ndarray.dtype)
             own = flat.reshape(ndarray.shape)
             if own.strides == ndarray.strides:  # those of dimensions of one element may be any
                 return held_elsewhere(wrap(own, kind), own, flat)
