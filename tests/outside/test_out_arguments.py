@@ -130,6 +130,21 @@ SEVERAL = whats(
 )
 
 
+@pytest.mark.filterwarnings("ignore:An output with one")
+@pytest.mark.parametrize("what", SEVERAL[:6])
+def test_the_class_of_named_results_that_out_holds(what: Any) -> None:
+    def told(m: Any) -> Any:
+        empty = tuple(m.empty(0, dtype=t.dtype) for t in what(m, m.eye(2), None))
+        made = what(m, m.eye(2), empty)
+        return (
+            type(made).__name__,
+            repr(made),
+            type(made) is getattr(m.return_types, type(made).__name__),
+        )
+
+    same(told)
+
+
 NO_OUT: dict[str, Callable[[Any], Any]] = {
     "a number": lambda m: 1,
     "a tensor": lambda m: m.empty(0),
@@ -189,6 +204,11 @@ def test_an_out_that_overlaps_itself(what: Any) -> None:
         lambda m: m.fft.fftfreq(1, 0.5, out=m.zeros(1, 1)),
         lambda m: m.histc(m.tensor([3]), out=m.tensor([0.0])),
         lambda m: m.nansum(m.tensor([True])[:0], (), True, out=m.tensor([True])[:0]),
+        lambda m: m.logsumexp(m.arange(6.0).view(2, 3) + 1j, 0, out=m.empty(3)),
+        lambda m: m.logsumexp(m.arange(6.0).view(2, 3) - 1j, (0, 1), True, out=m.empty(1, 1)),
+        lambda m: m.logsumexp(m.tensor([3j, 100.0, 1000.0]), 0, out=m.empty(())),
+        lambda m: m.logsumexp(m.tensor([2.5j, 1.0]), 0, out=m.empty((), dtype=m.float64)),
+        lambda m: m.logsumexp(m.ones(3), 0, out=m.empty((), dtype=m.int64)),
     ),
 )
 def test_what_out_needs_and_how_it_lies(what: Any) -> None:
@@ -236,6 +256,48 @@ PARTLY: dict[str, Any] = {
     "sort": lambda m, a, o: m.sort(a, 0, out=(o, m.empty(4, 4, dtype=m.int64)))[0],
     "topk": lambda m, a, o: m.topk(a, 4, 0, out=(o, m.empty(4, 4, dtype=m.int64)))[0],
 }
+
+
+ALONG: dict[str, Any] = {
+    "max": lambda m, a, out: m.max(a, 0, out=out),
+    "min": lambda m, a, out: m.min(a, 0, out=out),
+    "mode": lambda m, a, out: m.mode(a, 0, out=out),
+    "sort": lambda m, a, out: m.sort(a, 0, out=out),
+    "topk": lambda m, a, out: m.topk(a, 1, 0, out=out),
+    "cumsum": lambda m, a, out: (m.cumsum(a, 0, out=out[0]),),
+}
+
+
+OVER_PART: dict[str, Callable[[Any], Any]] = {
+    "a row": lambda m: (lambda x: (x, x[1]))(m.arange(6).view(2, 3)),
+    "an element": lambda m: (lambda x: (x, x[1]))(m.arange(3)),
+    "the only row": lambda m: (lambda x: (x, x[0]))(m.arange(3).view(1, 3)),
+    "grows into it": lambda m: (lambda y: (y[:4].view(2, 2), y[3:3]))(m.arange(9)),
+    "grows beside it": lambda m: (lambda y: (y[:4].view(2, 2), y[4:4]))(m.arange(9)),
+    "a scalar's row": lambda m: (lambda x: (x, x[None]))(m.tensor(1)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:An output with one")
+@pytest.mark.parametrize("place", OVER_PART)
+@pytest.mark.parametrize("name", ALONG)
+def test_an_out_that_lies_over_part_of_the_operand_once_resized(name: str, place: str) -> None:
+    def run(m: Any) -> Any:
+        a, out = OVER_PART[place](m)
+        made = ALONG[name](m, a, (out, m.empty(0, dtype=m.int64)))
+        return [t.tolist() for t in (*made, a)]
+
+    alike_in_memory(run, words=True)
+
+
+def test_places_over_part_of_the_operand_are_refused() -> None:
+    for name in ("max", "min", "mode"):
+        alike_in_memory(
+            lambda m: ALONG[name](
+                m, x := m.arange(6).view(2, 3), (m.empty(0, dtype=m.int64), x[0])
+            ),  # noqa: B023  # called in this turn
+            words=True,
+        )
 
 
 @pytest.mark.parametrize("place", ["over", "same", "transposed"])
