@@ -84,3 +84,20 @@ def test_conjugates_of_memory_that_moves() -> None:
         return [w, x[:4], x.conj()[:2].as_strided((2,), (1,), 3)]
 
     alike(what)
+
+
+def test_where_the_first_element_of_a_conjugate_is() -> None:
+    def told(m: Any) -> Any:
+        x = m.arange(12.0).view(3, 4) + 1j
+        seen = (
+            x.H,
+            x[1:].H,
+            x.H[1:],
+            x.H.narrow(0, 1, 2),
+            x.conj()[2, 1:],
+            x.H[1:].H,
+            x.mH.detach(),
+        )
+        return [t.data_ptr() - x.data_ptr() for t in seen], [t.storage_offset() for t in seen]
+
+    alike(told)

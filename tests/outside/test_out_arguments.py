@@ -78,6 +78,11 @@ OUT: list[What] = [
     lambda m: m.triangular_solve(m.ones(2, 1), m.eye(2), out=(m.zeros(1).double(), m.zeros(2, 2))),
     lambda m: m.triangular_solve(ones_leaf(m, 2, 1), m.eye(2), out=(m.zeros(2, 1), m.zeros(2, 2))),
     lambda m: m.triangular_solve(m.ones(2, 1).double(), m.eye(2)),
+    lambda m: m.logsumexp(m.arange(6.0).view(2, 3) + 1j, 0, out=m.empty(3)),
+    lambda m: m.logsumexp(m.arange(6.0).view(2, 3) - 1j, (0, 1), True, out=m.empty(1, 1)),
+    lambda m: m.logsumexp(m.tensor([3j, 100.0, 1000.0]), 0, out=m.empty(())),
+    lambda m: m.logsumexp(m.tensor([2.5j, 1.0]), 0, out=m.empty((), dtype=m.float64)),
+    lambda m: m.logsumexp(m.ones(3), 0, out=m.empty((), dtype=m.int64)),
 ]
 
 
@@ -128,6 +133,21 @@ SEVERAL = whats(
     lambda m, a, out: m.split_with_sizes_copy(a, (1, 2), out=out),
     lambda m, a, out: m.split_with_sizes_copy(a, (1, 1), out=out),
 )
+
+
+@pytest.mark.filterwarnings("ignore:An output with one")
+@pytest.mark.parametrize("what", SEVERAL[:6])
+def test_the_class_of_named_results_that_out_holds(what: Any) -> None:
+    def told(m: Any) -> Any:
+        empty = tuple(m.empty(0, dtype=t.dtype) for t in what(m, m.eye(2), None))
+        made = what(m, m.eye(2), empty)
+        return (
+            type(made).__name__,
+            repr(made),
+            type(made) is getattr(m.return_types, type(made).__name__),
+        )
+
+    same(told)
 
 
 NO_OUT: dict[str, Callable[[Any], Any]] = {
@@ -236,6 +256,47 @@ PARTLY: dict[str, Any] = {
     "sort": lambda m, a, o: m.sort(a, 0, out=(o, m.empty(4, 4, dtype=m.int64)))[0],
     "topk": lambda m, a, o: m.topk(a, 4, 0, out=(o, m.empty(4, 4, dtype=m.int64)))[0],
 }
+
+
+ALONG: dict[str, Any] = {
+    "max": lambda m, a, out: m.max(a, 0, out=out),
+    "min": lambda m, a, out: m.min(a, 0, out=out),
+    "mode": lambda m, a, out: m.mode(a, 0, out=out),
+    "sort": lambda m, a, out: m.sort(a, 0, out=out),
+    "topk": lambda m, a, out: m.topk(a, 1, 0, out=out),
+    "cumsum": lambda m, a, out: (m.cumsum(a, 0, out=out[0]),),
+}
+
+
+OVER_PART: dict[str, Callable[[Any], Any]] = {
+    "a row": lambda m: (lambda x: (x, x[1]))(m.arange(6).view(2, 3)),
+    "an element": lambda m: (lambda x: (x, x[1]))(m.arange(3)),
+    "the only row": lambda m: (lambda x: (x, x[0]))(m.arange(3).view(1, 3)),
+    "grows into it": lambda m: (lambda y: (y[:4].view(2, 2), y[3:3]))(m.arange(9)),
+    "grows beside it": lambda m: (lambda y: (y[:4].view(2, 2), y[4:4]))(m.arange(9)),
+    "a scalar's row": lambda m: (lambda x: (x, x[None]))(m.tensor(1)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:An output with one")
+@pytest.mark.parametrize("place", OVER_PART)
+@pytest.mark.parametrize("name", ALONG)
+def test_an_out_that_lies_over_part_of_the_operand_once_resized(name: str, place: str) -> None:
+    def run(m: Any) -> Any:
+        a, out = OVER_PART[place](m)
+        made = ALONG[name](m, a, (out, m.empty(0, dtype=m.int64)))
+        return [t.tolist() for t in (*made, a)]
+
+    alike_in_memory(run, words=True)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "mode"])
+def test_places_over_part_of_the_operand_are_refused(name: str) -> None:
+    def run(m: Any) -> Any:
+        x = m.arange(6).view(2, 3)
+        return ALONG[name](m, x, (m.empty(0, dtype=m.int64), x[0]))
+
+    alike_in_memory(run, words=True)
 
 
 @pytest.mark.parametrize("place", ["over", "same", "transposed"])

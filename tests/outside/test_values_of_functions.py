@@ -217,6 +217,18 @@ def test_remainders_of_zero_have_the_sign_of_the_dividend() -> None:
         same_or_refused(what)
 
 
+@pytest.mark.parametrize("n", [3, 9000])
+@pytest.mark.parametrize(
+    "name", ["i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "modified_bessel_i1"]
+)
+def test_signs_of_bessel_functions_at_zeros(name: str, n: int) -> None:
+    def told(m: Any) -> Any:
+        x = m.tensor([0.0, -0.0, -1.5]).repeat(n // 3)
+        return [m.signbit(getattr(m.special, name)(t)).tolist() for t in (x, x.double())]
+
+    same(told)
+
+
 def test_sums_over_named_dimensions_by_lists() -> None:
     a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     for what in whats(

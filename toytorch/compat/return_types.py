@@ -15,15 +15,19 @@ FIELDS = {
     "histogramdd": ("hist", "bin_edges"),
     "lu_unpack": ("P", "L", "U"),
     "aminmax": ("min", "max"),
+    "slogdet": ("sign", "logabsdet"),
+    "linalg_lu_factor": ("LU", "pivots"),
+    "linalg_ldl_factor": ("LD", "pivots"),
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(whole: str) -> Any:
+    name = whole.removesuffix("_out")  # of what out= holds
     if name in FIELDS:
-        return result_class(name, FIELDS[name])
+        return result_class(whole, FIELDS[name])
     op = registry.get(name) or registry.get(f"{name}.dim")
     if op is not None and op.schema.result_names:
-        return result_class(name, op.schema.result_names)
+        return result_class(whole, op.schema.result_names)
     if name in (
         "max",
         "min",
@@ -36,5 +40,5 @@ def __getattr__(name: str) -> Any:
         "cummax",
         "cummin",
     ):
-        return result_class(name, VALUES_AND_INDICES)
-    raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")
+        return result_class(whole, VALUES_AND_INDICES)
+    raise AttributeError(f"module 'torch.return_types' has no attribute '{whole}'")

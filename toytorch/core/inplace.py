@@ -204,6 +204,19 @@ def reaches(target: Tensor, shape: tuple[int, ...], other: Tensor) -> bool:
     return start < first + other._array.nbytes and first < end
 
 
+def lies_in_rows(other: Any, target: Tensor, size: int) -> bool:
+    """Whether a tensor is, or covers exactly, what another one will be with a number of elements, in
+    rows."""
+    return other is target or (
+        isinstance(other, Tensor)
+        and other._array.size == size
+        and bool(other._array.flags.c_contiguous)
+        and (target._array.size != size or bool(target._array.flags.c_contiguous))
+        and one_memory(other._storage, target._storage)
+        and other.storage_offset() == target.storage_offset()
+    )
+
+
 SEEN_TWICE = (Mirrored, Conjugated, OfConjugated)  # memory of which another one is the conjugate
 
 

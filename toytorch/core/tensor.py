@@ -19,7 +19,13 @@ import numpy as np
 
 from toytorch.backends import base, no_elements
 from toytorch.backends.sparse import TABLES, SparseArray
-from toytorch.core.storage import InferenceStorage, ShownInference, Storage, UncountedStorage
+from toytorch.core.storage import (
+    Conjugated,
+    InferenceStorage,
+    ShownInference,
+    Storage,
+    UncountedStorage,
+)
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
@@ -222,6 +228,8 @@ class Tensor:
     @composed(reads="memory")
     def data_ptr(self) -> int:
         """The address of the first element."""
+        if self._storage.__class__ is Conjugated:  # as programs see it, the memory it conjugates
+            return int(base.of_array(self._array).data_ptr(self._array)) + self._storage.shift()
         return base.of_array(self._array).data_ptr(self._array)
 
     def _memory(self) -> Storage:

@@ -465,9 +465,13 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             elif how == "joined":  # which passes over vectors of nothing
                 read = tuple(t for t in args[0] if t._array.shape != (0,))
             writing.refuse_arguments(o, read, array.shape)
-        elif op.apart == "partly" and o._array.shape == array.shape:
-            writing.refuse_overlap(o)
-            writing.refuse_shared(o, (None, *args))
+        elif op.apart == "partly":
+            read = tuple(t for t in args if not writing.lies_in_rows(t, o, array.size))
+            if o._array.shape == array.shape:
+                writing.refuse_overlap(o)
+                writing.refuse_shared(o, (None, *read))
+            else:  # with its new shape it may lie over part of another tensor
+                writing.refuse_arguments(o, read, array.shape)
         elif op.apart == "in place":
             writing.refuse_arguments(o, args[1:], array.shape)
         truth = how == "truth" and o.dtype is types.uint8  # as masks once were

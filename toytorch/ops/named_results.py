@@ -31,18 +31,24 @@ def result_class(name: str, fields: tuple[str, ...] = VALUES_AND_INDICES) -> typ
 
 
 def return_type(
-    name: str, results: Sequence[Tensor], fields: tuple[str, ...] = VALUES_AND_INDICES
+    name: str,
+    results: Sequence[Tensor],
+    fields: tuple[str, ...] = VALUES_AND_INDICES,
+    *,
+    out: Any = None,
 ) -> Any:
-    """An op's results with names."""
-    return result_class(name, fields)(*results)
+    """An op's results with names; those that `out=` holds are of a class of their own."""
+    return result_class(name if out is None else f"{name}_out", fields)(*results)
 
 
 def public_with_names(op: Op) -> Any:
     """Makes a record with several results a function and a method that name them."""
-    made, record = result_class(op.name, op.schema.result_names), op.function
+    fields, record = op.schema.result_names, op.function
+    made, held = (result_class(name, fields) for name in (op.name, f"{op.name}_out"))
 
-    def function(*args: Tensor | int, **kwargs: int) -> Any:
-        return made(*record(*args, **kwargs))
+    def function(*args: Tensor | int, **kwargs: Any) -> Any:
+        kind = made if kwargs.get("out") is None else held
+        return kind(*record(*args, **kwargs))
 
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.function.__doc__

@@ -83,7 +83,7 @@ def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: 
             return create.put_out(extremes.edge_of_nothing(input, smallest), out)
         if dim is None:
             return of_all.function(input, out=out)
-        return return_type(name, along.function(input, dim, keepdim, out=out))
+        return return_type(name, along.function(input, dim, keepdim, out=out), out=out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -122,7 +122,7 @@ def median(
         if out is not None:
             raise TypeError('median() missing 1 required positional arguments: "dim"')
         return sort.median.function(input)
-    return return_type("median", sort.median_dim.function(input, dim, keepdim, out=out))
+    return return_type("median", sort.median_dim.function(input, dim, keepdim, out=out), out=out)
 
 
 for _op in (sort.sort, sort.topk, sort.kthvalue, scan.cummax, scan.cummin):
@@ -241,6 +241,15 @@ def logsumexp(
     out: Tensor | None = None,
 ) -> Tensor:
     """log Σ eˣ over dimensions, without overflow."""
+    if out is not None and not out.dtype.is_complex:
+        if not out.dtype.is_floating_point:
+            raise RuntimeError(
+                "logsumexp(): Expected floating point type for result tensor, but got: "
+                + out.dtype.legacy
+            )
+        if input.dtype.is_complex:  # of the sum, out= takes the real part
+            write.refuse_grad("logsumexp", (input,), out)
+            return create.put_out(exponentials.of_real_part(input, dim, keepdim), out)
     return exponentials.logsumexp.function(input, dim, keepdim, out=out)
 
 

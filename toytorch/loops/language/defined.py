@@ -171,7 +171,7 @@ SCALED = "y = where(a <= 8, near * exp(-a), far)"
 def modified(order: int, value: str) -> str:
     """The text of I₀ or I₁."""
     odd = order == 1
-    sign = "y = copysign(y, x)" if odd else ""
+    sign = "y = where(x < 0, -y, y)" if odd else ""  # of -0 it is 0, as in PyTorch
     return MODIFIED.format(order=order, factor=" * a" if odd else "", value=value, sign=sign)
 
 
@@ -204,7 +204,8 @@ def bessel(order: int) -> str:
     """The text of J₀ or J₁."""
     zero, lost = FIRST_ZEROS[order]
     if order:
-        turned, sign = "along = sine - cosine\nacross = -(sine + cosine)", "y = where(x < 0, -y, y)"
+        turned = "along = sine - cosine\nacross = -(sine + cosine)"
+        sign = "y = where(x < 0, -y, where(x == 0, x, y))"
     else:
         turned, sign = "along = sine + cosine\nacross = sine - cosine", ""
     return BESSEL.format(

@@ -172,10 +172,12 @@ logaddexp2 = pointwise(
 logit = pointwise(
     "logit(Tensor self, float? eps=None) -> Tensor",
     formula="""
-        p = self if eps is None else eps if self < eps else 1 - eps if self > 1 - eps else self
+        p = self if eps is None else maximum(self, eps) if self < eps else minimum(self, 1 - eps)
         log(p / (1 - p))
     """,
     promotion="float",
+    in_halves=True,
+    narrow="eps",
     d_self="""
         slope = g / (self * (1 - self))
         (nan if self < 0 or self > 1 else slope) if eps is None else 0 if self < eps or self > 1 - eps else slope

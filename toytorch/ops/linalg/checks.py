@@ -133,9 +133,9 @@ def real_diagonal(x: Tensor) -> Tensor:
     return d.real if d.dtype.is_complex else d
 
 
-def named(name: str, names: str, results: Sequence[Tensor]) -> Any:
+def named(name: str, names: str, results: Sequence[Tensor], *, out: Any = None) -> Any:
     """Results with names, such as (U, S, Vh)."""
-    return return_type(name, results, tuple(names.split()))
+    return return_type(name, results, tuple(names.split()), out=out)
 
 
 def identity(like: Tensor, m: int, n: int | None = None) -> Any:

@@ -98,7 +98,7 @@ def cholesky_ex(
     made = cholesky_op.function(input, upper=upper, out=out)
     if check_errors:
         raise_first("linalg.cholesky_ex", made[1], NOT_POSITIVE)
-    return named("linalg_cholesky_ex", "L info", made)
+    return named("linalg_cholesky_ex", "L info", made, out=out)
 
 
 @public("linalg.cholesky")

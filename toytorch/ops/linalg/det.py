@@ -122,13 +122,13 @@ slogdet_op = general(
 @public("linalg.slogdet", returns="(Tensor sign, Tensor logabsdet)")
 def linalg_slogdet(A: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(sign, logabsdet): the determinant as sign·e^{logabsdet}, which does not overflow."""
-    return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out))
+    return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out), out=out)
 
 
 @public("slogdet", method=True, returns="(Tensor sign, Tensor logabsdet)")
 def slogdet(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """`linalg.slogdet`."""
-    return named("slogdet", "sign logabsdet", slogdet_op.function(input, out=out))
+    return named("slogdet", "sign logabsdet", slogdet_op.function(input, out=out), out=out)
 
 
 @public("logdet", method=True)

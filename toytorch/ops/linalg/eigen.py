@@ -81,7 +81,9 @@ def eigh(input: Tensor, UPLO: str = "L", *, out: tuple[Tensor, Tensor] | None = 
     >>> torch.linalg.eigh(torch.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
     """
-    return named("linalg_eigh", "eigenvalues eigenvectors", eigh_op.function(input, UPLO, out=out))
+    return named(
+        "linalg_eigh", "eigenvalues eigenvectors", eigh_op.function(input, UPLO, out=out), out=out
+    )
 
 
 @empty_of_any_type
@@ -171,7 +173,7 @@ eig_op = general(
 @public("linalg.eig", returns="(Tensor eigenvalues, Tensor eigenvectors)")
 def eig(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(eigenvalues, eigenvectors) of square matrices, as complex numbers."""
-    return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(input, out=out))
+    return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(input, out=out), out=out)
 
 
 def _eigvals(xp: ArrayModule, a: Array) -> Any:

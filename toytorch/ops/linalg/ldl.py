@@ -138,7 +138,7 @@ def ldl_factor_ex(
     made = ldl_factor_op.function(input, hermitian=hermitian, out=out)
     if check_errors:
         raise_first("torch.linalg.ldl_factor_ex", made[2], ZERO)
-    return named("linalg_ldl_factor_ex", "LD pivots info", made)
+    return named("linalg_ldl_factor_ex", "LD pivots info", made, out=out)
 
 
 @public("linalg.ldl_factor", returns="(Tensor LD, Tensor pivots)")
@@ -149,7 +149,7 @@ def ldl_factor(
     outs = None if out is None else (*out, input.new_empty(input.shape[:-2], dtype=int32))
     made = ldl_factor_op.function(input, hermitian=hermitian, out=outs)
     raise_first("torch.linalg.ldl_factor", made[2], ZERO)
-    return named("linalg_ldl_factor", "LD pivots", made[:2])
+    return named("linalg_ldl_factor", "LD pivots", made[:2], out=out)
 
 
 def solve_one(ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:

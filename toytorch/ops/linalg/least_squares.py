@@ -210,4 +210,4 @@ def lstsq(
                     f"{source.dtype.legacy} dtype, but got {name} with dtype {target.dtype.legacy}"
                 )
         made = tuple(put_out(source, target) for source, target in zip(made, out))
-    return named("linalg_lstsq", " ".join(NAMES), made)
+    return named("linalg_lstsq", " ".join(NAMES), made, out=out)

@@ -163,7 +163,7 @@ lu_op = general(
 @public("linalg.lu", returns="(Tensor P, Tensor L, Tensor U)")
 def lu(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor, Tensor] | None = None) -> Any:
     """(P, L, U) with A = PLU: row exchanges, a unit lower and an upper triangle."""
-    return named("linalg_lu", "P L U", lu_op.function(A, pivot=pivot, out=out))
+    return named("linalg_lu", "P L U", lu_op.function(A, pivot=pivot, out=out), out=out)
 
 
 ZERO = (
@@ -213,7 +213,7 @@ def lu_factor_ex(
     made = lu_factor_op.function(A, pivot=pivot, out=out)
     if check_errors:
         raise_first("torch.linalg.lu_factor_ex", made[2], ZERO, RuntimeError)
-    return named("linalg_lu_factor_ex", "LU pivots info", made)
+    return named("linalg_lu_factor_ex", "LU pivots info", made, out=out)
 
 
 @public("linalg.lu_factor", returns="(Tensor LU, Tensor pivots)")
@@ -222,7 +222,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor] | Non
     outs = None if out is None else (*out, A.new_empty(A.shape[:-2], dtype=int32))
     made = lu_factor_op.function(A, pivot=pivot, out=outs)
     raise_first("torch.linalg.lu_factor", made[2], ZERO, RuntimeError)
-    return named("linalg_lu_factor", "LU pivots", made[:2])
+    return named("linalg_lu_factor", "LU pivots", made[:2], out=out)
 
 
 @public("lu", method="lu", returns="(Tensor LU, Tensor pivots, Tensor info if get_infos)")
@@ -291,7 +291,7 @@ def lu_unpack(
 ) -> Any:
     """(P, L, U) from what `linalg.lu_factor` gives."""
     made = lu_unpack_op.function(LU_data, LU_pivots, unpack_data, unpack_pivots, out=out)
-    return named("lu_unpack", "P L U", made)
+    return named("lu_unpack", "P L U", made, out=out)
 
 
 def _lu_solve(

@@ -92,7 +92,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: tuple[Tensor, Tensor] | 
     >>> abs(torch.linalg.qr(torch.tensor([[3.], [4.]])).R)
     tensor([[5.]])
     """
-    return named("linalg_qr", "Q R", qr_op.function(A, mode, out=out))
+    return named("linalg_qr", "Q R", qr_op.function(A, mode, out=out), out=out)
 
 
 @public("qr", method=True, returns="(Tensor Q, Tensor R)")
@@ -104,7 +104,9 @@ def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = 
         "'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\nQ, R = torch.linalg.qr(A, "
         "'reduced' if some else 'complete')"
     )
-    return named("qr", "Q R", qr_op.function(input, "reduced" if some else "complete", out=out))
+    return named(
+        "qr", "Q R", qr_op.function(input, "reduced" if some else "complete", out=out), out=out
+    )
 
 
 # -- reflections ----------------------------------------------------------------------------------
@@ -138,7 +140,7 @@ geqrf_op = general(
 @public("geqrf", method=True, returns="(Tensor a, Tensor tau)")
 def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(a, tau): R in the upper triangle, below it the reflections whose product is Q."""
-    return named("geqrf", "a tau", geqrf_op.function(input, out=out))
+    return named("geqrf", "a tau", geqrf_op.function(input, out=out), out=out)
 
 
 def reflectors(xp: ArrayModule, a: Array, k: int) -> Any:

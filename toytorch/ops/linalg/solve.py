@@ -130,7 +130,7 @@ def solve_ex(
     made = solve_op.function(A, B, left=left, out=out)
     if check_errors:
         raise_first("torch.linalg.solve_ex", made[1], SINGULAR)
-    return named("linalg_solve_ex", "result info", made)
+    return named("linalg_solve_ex", "result info", made, out=out)
 
 
 @public("linalg.solve")
@@ -181,7 +181,7 @@ def inv_ex(
     made = inv_op.function(A, out=out)
     if check_errors:
         raise_first("linalg.inv_ex", made[1], NO_INVERSE)
-    return named("linalg_inv_ex", "inverse info", made)
+    return named("linalg_inv_ex", "inverse info", made, out=out)
 
 
 @public("inverse", method=True)

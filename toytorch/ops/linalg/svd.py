@@ -164,7 +164,7 @@ def svd(
     tensor([3., 2.])
     """
     _refuse_driver(driver)
-    return named("linalg_svd", "U S Vh", svd_op.function(A, full_matrices, out=out))
+    return named("linalg_svd", "U S Vh", svd_op.function(A, full_matrices, out=out), out=out)
 
 
 @empty_of_any_type
@@ -235,7 +235,7 @@ def svd_legacy(
         made = (u, s, vh.mH)
     if out is not None:
         made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
-    return named("svd", "U S V", made)
+    return named("svd", "U S V", made, out=out)
 
 
 # -- the pseudo-inverse and the rank --------------------------------------------------------------

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt, reduced, worthwhile
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import reduction
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 from toytorch.ops.reductions.reduce import _need_float, axes, kept
 
 LOG_SUM_EXP = (
@@ -37,6 +35,16 @@ def _logsumexp(xp: ArrayModule, a: Array, dim: Sequence[int] | int, keepdim: boo
     top = xp.where(xp.isfinite(top), top, 0)
     total = xp.log(xp.sum(xp.exp(a - top), axis=over, keepdims=keepdim))
     return total + (top if keepdim else top.squeeze(over))
+
+
+def of_real_part(x: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Any:
+    """log Re Σ eˣ over dimensions, without overflow: what a real out= makes of complex numbers."""
+    array: Any = x._array
+    over = axes(dim, array.ndim)
+    top = np.amax(array.real, axis=over, keepdims=True) if array.size else 0
+    top = np.where(np.isfinite(top), top, 0).astype(array.real.dtype)
+    total = np.log(np.sum(np.exp(array - top), axis=over, keepdims=True).real) + top
+    return wrap(total if keepdim else total.squeeze(over))
 
 
 logsumexp = reduction(

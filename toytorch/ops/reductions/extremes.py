@@ -202,6 +202,7 @@ max_dim = reduction(
         gs[0], self_shape, dim, result1, keepdim
     ),
     batch="along",
+    apart="partly",
     out_type="same",
     doc="Maximum along a dimension and where it is.",
 )
@@ -214,6 +215,7 @@ min_dim = reduction(
         gs[0], self_shape, dim, result1, keepdim
     ),
     batch="along",
+    apart="partly",
     out_type="same",
     doc="Minimum along a dimension and where it is.",
 )

@@ -188,7 +188,7 @@ def histogram(
                 + " for dimension 0"
                 * (name == "bin_edges")
             )
-    made = result_class("histogram", ("hist", "bin_edges"))
+    made = result_class("histogram" if out is None else "histogram_out", ("hist", "bin_edges"))
     return made(*(create.put_out(result, place) for result, place in zip(results, outs)))
 
 

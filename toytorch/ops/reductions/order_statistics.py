@@ -86,7 +86,7 @@ def nanmedian(
         if out is not None:
             raise TypeError('nanmedian() missing 1 required positional arguments: "dim"')
         return nanmedian_all.function(input)
-    return return_type("nanmedian", nanmedian_dim.function(input, dim, keepdim, out=out))
+    return return_type("nanmedian", nanmedian_dim.function(input, dim, keepdim, out=out), out=out)
 
 
 # -- the most frequent element --------------------------------------------------------------------
@@ -127,6 +127,7 @@ mode = general(
     upcast=False,
     d_self=sort.back_to_place,
     names="reduced",
+    apart="partly",
     out_type="result",
     doc="The most frequent element along a dimension; the smallest of several.",
 )
