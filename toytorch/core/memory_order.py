@@ -247,10 +247,11 @@ def placed(made: Any, *operands: Any) -> Any:
     if made.__class__ is not ndarray or made.ndim < 2:
         return made
     shape, step = made.shape, made.itemsize
-    if made.flags.c_contiguous and min(shape) > 1:
+    if made.flags.c_contiguous and 1 not in shape and 0 not in shape:
         for a in operands:
             if a.__class__ is ndarray and a.ndim:  # the first that is no number
-                if a.shape == shape and falling(a.strides):  # the common case: rows give rows
+                # The common case: rows give rows.
+                if a.shape == shape and (a.flags.c_contiguous or falling(a.strides)):
                     return made
                 break
     arrays = [a for a in operands if a.__class__ is ndarray]

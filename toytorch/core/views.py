@@ -303,7 +303,7 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
     source = args[0]
     storage = source._storage or source._memory()
     if storage.__class__ is not Storage:
-        view = view_of(source, array)
+        view, seen = view_of(source, array), None
     else:  # what `view_of` and `unrecorded` do, without their questions and calls: 0.9 of 2.3 µs
         view, kind = new(Tensor), source.dtype
         view._array = array
@@ -346,6 +346,12 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             (op.remember or recorder(op))(args, view)
         why = source._no_grad_view
         if why is not None:
-            writing.protect(view, of_a_view(why, made_by(op, args)))
-            no_leaf(source, view)
+            view._no_grad_view = of_a_view(why, made_by(op, args))
+            guarded = storage.guarded_views
+            if guarded is None or storage.__class__ is not Storage or len(guarded) > 16:
+                writing.guard(view)
+            else:
+                guarded.append(seen)
+            if view._grad_edge is None:
+                no_leaf(source, view)
     return view

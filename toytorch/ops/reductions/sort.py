@@ -266,7 +266,8 @@ def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
 def _median_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return median_of_nothing(xp, a)
-    if a.__class__ is np.ndarray and a.dtype.kind == "f" and not np.isnan(a).any():
+    known = a.__class__ is np.ndarray and a.dtype.kind == "f"
+    if known and not np.logical_or.reduce(np.isnan(a), None):
         flat = a.reshape(-1)
         return flat[order(xp, flat, 0, False)[(flat.size - 1) // 2]]
     return _median(xp, a.reshape(-1), 0, False, "median_cpu")[0]
@@ -322,7 +323,8 @@ def _searchsorted(
 ) -> Any:
     kind = np.int32 if out_int32 else np.int64
     side = "right" if right else "left"
-    common = np.result_type(sequence.dtype, values.dtype)
+    kinds = sequence.dtype, values.dtype
+    common = kinds[0] if kinds[0] is kinds[1] else np.result_type(*kinds)
     if common.kind in "bc" and values.size:
         raise no_kernel("searchsorted_out_cpu", common)
     if sequence.ndim == 1:

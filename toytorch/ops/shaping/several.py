@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from toytorch.backends.no_elements import cut
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -79,6 +81,8 @@ def _unbind(xp: ArrayModule, a: Array, dim: int) -> Any:
     if a.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, a.ndim)
+    if a.__class__ is np.ndarray and a.ndim > 1 and a.size:
+        return list(a if d == 0 else a.transpose(d, *range(d), *range(d + 1, a.ndim)))
     return [_select(xp, a, d, i) for i in range(a.shape[d])]
 
 
