@@ -38,7 +38,10 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def with_rows(*args: object, **named: object) -> Any:
         made = kernel(*args, **named)
         if made.__class__ is tuple:
-            return tuple(map(row_major, made))
+            for m in made:
+                if m.__class__ is ndarray and not m.flags.c_contiguous:
+                    return tuple(map(row_major, made))
+            return made
         return row_major(made)
 
     return with_rows

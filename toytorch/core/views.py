@@ -262,10 +262,11 @@ def several_views(op: Op, args: tuple[Any, ...], arrays: list[Array]) -> list[Te
         views.append(seen)
         if whys is not None:
             view._no_grad_view = whys[i]
-            guarded.append(seen)
         if storage.version:
             view._born = storage.version
         made.append(view)
+    if whys is not None:
+        guarded.extend(views[-count:] if count else ())
     if source._requires_grad:
         record(op, args, made)
     return made

@@ -33,6 +33,9 @@ def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int)
             raise RuntimeError(
                 f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
             )
+        if split_size and a.__class__ is np.ndarray and a.size:  # no part is empty
+            before = (slice(None),) * d
+            return [a[(*before, slice(i, i + split_size))] for i in range(0, n, split_size)]
         step = max(split_size, 1)
         sizes = [min(step, n - i) for i in range(0, n, step)] or [0]
     else:
