@@ -98,11 +98,10 @@ FEW = 64  # numbers, which Python counts while NumPy begins
 def _mode_of_few(a: Array, d: int, keepdim: bool) -> Any:
     """`mode` of a few numbers of a vector or matrix; None where one is NaN."""
     rows = a.reshape(1, -1) if a.ndim == 1 else a if d else a.T
+    if b"\1" in (a != a).tobytes():
+        return None
     index = []
     for row in rows.tolist():
-        total = sum(row)
-        if total != total:
-            return None
         kinds = set(row)
         if len(kinds) == len(row):
             index.append(row.index(min(row)))
