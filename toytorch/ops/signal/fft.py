@@ -189,8 +189,9 @@ def normalization(norm: str | None, forward: bool) -> int:
 
 def one_dim(x: Tensor, n: int | None, dim: int) -> tuple[int, int]:
     """The dimension and the size of a transform along one dimension."""
-    d = wrap_dim(dim, x.ndim, wrap_scalar=False)
-    size = x._array.shape[d] if n is None else n
+    shape = x._array.shape
+    d = wrap_dim(dim, len(shape), wrap_scalar=False)
+    size = shape[d] if n is None else n
     if size < 1:
         raise RuntimeError(f"Invalid number of data points ({size}) specified")
     return d, size
