@@ -129,7 +129,12 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
             size
             and state.fast_path is not state.SLOW
             and state.local.default_device is None
-            and generator is out is dtype is layout is device is names is None
+            and generator is None
+            and out is None
+            and dtype is None
+            and layout is None
+            and device is None
+            and names is None
             and not (requires_grad or more)
         ):
             made = plainly_drawn(how, size)
