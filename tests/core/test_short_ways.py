@@ -40,6 +40,19 @@ m.arange(2, 5); m.arange(5, 2); m.arange(5.0)
 m.arange(0); m.tensor(1.5); m.tensor([1, 2]); m.tensor([1.0, 2.0]); m.tensor([]); m.tensor([1, 2.0]); m.tensor([True])
 m.tensor([1e300]); m.einsum("ij,ij->", x, x)
 m.einsum("ij,kj->ik", x, v[None]); m.einsum("ii,ij->j", x, x); m.einsum("ij,jk->i", x, x); m.einsum("ij,jk", x, x[:3])
+s.mode(); s.mode(0); s.mode(1, True); s.mode(0, True); i.mode(); i.mode(0, True); x.mode(); x.round().mode(0)
+(x / (x > 0)).mode(1).values; (x[:0]).mode(0); s.t().mode(1); x.t().mode(); x[0, 0].mode(); x.mode(2)
+x[:, i]; x[:, i - 4]; x[:, i + 9]; x[:, s]; x[:, s.t()]; x.t()[:, i]; x[None][:, i]; x[:, :, i]; x[i, :]; x[i[:0]]
+x.aminmax(); x.aminmax(dim=1); x.aminmax(keepdim=True); x[:0].aminmax(); x.t().aminmax(dim=0); x.aminmax(dim=2)
+m.isin(i, s); m.isin(i, i[:2], invert=True); m.isin(x, i); m.isin(x > 0, i); m.isin(i, 3); m.isin(x[:0], x)
+m.bucketize(x, v.sort()[0]); m.bucketize(x, x); m.bucketize(v, x[0], out_int32=True); m.bucketize(2.0, v)
+x.movedim(0, 1); x.movedim(-1, 0); x.movedim(2, 0); x.movedim(0, -3); x[0, 0].movedim(0, -1); x.movedim((0, 1), (1, 0))
+x.unbind(1); x.t().unbind(); x[None].unbind(2); x.unbind(2); x[:0].unbind(1); x.chunk(3, 1); x.chunk(0); x.chunk(9, -1)
+x.split(3); x.split(0); x[:0].split(2); x.unflatten(1, (2, -1)); x.unflatten(0, (3, 2)); x.unflatten(2, (2, 2))
+x.permute((1, 0)); x.permute([1, 0]); x.permute((1.0, 0)); x.view((2.0, 8)); x.scatter(1, s, x); x.scatter(1, s - 1, x)
+x.scatter_add(0, s, x); x.scatter_add(1, s - 1, x); x.gather(0, s + 3); x.lerp(v, 0.2); x.lerp(v, 0.7); x.lerp(v, v[0])
+x.lerp(-x, float("nan")); x[0, 0].lerp(v, 0.2); x.lerp(v, -x); v.lerp(x, m.tensor(0.2)); i.lerp(i, 0.5); x.median()
+(x / (x > 0)).median(); m.fft.rfft(x, 6); m.fft.rfft(x, dim=0); m.fft.rfft(i); m.fft.irfft(x, 3); m.fft.rfft(x, dim=2)
 m.einsum("bij,bjk->bik", x[None], x[None]); x @ x; x @ v; x @ x[:3]; m.pdist(x); m.cdist(x, x[:2]); x.double().half()
 """
 WRITES = """
@@ -139,7 +152,8 @@ m.bmm(h[None], y[None]); h[None] @ y[None]; h.scatter(1, s, y); h.scatter_add(1,
 h.scatter_add(0, s.t(), y); h.gather(1, s); h.median(); h.nan_to_num(); h.std(0); h.var()
 m.nn.functional.cosine_similarity(h, y); m.nn.functional.glu(h); h.aminmax()[1]; h.mode()[0]
 h.nanmedian(); m.fft.rfft(h).abs(); m.fft.irfft(m.fft.rfft(w)); h.masked_select(h > 0)
-h.take_along_dim(s, 1)
+h.take_along_dim(s, 1); h.lerp(y, 0.2); h.lerp(y, 0.7); h.lerp(y, w[0]); h.mode(0, True)[0]; h[:, s]; h.t()[:, i]
+h.unbind(1)[0].t(); h.chunk(3, 1)[1]; h.movedim(0, 0); m.fft.rfft(h, 6).abs(); h.aminmax(dim=1)[0]
 """
 
 

@@ -302,7 +302,9 @@ def at(
     values: Array,
 ) -> None:
     """`ufunc.at`: target[places] joined with values, every place as often as it comes."""
-    if attempt(xp, "at", name, target, places, values) is None:
+    if xp is np:  # which has no other kernel for it
+        getattr(np, name).at(target, places, values)
+    elif attempt(xp, "at", name, target, places, values) is None:
         getattr(xp, name).at(target, places, values)
 
 

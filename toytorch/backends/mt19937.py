@@ -33,6 +33,8 @@ STATE_BYTES = struct.calcsize(HEAD) + 8 * WORDS + struct.calcsize(TAIL)
 WIDE = 1 << 28  # a range from which integers take 64 bits
 CHUNK = 64 * WORDS  # numbers computed at a time, that stay in the cache
 AHEAD = 512  # numbers drawn before it is known how many are needed
+FEW = 32  # numbers that Python computes sooner than NumPy
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 ROW = 16  # normal numbers made together
 
 
@@ -183,10 +185,13 @@ class MersenneGenerator:
         second may be left for the next call."""
         if not rows or count < ROW:
             return mersenne.scaled(self.pairs(count), std, mean).astype(type)
-        if np.dtype(type) == np.float64:
-            made = self.in_rows(count, self.bits53, lambda u: normal64(u, mean, std))
-        elif np.dtype(type) == np.float32:
-            made = self.in_rows(count, self.words, lambda w: mersenne.normal32(w, mean, std))
+        kind = np.dtype(type)
+        if kind == FLOAT64:
+            return self.in_rows(count, self.bits53, lambda u: normal64(u, mean, std))
+        if kind == FLOAT32:
+            if count % ROW == 0 and count <= CHUNK // ROW * ROW:  # a few rows, at once
+                return mersenne.normal32(self.words(count), mean, std)
+            return self.in_rows(count, self.words, lambda w: mersenne.normal32(w, mean, std))
         else:  # the last row is drawn right after the others
             whole = count // ROW * ROW
             drawn = mersenne.normal32(self.words(-(-count // ROW) * ROW), mean, std)
@@ -243,6 +248,8 @@ class MersenneGenerator:
     def integers(self, count: int, low: int, high: int) -> Any:
         """Integers (int64) in [low, high): a word each, or two where the range is wide."""
         span = high - low
+        if count <= FEW and span < WIDE:  # while NumPy begins
+            return np.array([w % span + low for w in self.words(count).tolist()], np.int64)
 
         def draw(n: int) -> Any:
             if span >= WIDE:

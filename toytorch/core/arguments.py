@@ -18,6 +18,13 @@ def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple
             break
     else:
         return values
+    if len(values) == 1 and values[0].__class__ is tuple:
+        for v in values[0]:
+            if v.__class__ is not int:
+                break
+        else:
+            whole: tuple[int, ...] = values[0]
+            return whole
     if (
         len(values) == 1
         and not isinstance(values[0], int)

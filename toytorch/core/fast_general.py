@@ -91,8 +91,10 @@ def {name}({params}):
                 return call(op, ({args},){out})
             for c in made:
                 if c.__class__ is not ndarray:
-                    results.append(wrap_result(c))
-                    continue
+                    if not isinstance(c, generic):
+                        results.append(wrap_result(c))
+                        continue
+                    c = array_of(c)
                 result = new(Tensor)
                 result._array = c
                 result.dtype = from_numpy[c.dtype]

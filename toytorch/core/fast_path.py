@@ -330,6 +330,8 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "state": state,
         "ndarray": np.ndarray,
         "asarray": as_array,
+        "array_of": np.asarray,
+        "generic": np.generic,
         "placed": placed,
         "new": object.__new__,
         "get_ident": get_ident,

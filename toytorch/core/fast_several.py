@@ -229,7 +229,11 @@ def history_of(op: Op, passed: list[str]) -> str:
         saved = f"node.saved, node.versions = ({', '.join(values)},), ({', '.join(versions)},)"
         lines = [*before, saved]
         if op.variant is not None:  # PyTorch's overload for a number keeps no tensor
-            lines.append("node.frees = any(isinstance(v, Tensor) for v in node.saved)")
+            lines.append("node.frees = False")
+            lines.append("for v in node.saved:")
+            lines.append("    if isinstance(v, Tensor):")
+            lines.append("        node.frees = True")
+            lines.append("        break")
     return WITH_HISTORY.format(
         node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))",
         wants=" or ".join(f"w{i}" for i in wanted),

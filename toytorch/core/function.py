@@ -70,8 +70,9 @@ def general(op: Op, names: dict[str, Any]) -> str:
                 f"    if {name} is REQUIRED:\n        raise TypeError(missing(op, [{i}]))\n"
             )
         if arguments.is_dim(a):
+            some = f" and {name} is not None" if a.is_optional else ""
             checks.append(
-                f"    if {name}.__class__ is not int:\n        refuse_dim(op, {i}, {name})\n"
+                f"    if {name}.__class__ is not int{some}:\n        refuse_dim(op, {i}, {name})\n"
             )
         elif a.type.startswith("dtype"):
             checks.append(f"    if {name}.__class__ is type:\n        {name} = as_dtype({name})\n")

@@ -38,7 +38,10 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def with_rows(*args: object, **named: object) -> Any:
         made = kernel(*args, **named)
         if made.__class__ is tuple:
-            return tuple(map(row_major, made))
+            for m in made:
+                if m.__class__ is ndarray and not m.flags.c_contiguous:
+                    return tuple(map(row_major, made))
+            return made
         return row_major(made)
 
     return with_rows
@@ -247,10 +250,11 @@ def placed(made: Any, *operands: Any) -> Any:
     if made.__class__ is not ndarray or made.ndim < 2:
         return made
     shape, step = made.shape, made.itemsize
-    if made.flags.c_contiguous and min(shape) > 1:
+    if made.flags.c_contiguous and 1 not in shape and 0 not in shape:
         for a in operands:
             if a.__class__ is ndarray and a.ndim:  # the first that is no number
-                if a.shape == shape and falling(a.strides):  # the common case: rows give rows
+                # The common case: rows give rows.
+                if a.shape == shape and (a.flags.c_contiguous or falling(a.strides)):
                     return made
                 break
     arrays = [a for a in operands if a.__class__ is ndarray]

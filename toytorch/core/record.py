@@ -205,11 +205,14 @@ def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
     """Ties several results to their node."""
     node.meta = [(r._array.shape, r.dtype) for r in results]
     node.__dict__["count"] = len(results)
+    every, wanted = len(op.results) == 1, op.results
     for i, r in enumerate(results):
-        if len(op.results) == 1 or op.results[i]:
+        if every or wanted[i]:
             if r.dtype.rank < 2:
                 refuse_history(r)
-            r._requires_grad, r._grad_edge = True, Output(node, i)
+            r._requires_grad = True
+            r._grad_edge = output = new(Output)
+            output.node, output.index = node, i
 
 
 def keep(

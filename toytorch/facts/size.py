@@ -125,6 +125,8 @@ def wrap_dims(dims: Sequence[int | str] | int, ndim: int) -> tuple[int, ...]:
     """
     if isinstance(dims, int):
         return (wrap_dim(dims, ndim),)
+    if dims.__class__ is tuple and len(dims) == 1:
+        return (wrap_dim(dims[0], ndim),)
     wrapped = tuple(wrap_dim(d, ndim) for d in dims)
     for i, d in enumerate(wrapped):
         if d in wrapped[:i]:

@@ -155,13 +155,13 @@ class Formula:
 
     def source(self, name: str, params: Sequence[str], first: Sequence[str] = ()) -> str:
         """A Python function of arrays or tensors; `first` are lines before the formula's own."""
-        spelled = [f"{target} = {self.spelled(value)}" for target, value in self.lines]
-        body = [*first, *spelled, f"return {self.spelled(self.result)}"]
+        spelled = [f"{target} = {self.spelled(value, True)}" for target, value in self.lines]
+        body = [*first, *spelled, f"return {self.spelled(self.result, True)}"]
         return "\n    ".join([f"def {name}({', '.join(params)}):", *body])
 
-    def spelled(self, tree: ast.expr) -> str:
-        """An expression as a function of whole arrays says it."""
-        return ast.unparse(Spelling(self).visit(copy.deepcopy(tree)))
+    def spelled(self, tree: ast.expr, asks: bool = False) -> str:
+        """An expression as a function of whole arrays says it; one that `asks` has the name `_truth`."""
+        return ast.unparse(Spelling(self, asks).visit(copy.deepcopy(tree)))
 
     def function(
         self,
@@ -178,6 +178,7 @@ class Formula:
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         # By its __name__ it is ours, for which NumPy is silent.
         space: dict[str, Any] = {**CONSTANTS, **(more or {}), "__name__": __name__}
+        space["_truth"] = np.bool_
         for word in ("where", "logical_not", *self.words):
             space[word] = words[word]
             space[f"number_{word}"] = getattr(math, word, None) or getattr(builtins, word, None)
@@ -240,13 +241,39 @@ class Constants(ast.NodeTransformer):
 class Spelling(ast.NodeTransformer):
     """From an expression about one element to one about whole arrays."""
 
-    def __init__(self, formula: Formula) -> None:
-        self.formula = formula
+    def __init__(self, formula: Formula, asks: bool = False) -> None:
+        self.formula, self.asks = formula, asks
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        chosen = self.formula.varies(node.test)
+        chosen, alike = self.formula.varies(node.test), self.asks and self.alike(node)
         self.generic_visit(node)
-        return call("where", node.test, node.body, node.orelse) if chosen else node
+        if not chosen:
+            return node
+        if not alike:
+            return call("where", node.test, node.body, node.orelse)
+        test = ast.NamedExpr(ast.Name("_test", ast.Store()), node.test)
+        known = ast.Name("_test", ast.Load())
+        one = ast.Compare(
+            ast.Attribute(test, "__class__", ast.Load()),
+            [ast.Is()],
+            [ast.Name("_truth", ast.Load())],
+        )
+        either = ast.IfExp(known, node.body, node.orelse)
+        return ast.IfExp(one, either, call("where", known, node.body, node.orelse))
+
+    def alike(self, node: ast.IfExp) -> bool:
+        """Whether both branches are arithmetic of the same operands, one of which alone decides: where
+        that is a number, only one of them has to be computed."""
+        tests, *branches = (
+            {n for n in names_in(tree) if n in self.formula.varying}
+            for tree in (node.test, node.body, node.orelse)
+        )
+        plain = all(
+            isinstance(n, (ast.BinOp, ast.Name, ast.Constant, ast.operator, ast.expr_context))
+            for tree in (node.body, node.orelse)
+            for n in ast.walk(tree)
+        )
+        return plain and len(tests) == 1 and tests < branches[0] == branches[1]
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         varies = self.formula.varies(node)

@@ -104,7 +104,7 @@ def plainly_drawn(
     if count > 1 << 16:
         return None
     kind = kind or types.get_default_dtype()
-    return wrap(how(generator_of(cpu, None), count, kind.numpy).reshape(size), kind)
+    return wrap(how(generator_of(cpu, None), count, kind._numpy or kind.numpy).reshape(size), kind)
 
 
 def integers_between(low: int, high: int, rng: RandomSource, count: int, type: object) -> Any:
@@ -129,7 +129,12 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
             size
             and state.fast_path is not state.SLOW
             and state.local.default_device is None
-            and (generator, out, dtype, layout, device, names) == (None,) * 6
+            and generator is None
+            and out is None
+            and dtype is None
+            and layout is None
+            and device is None
+            and names is None
             and not (requires_grad or more)
         ):
             made = plainly_drawn(how, size)
@@ -264,7 +269,7 @@ def randint(
     if (
         state.fast_path is not state.SLOW
         and state.local.default_device is None
-        and (generator, out, dtype, device) == (None,) * 4
+        and generator is out is dtype is device is None
         and low.__class__ is high.__class__ is int
         and not requires_grad
     ):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 def narrowed(values: Array, type: np.dtype[Any]) -> Any:
     """Numbers in another type; those of two bytes by way of float32, as PyTorch goes."""
+    if values.dtype is type:
+        return values
     if type.itemsize == 2 and type.kind not in "iu" and values.dtype != np.float32:
         values = values.astype(np.float32)
     return values if values.dtype == type else values.astype(type)

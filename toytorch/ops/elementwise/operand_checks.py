@@ -17,7 +17,7 @@ def one_tensor(name: str, check: Any = None) -> Any:
     """Refuses a call with numbers only; then looks further."""
 
     def look(common: DType, args: Sequence[Any]) -> None:
-        if not any(isinstance(a, Tensor) for a in args[:2]):
+        if not (isinstance(args[0], Tensor) or isinstance(args[1], Tensor)):
             kinds = ", ".join(type(a).__name__ for a in args[:2])
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got "

@@ -406,6 +406,17 @@ def places(
     return flat
 
 
+FEW = 1024  # numbers, of which all signs at once are sooner looked at than the smallest
+NOTHING = np.array(0)
+
+
+def _from_the_front(i: Array) -> bool:
+    """Whether no number of NumPy's array counts from the end."""
+    if i.size > FEW:
+        return bool(np.minimum.reduce(i, None) >= 0)
+    return b"\1" not in (i < NOTHING).tobytes()
+
+
 def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) -> Any:
     d = dim + a.ndim if dim < 0 else dim
     if 0 <= d < a.ndim and worthwhile(i, MANY):
@@ -414,7 +425,7 @@ def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) ->
             return made
     if a.__class__ is np.ndarray and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:
         other = 1 - d
-        if d in (0, 1) and i.shape[other] == a.shape[other] and np.minimum.reduce(i, None) >= 0:
+        if d in (0, 1) and i.shape[other] == a.shape[other] and _from_the_front(i):
             along = counting(a.shape[other])
             try:
                 return a[along[:, None], i] if d else a[i, along]
@@ -475,12 +486,12 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
                 i.shape[other] == a.shape[other]
                 and (given is None or src.shape == i.shape)
                 and i.flags.c_contiguous  # of equal places the last one counts
-                and np.minimum.reduce(i, None) >= 0
+                and _from_the_front(i)
             ):
                 result, along = in_rows(start), counting(a.shape[other])
                 try:
                     write(xp, result, (along[:, None], i) if d else (i, along), src)
-                    return result.astype(a.dtype, copy=False)
+                    return result if start is a else result.astype(a.dtype)
                 except IndexError:
                     pass  # which is said in PyTorch's words below
         flat = places(name, xp, a, dim, i, given)

@@ -70,22 +70,34 @@ def names_few(i: Array | None) -> bool:
 def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
     """The arrays of indices, which for memory of the host are there, too."""
     arrays = [None if i is None else i._array for i in indices]
-    if a.__class__ is np.ndarray and any(
-        i is not None and not isinstance(i, np.ndarray) for i in arrays
-    ):
-        raise RuntimeError(
-            "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
-        )
+    if a.__class__ is np.ndarray:
+        for i in arrays:
+            if i is not None and not isinstance(i, np.ndarray):
+                raise RuntimeError(
+                    "indices should be either on cpu or on the same device as the indexed tensor "
+                    "(cpu)"
+                )
     return arrays
 
 
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = places_of(a, indices)
-    few = (
-        a.__class__ is np.ndarray
-        and 0 < a.size < MANY
-        and all(names_few(i) or i is None for i in arrays)
-    )
+    few = a.__class__ is np.ndarray and 0 < a.size < MANY
+    one, rows = -1, few and a.flags.c_contiguous  # the only dimension that is indexed
+    if few:
+        for d, i in enumerate(arrays):
+            if i is None:
+                continue
+            if i.dtype != np.int64 or not i.size:
+                few = False
+                break
+            rows = rows and i.flags.c_contiguous
+            one = d if one == -1 else -2
+    if few and rows and one >= 0:
+        try:
+            return a.take(arrays[one], one)
+        except IndexError:
+            pass  # which is said in PyTorch's words below
     if not few:  # else NumPy asks
         arrays = list(_check_bounds(a, arrays))
     if base.worthwhile(a, MANY):
@@ -100,6 +112,8 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
         raise
     if found.__class__ is not np.ndarray or found.ndim < 2:
         return found
+    if few and rows:
+        return found if found.flags.c_contiguous else found.copy()
     a = a if a.size else with_strides(a)
     if (
         found.size

@@ -268,6 +268,8 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
             if x._requires_grad and state.fast_path is None:
                 return by_parts(x, index)
             for part in index:
+                if part.__class__ is Tensor:
+                    return None
                 if not plain_part(part):
                     return by_parts(x, index)
             if not all(part == WHOLE for part in index):
@@ -353,7 +355,10 @@ def by_numbers(x: Tensor, index: Any) -> list[Any] | None:
             tensors.append(None)
         else:
             return None
-    return tensors if any(t is not None for t in tensors) else None
+    for t in tensors:
+        if t is not None:
+            return tensors
+    return None
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:

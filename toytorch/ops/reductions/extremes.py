@@ -109,6 +109,8 @@ def _aminmax(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
             "aminmax(): cannot compute aminmax over an empty dimension as the "
             "operation has no identity."
         )
+    if dim is None and a.__class__ is np.ndarray and a.dtype.kind != "c" and not keepdim:
+        return np.minimum.reduce(a, None), np.maximum.reduce(a, None)
     _refuse_empty("aminmax", a, dim, "aminmax_cpu")
     over = axes(dim, a.ndim)
     low, high = (reduced(ufunc, xp, a, over, keepdim) for ufunc in (np.minimum, np.maximum))

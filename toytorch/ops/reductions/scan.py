@@ -63,9 +63,10 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
     if a.ndim == 0:
         return a.astype(kind)
-    _refuse_masks("cumsum", a, kind)
-    if a.dtype.kind == "f" and kind == a.dtype:
-        made = attempt(xp, "running_sum", a, d) if worthwhile(a, MANY) else None
+    if dtype is not None:
+        _refuse_masks("cumsum", a, kind)
+    if a.dtype.kind == "f" and kind == a.dtype and worthwhile(a, MANY):
+        made = attempt(xp, "running_sum", a, d)
         if made is not None:
             return made
     if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch adds up in float64 on the CPU

@@ -17,6 +17,7 @@ from toytorch.core.scalars import NUMBERS
 from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import dtype as types
+from toytorch.facts import state
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Scalar
@@ -197,6 +198,14 @@ def isin(
     >>> isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
     tensor([False,  True, False])
     """
+    if (
+        elements.__class__ is Tensor is test_elements.__class__
+        and elements.dtype is test_elements.dtype
+        and elements.dtype.rank in (1, 2)
+        and state.fast_path is not state.SLOW
+        and out is None
+    ):  # the usual call has nothing to refuse
+        return _is_in(elements, test_elements, assume_unique, invert)
     operands = (elements, test_elements)
     if not any(isinstance(v, Tensor) for v in operands) or not all(
         isinstance(v, (Tensor, *NUMBERS)) for v in operands
@@ -216,12 +225,15 @@ def _is_in(
     elements: Tensor | Scalar, test_elements: Tensor | Scalar, assume_unique: bool, invert: bool
 ) -> Tensor:
     """`isin` of arguments that have been looked at."""
-    like = elements if isinstance(elements, Tensor) else test_elements
-    assert isinstance(like, Tensor)
-    a, b = (
-        v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array
-        for v in (elements, test_elements)
-    )
+    if isinstance(elements, Tensor) and isinstance(test_elements, Tensor):
+        a, b = elements._array, test_elements._array
+    else:
+        like = elements if isinstance(elements, Tensor) else test_elements
+        assert isinstance(like, Tensor)
+        a, b = (
+            v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array
+            for v in (elements, test_elements)
+        )
     if a.__class__ is b.__class__ is np.ndarray and a.dtype is b.dtype and a.size * b.size < FEW:
         found = np.logical_or.reduce(a.reshape(-1, 1) == b.reshape(-1), 1).reshape(a.shape)
         return wrap(~found if invert else found)
@@ -384,7 +396,7 @@ def bucketize(
     out: Tensor | None = None,
 ) -> Tensor:
     """The bucket of each value."""
-    if not isinstance(input, (Tensor, *NUMBERS)):
+    if input.__class__ is not Tensor and not isinstance(input, (Tensor, *NUMBERS)):
         raise wrong_argument("bucketize", "input", 1, "Tensor", input)
     if out is not None and not isinstance(input, Tensor):
         raise TypeError("bucketize() received an invalid combination of arguments")

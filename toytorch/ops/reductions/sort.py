@@ -266,7 +266,8 @@ def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
 def _median_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return median_of_nothing(xp, a)
-    if a.__class__ is np.ndarray and a.dtype.kind == "f" and not np.isnan(a).any():
+    known = a.__class__ is np.ndarray and a.dtype.kind == "f"
+    if known and not np.logical_or.reduce(np.isnan(a), None):
         flat = a.reshape(-1)
         return flat[order(xp, flat, 0, False)[(flat.size - 1) // 2]]
     return _median(xp, a.reshape(-1), 0, False, "median_cpu")[0]
@@ -294,11 +295,12 @@ def _places(xp: ArrayModule, row: Array, values: Array, side: str) -> Any:
     with NaN, which NumPy takes for the largest number, NumPy finds other places."""
     few = row.__class__ is np.ndarray and len(row) <= 64 and values.size <= 64
     if few and row.dtype is values.dtype and row.dtype.kind in "fiu":
-        numbers, wanted = row.tolist(), values.ravel().tolist()
+        numbers, wanted = row.tolist(), (values if values.ndim == 1 else values.ravel()).tolist()
         total = sum(numbers) + sum(wanted)
         if total == total:  # no NaN: Python's halving is the same
             place = bisect.bisect_left if side == "left" else bisect.bisect_right
-            return np.array([place(numbers, v) for v in wanted], np.int64).reshape(values.shape)
+            made = np.array([place(numbers, v) for v in wanted], np.int64)
+            return made if values.ndim == 1 else made.reshape(values.shape)
     if row.__class__ is np.ndarray and 1 < len(row) <= 64:
         rising = np.logical_and.reduce(row[1:] >= row[:-1])  # which no NaN is
         if rising and np.logical_and.reduce(values == values, None):
@@ -322,9 +324,13 @@ def _searchsorted(
 ) -> Any:
     kind = np.int32 if out_int32 else np.int64
     side = "right" if right else "left"
-    common = np.result_type(sequence.dtype, values.dtype)
+    kinds = sequence.dtype, values.dtype
+    common = kinds[0] if kinds[0] is kinds[1] else np.result_type(*kinds)
     if common.kind in "bc" and values.size:
         raise no_kernel("searchsorted_out_cpu", common)
+    if sequence.ndim == 1 and kind is np.int64 and values.__class__ is np.ndarray:
+        found = _places(xp, sequence, values, side)
+        return found if found.__class__ is np.ndarray else np.asarray(found, kind)
     if sequence.ndim == 1:
         return xp.asarray(_places(xp, sequence, values, side), dtype=kind)
     if sequence.shape[:-1] != values.shape[:-1]:

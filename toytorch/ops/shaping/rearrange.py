@@ -129,7 +129,7 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     if alike(tensors):
         shape = tensors[0].shape
         d = wrap_dim(dim, len(shape) + 1)
-        if d < len(shape) and all(
+        if d < len(shape) > 3 and all(
             a.__class__ is np.ndarray and has_channels_last(a) for a in tensors
         ):
             joined = in_format(np.concatenate(tensors, d), True)  # as they would be joined

@@ -132,23 +132,23 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     """A dimension as several."""
     if isinstance(dim, str):
         return unflattened(input, dim, sizes)
-    d = wrap_dim(dim, input.ndim)
+    shape = input._array.shape
+    d = dim if dim.__class__ is int and 0 <= dim < len(shape) else wrap_dim(dim, len(shape))
     sizes = tuple(sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
-    if not input.ndim:
+    if not shape:
         raise RuntimeError(
             "unflatten got an unexpected error:\nDimension specified as 0 but "
             "tensor has no dimensions"
         )
     try:
-        sizes = infer_size(sizes, input.shape[d])
+        sizes = infer_size(sizes, shape[d])
     except RuntimeError:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
-            f"of dim {d} ({input.shape[d]}) in the input tensor"
+            f"of dim {d} ({shape[d]}) in the input tensor"
         ) from None
-    shape = input._array.shape
     return view.viewed(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
 
@@ -156,10 +156,11 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Dimensions moved to other places, the rest keeping their order."""
     if source.__class__ is int is destination.__class__:
-        order = list(range(max(input.ndim, 1)))
-        one = order.pop(wrap_dim(source, input.ndim))
-        order.insert(wrap_dim(destination, input.ndim), one)
-        return view.permute.function(input, tuple(order[: input.ndim]))
+        n = input._array.ndim
+        order = list(range(n or 1))
+        one = order.pop(source if 0 <= source < n else wrap_dim(source, n))
+        order.insert(destination if 0 <= destination < n else wrap_dim(destination, n), one)
+        return view.permute.function(input, *order[:n]) if n else view.permute.function(input, ())
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(source) != len(destination):
@@ -285,11 +286,12 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 
 def size_of_chunks(input: Tensor, chunks: int, dim: int) -> int:
     """The size of all parts but the last."""
-    if input.ndim == 0:
+    shape = input._array.shape
+    if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    return -(-input.shape[wrap_dim(dim, input.ndim)] // chunks)
+    return -(-shape[wrap_dim(dim, len(shape))] // chunks)
 
 
 @public("chunk", method=True)

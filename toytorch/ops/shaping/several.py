@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from toytorch.backends.no_elements import cut
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -31,6 +33,9 @@ def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int)
             raise RuntimeError(
                 f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
             )
+        if split_size and a.__class__ is np.ndarray and a.size:  # no part is empty
+            before = (slice(None),) * d
+            return [a[(*before, slice(i, i + split_size))] for i in range(0, n, split_size)]
         step = max(split_size, 1)
         sizes = [min(step, n - i) for i in range(0, n, step)] or [0]
     else:
@@ -79,6 +84,8 @@ def _unbind(xp: ArrayModule, a: Array, dim: int) -> Any:
     if a.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, a.ndim)
+    if a.__class__ is np.ndarray and a.ndim > 1 and a.size:
+        return list(a if d == 0 else a.transpose(d, *range(d), *range(d + 1, a.ndim)))
     return [_select(xp, a, d, i) for i in range(a.shape[d])]
 
 

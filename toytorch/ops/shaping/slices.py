@@ -203,8 +203,9 @@ def _unfold(xp: ArrayModule, a: Array, dimension: int, size: int, step: int) -> 
     if a.ndim == 0:
         return a.reshape(1)[:size]
     count = (n - size) // step + 1
-    shape = (*a.shape[:d], count, *a.shape[d + 1 :], size)
-    strides = (*a.strides[:d], a.strides[d] * step, *a.strides[d + 1 :], a.strides[d])
+    shape, strides = a.shape, a.strides
+    shape = (*shape[:d], count, *shape[d + 1 :], size)
+    strides = (*strides[:d], strides[d] * step, *strides[d + 1 :], strides[d])
     if 0 in shape:
         return lying(a, shape, strides)
     if a.__class__ is np.ndarray and a.flags.c_contiguous:

@@ -105,15 +105,16 @@ def quick_view(x: Tensor, shape: tuple[Any, ...], op: Op = view_) -> Tensor | No
     array = x._array
     if not plain(x):
         return None
-    if array.shape == shape and 1 in shape:
-        return None  # whose steps are counted anew
-    if array.shape == shape:
+    own = array.shape
+    if own == shape:
+        if 1 in shape:
+            return None  # whose steps are counted anew
         return made_view(op, (x, shape), array[...])
     try:
         made = array.reshape(shape)
     except ValueError:
         return None
-    if made.shape == array.shape and 1 in made.shape:
+    if 1 in own and made.shape == own:
         return None  # as above, where a size was to be inferred
     if not array.flags.c_contiguous:
         if made.flags.c_contiguous:

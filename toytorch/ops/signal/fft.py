@@ -189,8 +189,9 @@ def normalization(norm: str | None, forward: bool) -> int:
 
 def one_dim(x: Tensor, n: int | None, dim: int) -> tuple[int, int]:
     """The dimension and the size of a transform along one dimension."""
-    d = wrap_dim(dim, x.ndim, wrap_scalar=False)
-    size = x._array.shape[d] if n is None else n
+    shape = x._array.shape
+    d = wrap_dim(dim, len(shape), wrap_scalar=False)
+    size = shape[d] if n is None else n
     if size < 1:
         raise RuntimeError(f"Invalid number of data points ({size}) specified")
     return d, size
@@ -273,7 +274,8 @@ def _r2c_one(name: str, x: Tensor, n: int | None, dim: int, norm: str | None, fo
     _refuse_complex(x, name)
     x = promoted(x, False)
     d, size = one_dim(x, n, dim)
-    made = fft_r2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), True)
+    x = x if n is None else resized(x, (d,), (size,))
+    made = fft_r2c.function(x, (d,), normalization(norm, forward), True)
     return made if forward else made.conj()
 
 
@@ -283,7 +285,7 @@ def _c2r_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
     size = 2 * (x.shape[d] - 1) if n is None else n
     if size < 1:
         raise RuntimeError(f"Invalid number of data points ({size}) specified")
-    x = resized(x, (d,), (size // 2 + 1,))
+    x = x if n is None else resized(x, (d,), (size // 2 + 1,))
     x = x.conj() if forward else x
     return fft_c2r.function(x, (d,), normalization(norm, forward), size)
 
@@ -300,6 +302,9 @@ def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool) -> Any
         *,
         out: Tensor | None = None,
     ) -> Tensor:
+        if out is None:
+            made: Tensor = transform(input, n, dim, norm)
+            return made
         if not (out_is_complex and input.is_complex()):
             need_kind(out, out_is_complex, name)
         return into(out, transform(input, n, dim, norm), name)
