@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -59,6 +60,81 @@ def no_elements(m: Any) -> Any:
     return table.weight.grad.shape
 
 
+def given_another_type(m: Any, before: bool, named: bool = False) -> Any:
+    """The gradient of a leaf whose data got another type, used before or after that; the graph
+    has nodes from before in any case."""
+    x = (m.arange(4.0) * m.ones(4, requires_grad=True)) * 2
+    w = m.nn.Parameter(m.tensor([0.1, 0.2, 0.3, 0.4]))
+    old = x * w
+    w.data = w.data.double()
+    new = x * w
+    (old if before else new).sum().backward(inputs=[w] if named else None)
+    return w.grad, w.grad.dtype
+
+
+def layer_given_another_type(m: Any, line: bool) -> Any:
+    x = (m.arange(6.0).reshape(2, 3).double() * m.ones(3, requires_grad=True)).contiguous()
+    layer = m.nn.LayerNorm(3).double() if line else m.nn.GroupNorm(1, 3).double()
+    layer(x).sum().backward()
+    return [p.grad for p in layer.parameters()]
+
+
+def written(m: Any, what: Callable[[Any], Any]) -> Any:
+    """A result that is no view, written to where no graph is recorded."""
+    with m.no_grad():
+        made = what(m)
+        made.add_(1)
+    return made, made._base is None, made.requires_grad_().sum().backward()
+
+
+def square(m: Any, *shape: int) -> Any:
+    count = 1
+    for n in shape:
+        count *= n
+    return m.arange(float(count)).reshape(shape)
+
+
+WRITTEN: dict[str, Callable[[Any], Any]] = {
+    "reshape": lambda m: square(m, 2, 3).t().reshape(6),
+    "matmul": lambda m: square(m, 2, 2, 3).transpose(0, 1) @ square(m, 2, 3).t(),
+    "vector": lambda m: m.ones(2) @ square(m, 2, 3),
+    "kron": lambda m: m.kron(square(m, 2, 2), square(m, 2, 1)),
+    "linear": lambda m: m.nn.functional.linear(
+        square(m, 2, 2, 3).double().transpose(0, 1), square(m, 2, 3).double(), m.ones(2).half()
+    ),
+}
+
+
+def through_sparse(m: Any, how: str) -> Any:
+    """A layer whose weight is sparse, of a vector."""
+    layer = m.nn.Linear(3, 2)
+    with m.no_grad():
+        layer.bias.copy_(m.tensor([0.5, 1.0]))
+    weight = m.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    layer.weight = m.nn.Parameter(getattr(weight, how)())
+    x = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    made = layer(x)
+    made.sum().backward()
+    return made, x.grad, layer.weight.grad.to_dense()
+
+
+def added_halves(m: Any, kind: str, dim: int, alpha: float) -> Any:
+    """Many halves added at few places, where each step may be rounded."""
+    shape = [2, 3, 4][: 3 if dim < 3 else 1]
+    d = dim % 3 if dim < 3 else 0
+    source = [7 if i == d else n for i, n in enumerate(shape)]
+    values = (m.arange(float(math.prod(source))).reshape(source) * 1.37).cos().to(getattr(m, kind))
+    a = m.full(shape, 2.7, dtype=getattr(m, kind))
+    return a.index_add(d, m.tensor([0, 1, 1, 0, 1, 1, 0]), values, alpha=alpha).float()
+
+
+def joined_halves(m: Any, kind: str) -> Any:
+    """Entries of one place, added up."""
+    values = (m.arange(24.0).reshape(12, 2) * 1.37).cos().to(getattr(m, kind))
+    a = m.sparse_coo_tensor(m.arange(12)[None] % 3, values, (3, 2), check_invariants=False)
+    return a.to_dense().float(), a.coalesce().values().float()
+
+
 SAME: dict[str, Callable[[Any], Any]] = {
     "consecutive": lambda m: m.unique_consecutive(m.ones(0, 0, 3), return_inverse=True),
     "isclose of complex numbers": lambda m: m.isclose(
@@ -85,6 +161,28 @@ SAME: dict[str, Callable[[Any], Any]] = {
         for dim in (None, 0, 1)
         for count in (0, 2, 20_000)
     },
+    "leaf before another type": lambda m: given_another_type(m, True),
+    "leaf of another type": lambda m: given_another_type(m, False),
+    "leaf of another type, named": lambda m: given_another_type(m, False, True),
+    **{
+        f"layer of another type, {line}": lambda m, line=line: layer_given_another_type(m, line)
+        for line in (False, True)
+    },
+    **{f"written, {k}": lambda m, what=what: written(m, what) for k, what in WRITTEN.items()},
+    **{
+        f"linear {how}": lambda m, how=how: through_sparse(m, how)
+        for how in names("to_sparse to_sparse_csr to_sparse_csc")
+    },
+    **{
+        f"index_add {kind} {dim} {alpha}": (
+            lambda m, kind=kind, dim=dim, alpha=alpha: added_halves(m, kind, dim, alpha)
+        )
+        for kind in ("float16", "bfloat16")
+        for dim in range(4)
+        for alpha in (1, 2)
+    },
+    "joined float16": lambda m: joined_halves(m, "float16"),
+    "joined bfloat16": lambda m: joined_halves(m, "bfloat16"),
     "vander": lambda m: m.vander(m.tensor([1 + 1j, 0, 2j]), 4),
     "vander ints": lambda m: m.vander(m.tensor([0, 2, 3], dtype=m.int8), increasing=True),
     "vander bools": lambda m: m.vander(m.tensor([True, False]), 1),

@@ -89,6 +89,11 @@ class Pass:
         self.at = -1  # the number of the node that runs
         self.line: Any = None  # the user's line that asked for it, once a simulated device knows it
 
+    def newest_sender(self, leaf: Tensor) -> int:
+        """The number of the newest node that sends a gradient to a leaf; -1 where none does."""
+        nodes = reachable([node_of(t) for t in self.roots])
+        return max((n.seq for n in nodes if any(t is leaf for t in n.edges)), default=-1)
+
     def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
         """Whether a gradient will come to each of the tensors."""
         starts = [node_of(t) for t in self.roots]
@@ -404,12 +409,17 @@ class Engine:
     ) -> None:
         """Gives every leaf the gradient that waits for it."""
         chosen = None if inputs is None else {id(t) for t in inputs}
+        running = state.local.backward_pass
+        oldest = running.at  # of the nodes that ran, but for those from after all changes of data
         while leaves:
             leaf = next(iter(leaves))
             holder = [leaves.pop(leaf)]
             if chosen is not None and id(leaf) not in chosen:
                 continue
             if leaf._used_as is not None and holder[0] is not None:
+                running.at = oldest
+                if oldest < leaf._used_as[2]:  # did such an old one send to this leaf?
+                    running.at = running.newest_sender(leaf)
                 holder = [as_known(holder[0], leaf._used_as_known())]
             if capture:
                 grad = holder.pop()

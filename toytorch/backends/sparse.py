@@ -140,7 +140,7 @@ class SparseArray(Entries):
         first = xp.ones(len(places), bool)
         first[1:] = places[1:] != places[:-1]
         if not first.all():
-            values = sum_runs(xp, values, first)
+            values = sum_runs(xp, values, first, each=True)
             order = order[first]
         return SparseArray(self.indices[:, order], values, self.shape, True)
 
@@ -175,14 +175,16 @@ def positions(indices: Any, sizes: Any) -> Any:
     return made
 
 
-def sum_runs(xp: Any, values: Any, first: Any) -> Any:
-    """The sums of runs of rows; `first` marks where each run starts."""
+def sum_runs(xp: Any, values: Any, first: Any, each: bool = False) -> Any:
+    """The sums of runs of rows; `first` marks where each run starts. Those of half types are
+    rounded at the end, or at `each` step."""
     starts = xp.flatnonzero(first)
     if not len(starts):
         return values[:0]
-    if values.dtype.itemsize == 2 and values.dtype.kind in "fV":  # halves lose digits at each step
+    half = values.dtype.itemsize == 2 and values.dtype.kind in "fV"
+    if half and not each:
         return sum_runs(xp, values.astype(np.float32), first).astype(values.dtype)
-    made = base.attempt(xp, "add_runs", values, starts, 0)
+    made = None if half else base.attempt(xp, "add_runs", values, starts, 0)
     if made is not None:
         return made
     run = xp.cumsum(first) - 1

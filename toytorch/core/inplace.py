@@ -305,6 +305,8 @@ def invalidate(storage: Storage) -> None:
     for ref in storage.guarded_views:
         view = ref()
         if view is not None and view._no_grad_view is None:
+            if view._base is None:
+                continue  # a result in another shape, which counts as no view any more
             # Read anew out of its base: where that wants no gradient, no gradient goes on.
             view._grad_edge = AsStridedBackward0(view._base, view)
         elif view is not None and view._base is not None and known(view):

@@ -199,7 +199,13 @@ def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alp
     check_slices("index_add_", a, d, i, source)
     _inside(ADDED, a, d, i)
     values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)
-    result = in_rows(a if a.ndim < 2 else _wide(a))
+    result = _wide(a)
+    if result is not a and (a.ndim < 2 or 0 < d < a.ndim - 1 or alpha != 1):
+        # Every sum is rounded, but of slices as they are along the first or the last of dimensions.
+        result = in_rows(a)
+        add_at(xp, _line(result), _rows(d, i.reshape(-1)), _line(values))
+        return result
+    result = in_rows(result)
     _add_rows(xp, _line(result), d, i.reshape(-1), _line(values))
     return result.astype(a.dtype, copy=False)
 

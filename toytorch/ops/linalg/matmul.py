@@ -438,12 +438,12 @@ def unrecorded(
     first, where nobody records the steps it is made of (views, a product, a view) or watches; None
     for what takes more."""
     x, y, mode = a._array, b._array, state.fast_path
+    if x.__class__ is not np.ndarray or y.__class__ is not np.ndarray:
+        return None
     if transposed:
         y = y.T
     if (
-        x.__class__ is not np.ndarray
-        or y.__class__ is not np.ndarray
-        or x.dtype is not y.dtype
+        x.dtype is not y.dtype
         or x.dtype.char not in "fd"
         or not x.size
         or not y.size
