@@ -183,6 +183,14 @@ def test_an_out_that_is_not_as_many_tensors(what: Any, given: str) -> None:
         lambda m: m.zeros(2, 3, out=m.zeros(1, 1).expand(2, 3)),
         lambda m: m.full((2, 3), 4, out=m.zeros(1, 1).expand(2, 3)),
         lambda m: m.hstack([m.ones(2, 2)], out=m.zeros(1).expand(3)),
+        lambda m: m.index_select(
+            m.ones(3, 6), 1, m.tensor([0, 1]), out=m.zeros(6).expand(2, 6)
+        ),  # also where it is to be resized
+        lambda m: m.take(m.ones(3, 6), m.tensor([0, 1]), out=m.zeros(1).expand(5)),
+        lambda m: m.masked_select(m.ones(3), m.ones(3) > 0, out=m.zeros(1).expand(5)),
+        lambda m: m.scatter(m.ones(3), 0, m.tensor([0]), 1.0, out=m.zeros(1).expand(5)),
+        lambda m: m.scatter_add(m.ones(3), 0, m.tensor([0]), m.ones(1), out=m.zeros(1).expand(5)),
+        lambda m: m.gather(m.ones(3), 0, m.tensor([0]), out=m.zeros(1).expand(5)),
         lambda m: m.cat([m.ones(3)], out=m.zeros(1).expand(3)),
         lambda m: m.stack([m.ones(3)], out=m.zeros(1).expand(3)),
     ),

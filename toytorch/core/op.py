@@ -85,10 +85,11 @@ class Op:
     overlap     whether the form in place may write where one place of memory is several elements (or a
                 function of the arguments that says so; a text is what a warning then shows)
     apart       whether out= must have memory of its own, which arguments may share elsewhere
-                ("in place": whether the first argument must, where it is written to, and out= have
-                other memory than the others; "first": asked before all else but the dimension;
-                "views": as True, of views of the arguments; "partly": it may be an argument, but not
-                lie over part of one)
+                ("own": and a place for each of its elements, also where it is to be resized;
+                "in place": whether the first argument must, where it is written to, and out= have
+                other memory than the others; "own in place": both; "first": asked before all else
+                but the dimension; "views": as True, of views of the arguments; "partly": it may be
+                an argument, but not lie over part of one)
     out_type    where out= must have the result's own type, or "given" gives it, or its `checks` say
                 so of out= too ("alike"): how the refusal is
                 worded, a key of

@@ -456,7 +456,9 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         if made.rank > o.dtype.rank and how == "joined":
             raise TypeError(NOT_JOINED + o.dtype.legacy)
-        if op.apart is True or op.apart == "views":
+        if op.apart in ("own", "own in place"):
+            writing.refuse_overlap(o)
+        if op.apart in (True, "own", "views"):
             if o._array.shape == array.shape:
                 writing.refuse_overlap(o)
             read = args
@@ -472,7 +474,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
                 writing.refuse_shared(o, (None, *read))
             else:  # with its new shape it may lie over part of another tensor
                 writing.refuse_arguments(o, read, array.shape)
-        elif op.apart == "in place":
+        elif op.apart in ("in place", "own in place"):
             writing.refuse_arguments(o, args[1:], array.shape)
         truth = how == "truth" and o.dtype is types.uint8  # as masks once were
         if how not in ("", "alike", "joined") and made is not o.dtype and not truth:

@@ -341,7 +341,7 @@ masked_select = general(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     _masked_select,
     upcast=False,
-    apart=True,
+    apart="own",
     out_type="same",
     d_self=_masked_select_gradient,
     names=named_dims.one,

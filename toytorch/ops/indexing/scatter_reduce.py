@@ -180,7 +180,7 @@ scatter_reduce: Op = define(
     "bool include_self=True) -> Tensor",
     _scatter_reduce,
     kind="general",
-    apart="in place",
+    apart="own in place",
     forms="function method inplace out",
     d_self=_to_self,
     d_src=_to_source,
