@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import torch
+from tests.oracle import torch, tt
 from tests.outside.alike import What, alike_rounded, same_or_refused, told_rounded, whats
 
 REFUSED: list[What] = [
@@ -122,3 +122,14 @@ def test_small_refusals() -> None:
         lambda m: list(m.nn.functional.conv2d(m.zeros(0, 2, 4, 4), m.zeros(3, 2, 2, 2)).shape),
     ):
         same_or_refused(what)
+
+
+@pytest.mark.parametrize("kind", ["bool", "float16", "bfloat16", "float32", "complex64", "int64"])
+@pytest.mark.parametrize("sizes", [(3,), (-1, 3, 1), (), (4, 1), (-2, 1)], ids=str)
+def test_refusals_of_expand_word_for_word(kind: str, sizes: tuple[int, ...]) -> None:
+    said = []
+    for m in (torch, tt):
+        with pytest.raises(RuntimeError) as refused:
+            m.ones(3, 1).to(getattr(m, kind)).expand(sizes)
+        said.append(str(refused.value))
+    assert said[0] == said[1]

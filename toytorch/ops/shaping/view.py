@@ -292,7 +292,7 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
     lead = len(sizes) - a.ndim
     if lead < 0:
         raise RuntimeError(
-            f"expand({tensor_kind(a)}{list(a.shape)}, size={list(sizes)}): the "
+            f"expand({tensor_kind(a)}{{{list(a.shape)}}}, size={list(sizes)}): the "
             f"number of sizes provided ({len(sizes)}) must be greater or equal to "
             f"the number of dimensions in the tensor ({a.ndim})"
         )
@@ -302,9 +302,8 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
         if n == -1:
             if old is None:
                 raise RuntimeError(
-                    f"expand({tensor_kind(a)}{list(a.shape)}, size={list(sizes)}): "
-                    "the expanded size of the tensor (-1) isn't allowed in a "
-                    f"leading, non-existing dimension {i}"
+                    "The expanded size of the tensor (-1) isn't allowed in a leading, "
+                    f"non-existing dimension {i}"
                 )
             n = old
         elif old is not None and old not in (1, n):
@@ -350,8 +349,10 @@ def quick_expand(x: Tensor, sizes: tuple[Any, ...]) -> Tensor | None:
 
 
 def tensor_kind(a: Array) -> str:
-    """The legacy name of a tensor type, as error messages use it."""
-    return f"torch.{from_numpy_dtype(a.dtype).legacy}Tensor"
+    """The name of a tensor type, as error messages use it: of old types that of their class."""
+    legacy = from_numpy_dtype(a.dtype).legacy
+    old = legacy not in ("Bool", "BFloat16") and a.dtype.kind != "c"
+    return f"torch.{legacy}Tensor" if old else f"CPU{legacy}Type"
 
 
 expand = view(
