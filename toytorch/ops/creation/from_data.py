@@ -201,10 +201,9 @@ def from_numpy(ndarray: Array) -> Tensor:
         if ndarray.base is None:  # all of its memory
             return held_elsewhere(wrap(ndarray.view(), kind), ndarray)
         if ndarray.size and ndarray.dtype.isnative:
-            flat = np.frombuffer(ndarray.data, ndarray.dtype)
-            own = flat.reshape(ndarray.shape)
+            own = np.asarray(ndarray.data)
             if own.strides == ndarray.strides:  # those of dimensions of one element may be any
-                return held_elsewhere(wrap(own, kind), own, flat)
+                return held_elsewhere(wrap(own, kind), own, own.reshape(-1))
         if min(ndarray.strides, default=0) >= 0:
             own = lent(ndarray)
             return held_elsewhere(wrap(own, kind), own, own.reshape(-1))
