@@ -127,3 +127,15 @@ def test_steps_counted_in_plain_numbers() -> None:
 
     theirs, ours = answer(torch), answer(tt)
     assert ours[0] == pytest.approx(theirs[0]) and ours[1:] == theirs[1:]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("groups", [1, 3])
+def test_what_an_optimizer_prints(name: str, groups: int) -> None:
+    printed = []
+    for T in (torch, tt):
+        given = [
+            {"params": [T.nn.Parameter(T.ones(2))], "lr": 0.1 * k} for k in range(1, groups + 1)
+        ]
+        printed.append(repr(getattr(T.optim, name)(given, lr=0.1)))
+    assert printed[0] == printed[1]

@@ -331,11 +331,11 @@ class Optimizer:
         return value.to(dtype=param.dtype, device=param.device, copy=True)
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
+        groups = ""
         for i, group in enumerate(self.param_groups):
-            lines += [f"Parameter Group {i}"]
-            lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
-        return "\n".join(lines) + "\n)"
+            lines = [f"    {k}: {group[k]}\n" for k in sorted(group) if k != "params"]
+            groups += f"\nParameter Group {i}\n{''.join(lines)}"
+        return f"{type(self).__name__} ({groups})"
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
