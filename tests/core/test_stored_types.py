@@ -65,8 +65,12 @@ def test_whole_numbers(kind: str) -> None:
     assert cast(tt) == cast(torch)
 
 
-@pytest.mark.parametrize("kind", EIGHTS[:3])  # PyTorch takes e5m2fnuz's eps for 1/8: it is 1/4
+@pytest.mark.parametrize(
+    "kind",  # PyTorch takes e5m2fnuz's eps for 1/8: it is 1/4
+    [*EIGHTS[:3], "float16", "bfloat16", "float32", "float64", "complex64", "complex128"],
+)
 def test_limits(kind: str) -> None:
     a, b = (T.finfo(getattr(T, kind)) for T in (torch, tt))
-    for name in names("bits eps max min tiny smallest_normal"):
+    for name in names("bits eps max min tiny smallest_normal resolution"):
         assert getattr(b, name) == getattr(a, name), name
+    assert repr(b) == repr(a)

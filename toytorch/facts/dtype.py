@@ -320,7 +320,7 @@ class finfo:
         self.bits, self.dtype = type.bits, type.name
         self.max, self.min, self.eps = PY_FLOAT(info.max), PY_FLOAT(info.min), PY_FLOAT(info.eps)
         self.tiny = self.smallest_normal = PY_FLOAT(info.smallest_normal)
-        self.resolution = 1.0 if type in FLOAT8 else PY_FLOAT(info.resolution)
+        self.resolution = 1.0 if type in FLOAT8 else PY_FLOAT(f"1e-{info.precision}")
 
     def __repr__(self) -> str:
         return (
