@@ -81,12 +81,12 @@ def grad_and_value(
             if not isinstance(value, Tensor):
                 raise RuntimeError(
                     "grad_and_value(f)(*args): Expected f(*args) to return a "
-                    f"tensor, got {type(value)}"
+                    f"Tensor, got {type(value)}"
                 )
             if value.ndim:
                 raise RuntimeError(
                     "grad_and_value(f)(*args): Expected f(*args) to return a scalar "
-                    f"tensor, got tensor with {value.ndim} dims. Maybe you wanted to"
+                    f"Tensor, got tensor with {value.ndim} dims. Maybe you wanted to"
                     " use the vjp or jacrev APIs instead?"
                 )
             tracked = tracked or captured(value, xs)

@@ -200,7 +200,7 @@ def from_numpy(ndarray: Array) -> Tensor:
     if plain and ndarray.flags.carray:  # in rows, aligned, writable
         if ndarray.base is None:  # all of its memory
             return held_elsewhere(wrap(ndarray.view(), kind), ndarray)
-        if ndarray.size and ndarray.dtype.isnative:
+        if ndarray.size and ndarray.dtype.isnative and not kind.extended:
             own = np.asarray(ndarray.data)
             if own.strides == ndarray.strides:  # those of dimensions of one element may be any
                 return held_elsewhere(wrap(own, kind), own, own.reshape(-1))
