@@ -133,3 +133,21 @@ def test_refusals_of_expand_word_for_word(kind: str, sizes: tuple[int, ...]) -> 
             m.ones(3, 1).to(getattr(m, kind)).expand(sizes)
         said.append(str(refused.value))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "f, has_aux",
+    [
+        (lambda x: x * 2, False),
+        (lambda x: 2.0, False),
+        (lambda x: (x, x), False),
+        (lambda x: x.sum(), True),
+    ],
+)
+def test_refusals_of_grad_word_for_word(f: What, has_aux: bool) -> None:
+    said = []
+    for m in (torch, tt):
+        with pytest.raises(RuntimeError) as refused:
+            m.func.grad(f, has_aux=has_aux)(m.ones(2))
+        said.append(str(refused.value))
+    assert said[0] == said[1]
