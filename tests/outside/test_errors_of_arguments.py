@@ -136,7 +136,7 @@ def test_refusals_of_expand_word_for_word(kind: str, sizes: tuple[int, ...]) -> 
 
 
 @pytest.mark.parametrize(
-    "f, has_aux",
+    ("f", "has_aux"),
     [
         (lambda x: x * 2, False),
         (lambda x: 2.0, False),
