@@ -241,3 +241,36 @@ def test_large_arrays_are_written_in_place(name: str) -> None:
         return [*made, x.clone().addcmul_(x, x, value=2.0), x.clone().lerp_(x, 0.25)]
 
     both(f)
+
+
+WHOLE: list[Any] = [  # written in place without the general path, or refused as there
+    lambda m: m.arange(9).as_strided((3, 3), (3, 1)).add_(2),
+    lambda m: m.tensor(0).add_(1),
+    lambda m: m.arange(5)[:4].add_(m.arange(4)),
+    lambda m: m.arange(5).mul_(3).sub_(1),
+    lambda m: m.ones(3, dtype=m.bool).add_(True),
+    lambda m: m.ones(3, dtype=m.bool).sub_(True),
+    lambda m: m.ones(3, dtype=m.bool).bitwise_and_(1),
+    lambda m: m.ones(3, dtype=m.bool).mul_(m.zeros(3, dtype=m.bool)),
+    lambda m: m.ones(3, dtype=m.uint8).add_(300),
+    lambda m: m.ones(3, dtype=m.uint8).sub_(2),
+    lambda m: m.ones(3, dtype=m.int8).mul_(m.full((3,), 100, dtype=m.int8)),
+    lambda m: m.ones(3, dtype=m.int8).bitwise_or_(m.tensor([2, 2, 2])),
+    lambda m: (lambda x: x[1:].add_(x[:-1]))(m.arange(5)),
+    lambda m: (lambda x: x.bitwise_xor_(x))(m.arange(5)),
+    lambda m: m.arange(3).expand(2, 3).add_(1),
+    lambda m: m.arange(3).add_(1.5),
+    lambda m: m.arange(3).add_(m.ones(3, requires_grad=True)),
+]
+
+
+@pytest.mark.parametrize("what", WHOLE)
+def test_whole_numbers_in_place(what: Any) -> None:
+    found = []
+    for m in (torch, tt):
+        try:
+            made = what(m)
+            found.append((made.tolist(), str(made.dtype).split(".")[1], made._version))
+        except RuntimeError as e:
+            found.append(str(e))
+    assert found[0] == found[1]

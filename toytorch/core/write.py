@@ -456,11 +456,10 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         if made.rank > o.dtype.rank and how == "joined":
             raise TypeError(NOT_JOINED + o.dtype.legacy)
-        if op.apart in ("own", "own in place"):
+        same = o._array.shape == array.shape
+        if op.apart in ("own", "own in place") or (same and op.apart in (True, "views")):
             writing.refuse_overlap(o)
         if op.apart in (True, "own", "views"):
-            if o._array.shape == array.shape:
-                writing.refuse_overlap(o)
             read = args
             if op.apart == "views":  # of which PyTorch asks, not of the tensors
                 read = tuple(t for t in args[0] if t._array.size)
