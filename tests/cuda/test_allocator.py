@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toytorch as torch
+from toytorch.backends.simulator import allocator
 from toytorch.backends.simulator.allocator import CachingAllocator, Shortage
 
 MIB, KIB = 1 << 20, 1 << 10
@@ -240,18 +241,17 @@ def test_memory_freed_by_a_collection_in_the_midst_of_a_request(
     sim: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tensors in cycles are freed whenever Python collects: here, while a block is being cut."""
-    memory = sim._backend.machine.devices[0].memory
-    cut = memory._split
+    made = allocator.Block
 
-    def collecting(block: Any, size: int) -> None:
+    def collecting(*args: Any) -> Any:
         gc.collect()
-        cut(block, size)
+        return made(*args)
 
     first, second, third = (torch.ones(n, device="cuda") for n in (300, 100, 100))
     ring: list[Any] = [second]
     ring.append(ring)
     del first, second, ring  # a hole, and beside it what a collection will free
-    monkeypatch.setattr(memory, "_split", collecting)
+    monkeypatch.setattr(allocator, "Block", collecting)
     again = torch.ones(100, device="cuda")  # into the hole
     assert torch.cuda.memory_allocated() == 1024
     del again, third

@@ -34,7 +34,7 @@ REDUCED = (types.float16, types.bfloat16)
 def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
     """The kernel's results, as arrays; `target` is what an op in place will write them to."""
     if base.queued and target is None:
-        made = at_once(op, args, compute_held)
+        made = at_once(op, args)
         if made is not NotImplemented:
             return made
     if op.kind == "pointwise":

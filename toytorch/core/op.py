@@ -38,7 +38,7 @@ from toytorch.core.formulas import (
     kernel_of,
     one_kernel,
 )
-from toytorch.core.memory_order import ORDERS
+from toytorch.core.memory_order import ORDERS, in_order
 from toytorch.core.node_class import held_apply, make_node_class
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule
@@ -53,7 +53,9 @@ KINDS = ("pointwise", "reduction", "view", "general", "layout")
 FORMS = {"pointwise": "function method inplace out", "view": "function method"}
 PROMOTION = ("default", "float", "count", "tensors", "none")
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
-FOLLOWING = ("formulas", "derivatives", "needs", "keeps", "plan", "node", "on_cpu")
+FOLLOWING = (
+    "formulas", "derivatives", "needs", "keeps", "plan", "node", "held_apply", "on_cpu", "lying",
+)  # fmt: skip
 REPLACED = ("rules", "kernel", "_kernels", "_variants", *FOLLOWING)
 
 
@@ -355,6 +357,16 @@ class Op:
     def on_cpu(self) -> Callable[..., Any]:
         """The kernel over NumPy."""
         return self.kernel_on(np)
+
+    @functools.cached_property
+    def lying(self) -> Callable[..., Any]:
+        """The same for a pointwise op, whose result lies in memory as PyTorch's does."""
+        kernel, places = self.on_cpu, self.tensor_at
+
+        def in_its_order(*args: Any) -> Any:
+            return in_order(self, kernel(*args), [args[i] for i in places])
+
+        return in_its_order
 
     def kernel_on(self, xp: ArrayModule) -> Callable[..., Any]:
         """The kernel over one array module, called with arrays and plain arguments."""

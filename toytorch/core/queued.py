@@ -16,7 +16,6 @@ from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.formulas import dressed
-from toytorch.core.memory_order import in_order
 from toytorch.core.op import Op
 from toytorch.core.scalars import fits, scalar
 from toytorch.core.tensor import Tensor
@@ -29,7 +28,7 @@ FULL = (types.float32, types.float64)
 Compute: TypeAlias = Callable[[Op, tuple[Any, ...], Array | None, dtype | None], Any]
 
 
-def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
+def at_once(op: Op, args: tuple[Any, ...]) -> Any:
     """The results of a call whose operands are dense arrays of one class and need no promotion;
     NotImplemented for any other."""
     arrays = list(args)
@@ -72,10 +71,12 @@ def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
             op.checks(own, args)
         for i in numbers:
             arrays[i] = scalar(np, args[i], own, own.numpy)
-        kernel = pointwise_kernel(op, args, compute)
-        if plain is None:
-            return backend.launch(op.name, kernel, tuple(arrays))
-        return plain(op.name, kernel, arrays, operands)  # one operation for each element
+        try:
+            if plain is None:
+                return backend.launch(op.name, op.lying, tuple(arrays))
+            return plain(op.name, op.lying, arrays, operands)  # one operation for each element
+        except (ValueError, TypeError):  # of wrong shapes the general path says it better
+            return NotImplemented
     if plain is None:
         return backend.launch(op.name, op.on_cpu, tuple(arrays), **figures(op, arrays))
     if op.data_dependent:
@@ -83,19 +84,6 @@ def at_once(op: Op, args: tuple[Any, ...], compute: Compute) -> Any:
     if op.flops is None:
         return plain(op.name, op.on_cpu, arrays, operands)
     return plain(op.name, op.on_cpu, arrays, operands, op.flops(*arrays), True)
-
-
-def pointwise_kernel(op: Op, args: tuple[Any, ...], compute: Compute) -> Callable[..., Any]:
-    """The kernel of a pointwise op on arrays of the host."""
-
-    def kernel(*host: Any) -> Any:
-        try:
-            return in_order(op, op.on_cpu(*host), [host[i] for i in op.tensor_at])
-        except (ValueError, TypeError):  # of wrong shapes the general path says it better
-            tensors = [dressed(h, a) if isinstance(a, Tensor) else a for h, a in zip(host, args)]
-            return compute(op, tuple(tensors), None, None)
-
-    return kernel
 
 
 PLAIN = ("default", "float", "tensors")  # promotions that leave floats of one type as they are

@@ -78,8 +78,10 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     node.edges, node.seq = tuple(edges), next(sequence)
     if state.anomaly is not None:
         remember(node)
-    if node.bare and any(not plain_operand(op, args[i], results) for i in op.tensor_at):
-        # Promotion, and sparse operands, are the tensors' business.
+    if node.bare and (
+        (not many and results._array.__class__ is not ndarray)
+        or any(not plain_operand(op, args[i], results) for i in op.tensor_at)
+    ):  # Promotion, and sparse operands, are the tensors' business.
         node.bare = False if many else held_derivative(op, args, results)
     keep(op, node, args, results, overwritten)
     if many:
@@ -229,9 +231,14 @@ def keep(
         if kind == "argument":
             value = args[index]
             if isinstance(value, Tensor):
-                if not any(asks(args[u], overwritten) for u in users):
-                    value = None
-                elif value is overwritten and index == 0:
+                for u in users:
+                    if asks(args[u], overwritten):
+                        break
+                else:  # no derivative that is wanted needs it
+                    saved.append(None)
+                    versions.append(None)
+                    continue
+                if value is overwritten and index == 0:
                     if value._requires_grad and value.dtype.rank < 2:
                         refuse_history(value)  # of the clone that PyTorch keeps
                     value = writing.snapshot(value)

@@ -18,8 +18,7 @@ Addresses and times are simulated; nothing here holds real memory.
 
 from __future__ import annotations
 
-import bisect
-from array import array
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -100,6 +99,9 @@ class Block:
         return f"<block of {self.size} bytes at {self.address:#x}>"
 
 
+Free: TypeAlias = tuple[int, int, Block]  # a free block with its size and address, to be ordered by
+
+
 @dataclass(eq=False, slots=True)
 class Segment:
     """What one request to the driver gave."""
@@ -108,7 +110,7 @@ class Segment:
     size: int
     stream: int
     pool: str
-    free: list[tuple[int, int, Block]]  # where its free blocks stand, with others' of the kind
+    free: list[Free]  # where its free blocks stand, with others' of the kind
     private: int = 0  # the number of a graph's pool; 0 for everybody's
     first: Block | None = None
 
@@ -142,9 +144,12 @@ class Figure:
 COUNTS = ("allocation", "active", "inactive_split", "segment")
 BYTES = ("allocated_bytes", "requested_bytes", "active_bytes", "inactive_split_bytes",
          "reserved_bytes")  # fmt: skip
-# What one entry of the log says, after the pool: an amount, negative for what went, of each of these.
+# What one entry of the log tells of: it has an amount, negative for what went, of each.
 LOGGED = ("allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes",
           "inactive_split", "inactive_split_bytes")  # fmt: skip
+# What an entry begins with is the number of its pool, and one of these where a block is given back
+# before the streams that use it are done (it stays active), or those are done.
+STILL_ACTIVE, NO_LONGER_ACTIVE = 2, 4
 LONGEST = 1 << 15  # numbers in the log
 
 
@@ -161,8 +166,9 @@ class Statistics:
     driver_calls: int = 0
     driver_frees: int = 0
     in_use: int = 0  # bytes in blocks that are given out: the current "allocated_bytes"
-    # Entry after entry: the number of the pool, and amounts in the order of `LOGGED`.
-    log: array[int] = field(default_factory=lambda: array("q"))
+    # Entry after entry five numbers: of the pool; bytes of the block and of the request for it,
+    # negative if it goes; free parts of segments that came or went with it, and their bytes.
+    log: list[int] = field(default_factory=list)
     _figures: dict[tuple[str, str], Figure] = field(
         default_factory=lambda: {
             (name, pool): Figure()
@@ -188,10 +194,23 @@ class Statistics:
 
     def settle(self) -> None:
         """Brings the figures up to date."""
-        entries = np.array(self.log).reshape(-1, 1 + len(LOGGED))
+        what, size, requested, parts, part_bytes = np.array(self.log, np.int64).reshape(-1, 5).T
         del self.log[:]
-        groups = [(f"{name}_pool", entries[entries[:, 0] == k, 1:]) for k, name in enumerate(POOLS)]
-        for pool, changes in [("all", entries[:, 1:]), *groups]:
+        given, active = what < NO_LONGER_ACTIVE, what & STILL_ACTIVE == 0
+        block = np.sign(size)
+        entries = np.stack(
+            [
+                block * given,
+                size * given,
+                requested,
+                block * active,
+                size * active,
+                parts,
+                part_bytes,
+            ]
+        ).T
+        groups = [(f"{name}_pool", entries[what & 1 == k]) for k, name in enumerate(POOLS)]
+        for pool, changes in [("all", entries), *groups]:
             if not len(changes):
                 continue
             sums = changes.cumsum(axis=0)
@@ -237,7 +256,7 @@ class CachingAllocator:
         self.capacity, self.now, self.finished = capacity, now, finished
         self.limit = capacity  # less where `set_per_process_memory_fraction` says so
         self.segments: list[Segment] = []
-        self.free: dict[tuple[int, str, int], list[tuple[int, int, Block]]] = {}
+        self.free: dict[tuple[int, str, int], list[Free]] = {}
         self.waiting: list[Block] = []
         self.statistics = Statistics()
         self._trace: deque[tuple[Any, ...]] | None = deque(maxlen=TRACED)
@@ -254,19 +273,35 @@ class CachingAllocator:
             self.look_at_waiting()
         wanted = -(-size // SMALLEST) * SMALLEST or SMALLEST
         kind = "small" if wanted <= SMALL else "large"
-        block = self._take(wanted, stream, kind, pool) or self._from_driver(
-            wanted, stream, kind, pool, size
-        )
-        left = block.size - wanted
+        blocks = self.free.get((stream, kind, pool))
+        at = 0 if blocks is None else bisect_left(blocks, (wanted, 0))
+        if blocks is None or at == len(blocks):
+            blocks, at = self._from_driver(wanted, stream, kind, pool, size)
+        block = blocks[at][2]  # the smallest that is large enough, and free no longer
+        had, left = block.size, block.size - wanted
+        if block.before or block.after:
+            self._parts -= 1
+            self._part_bytes -= had
         if left >= SMALLEST if kind == "small" else left > SMALL:
-            self._split(block, wanted)
+            rest = Block(block.segment, block.address + wanted, left)
+            rest.before, rest.after = block, block.after
+            if rest.after is not None:
+                rest.after.before = rest
+            block.after, block.size = rest, wanted
+            entry = left, rest.address, rest
+            if at and blocks[at - 1] > entry:
+                del blocks[at]
+                insort(blocks, entry, 0, at)
+            else:
+                blocks[at] = entry
+            self._parts += 1
+            self._part_bytes += left
+        else:
+            del blocks[at]
         block.used, block.requested, block.source = True, size, source
         taken = block.size
         self.statistics.in_use += taken
-        # As `_count` does, without the call: requests are many.
-        self.statistics.log.extend(
-            (kind == "large", 1, taken, size, 1, taken, self._parts, self._part_bytes)
-        )
+        self.statistics.log += (kind == "large", taken, size, self._parts, self._part_bytes)
         self._parts = self._part_bytes = 0
         if self._trace is not None:
             self._trace.append(("alloc", block.address, size, stream, self.now(), source))
@@ -289,14 +324,13 @@ class CachingAllocator:
             self._make_free(block)
             statistics = self.statistics
             statistics.in_use -= size
-            statistics.log.extend(
-                (kind == "large", -1, -size, -requested, -1, -size, self._parts, self._part_bytes)
-            )
+            statistics.log += (kind == "large", -size, -requested, self._parts, self._part_bytes)
             self._parts = self._part_bytes = 0
             if len(statistics.log) >= LONGEST:
                 statistics.settle()
         else:
-            self._count(kind, -1, -size, -requested, 0, 0)  # active while streams still use it
+            self.statistics.in_use -= size
+            self.statistics.log += (STILL_ACTIVE + (kind == "large"), -size, -requested, 0, 0)
             block.events = [record(user) for user in block.users]
             block.users = set()
             self.waiting.append(block)
@@ -312,7 +346,9 @@ class CachingAllocator:
                 size, stream = block.size, block.segment.stream
                 self.note("free_completed", block.address, block.requested, stream, block.source)
                 self._make_free(block)
-                self._count(block.segment.pool, 0, 0, 0, -1, -size)
+                what = NO_LONGER_ACTIVE + (block.segment.pool == "large")
+                self.statistics.log += (what, -size, 0, self._parts, self._part_bytes)
+                self._parts = self._part_bytes = 0
         self.waiting = still
 
     def give_back(self, only: Callable[[Segment], bool] = lambda segment: True) -> int:
@@ -323,7 +359,7 @@ class CachingAllocator:
             block = segment.first
             if block is None or block.used or block.after or block.events or not only(segment):
                 continue
-            self._forget(block)
+            del segment.free[bisect_left(segment.free, (block.size, block.address))]
             self.segments.remove(segment)
             self._gaps.append((segment.size, segment.address))
             self.reserved -= segment.size
@@ -336,18 +372,11 @@ class CachingAllocator:
 
     # -- the parts ----------------------------------------------------------------------------
 
-    def _take(self, wanted: int, stream: int, kind: str, pool: int) -> Block | None:
-        """The best free block, which is free no longer."""
-        blocks = self.free.get((stream, kind, pool))
-        at = 0 if blocks is None else bisect.bisect_left(blocks, (wanted, 0))
-        if blocks is None or at == len(blocks):
-            return None
-        block = blocks.pop(at)[2]
-        self._part_goes(block)
-        return block
-
-    def _from_driver(self, wanted: int, stream: int, kind: str, pool: int, size: int) -> Block:
-        """A segment for a block of that size, after all caches were given back if need be."""
+    def _from_driver(
+        self, wanted: int, stream: int, kind: str, pool: int, size: int
+    ) -> tuple[list[Free], int]:
+        """A segment for a block of that size, after all caches were given back if need be: where it
+        stands among the free blocks."""
         total = segment_size(wanted)
         if self.reserved + total > self.limit:
             self.statistics.retries += 1
@@ -365,7 +394,9 @@ class CachingAllocator:
         self.statistics.add("segment", kind, 1)
         self.statistics.add("reserved_bytes", kind, total)
         self.note("segment_alloc", segment.address, total, stream)
-        return segment.first
+        entry = total, segment.address, segment.first
+        insort(blocks, entry)
+        return blocks, bisect_left(blocks, entry)
 
     def _address(self, size: int) -> int:
         """An address range: one given back that is large enough, or a new one."""
@@ -380,22 +411,13 @@ class CachingAllocator:
         self._next += size
         return address
 
-    def _split(self, block: Block, size: int) -> None:
-        """Cuts a block; the rest is free."""
-        rest = Block(block.segment, block.address + size, block.size - size)
-        rest.before, rest.after = block, block.after
-        if rest.after is not None:
-            rest.after.before = rest
-        block.after, block.size = rest, size
-        bisect.insort(block.segment.free, (rest.size, rest.address, rest))
-        self._parts += 1
-        self._part_bytes += rest.size
-
     def _make_free(self, block: Block) -> None:
+        """Joins a block to the free ones beside it, and puts it where requests look."""
         block.used, block.requested, block.source = False, 0, None
-        before, after = block.before, block.after
+        before, after, blocks = block.before, block.after, block.segment.free
+        old = -1  # the place of a free block that goes
         if before is not None and not before.used:
-            self._forget(before)
+            old = self._place_of(before)
             block.address, block.size = before.address, block.size + before.size
             block.before = before.before
             if block.before is not None:
@@ -403,48 +425,30 @@ class CachingAllocator:
             else:
                 block.segment.first = block
         if after is not None and not after.used:
-            self._forget(after)
+            if old >= 0:
+                del blocks[old]
+            old = self._place_of(after)
             block.size += after.size
             block.after = after.after
             if block.after is not None:
                 block.after.before = block
-        self._keep(block)
-
-    def _keep(self, block: Block) -> None:
-        """Puts a free block where requests look."""
-        bisect.insort(block.segment.free, (block.size, block.address, block))
+        entry = block.size, block.address, block
+        if old < 0:
+            insort(blocks, entry)
+        elif old + 1 < len(blocks) and blocks[old + 1] < entry:
+            del blocks[old]
+            insort(blocks, entry, old)
+        else:  # it is larger than the one that goes, and smaller than the next
+            blocks[old] = entry
         if block.before or block.after:
             self._parts += 1
             self._part_bytes += block.size
 
-    def _forget(self, block: Block) -> None:
-        """Takes a free block from where requests look."""
-        blocks = block.segment.free
-        del blocks[bisect.bisect_left(blocks, (block.size, block.address))]
-        self._part_goes(block)
-
-    def _part_goes(self, block: Block) -> None:
-        if block.before or block.after:
-            self._parts -= 1
-            self._part_bytes -= block.size
-
-    def _count(
-        self, kind: str, blocks: int, size: int, requested: int, active: int, active_size: int
-    ) -> None:
-        """Enters a request into the statistics, with the free parts that came and went in it.
-
-        Parts that come and go within a request need no entries of their own: free parts go before
-        they come, so no peak lies between.
-        """
-        statistics = self.statistics
-        statistics.in_use += size
-        statistics.log.extend(
-            (kind == "large", blocks, size, requested, active, active_size, self._parts,
-             self._part_bytes)
-        )  # fmt: skip
-        if len(statistics.log) >= LONGEST:
-            statistics.settle()
-        self._parts = self._part_bytes = 0
+    def _place_of(self, block: Block) -> int:
+        """Where a free part of a segment, which goes, stands among the free blocks."""
+        self._parts -= 1
+        self._part_bytes -= block.size
+        return bisect_left(block.segment.free, (block.size, block.address))
 
     # -- what others look at ------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,22 @@ UNPINNED = (
     "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is "
     "pinned. Please use tensor.pin_memory() or allocate the tensor with pin_memory=True."
 )
+
+
+class Here:
+    """A context in which new arrays are made on one device of a machine."""
+
+    __slots__ = ("before", "index", "machine")
+
+    def __init__(self, machine: Machine, index: int) -> None:
+        self.machine, self.index = machine, index
+
+    def __enter__(self) -> None:
+        local = self.machine.local
+        self.before, local.device = local.device, self.index
+
+    def __exit__(self, *raised: object) -> None:
+        self.machine.local.device = self.before
 
 
 class SimulatorBackend:
@@ -98,15 +113,9 @@ class SimulatorBackend:
             )
         return devices[index]
 
-    @contextmanager
     def on(self, where: device_class) -> Any:
         """Makes a device the place of new arrays for a while."""
-        local = self.machine.local
-        before, local.device = local.device, self.simulated(where).index
-        try:
-            yield
-        finally:
-            local.device = before
+        return Here(self.machine, self.simulated(where).index)
 
     def to_numpy(self, array: DeviceArray) -> Any:
         if self.machine.capture is not None:  # the host would wait for the result

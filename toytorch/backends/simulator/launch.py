@@ -185,7 +185,8 @@ class Launcher:
                 size = held.size
             if array.buffer.device is not device:
                 one_device(reads)
-        stream = self.stream_for(device, reads)
+        streams = device.streams
+        stream = streams[0] if len(streams) == 1 else self.stream_for(device, reads)
         if device.error is not None:
             machine.check(device)
         source = None if asker is None else asker.line

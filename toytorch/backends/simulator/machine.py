@@ -146,19 +146,20 @@ class Machine:
             if row.__class__ is list:
                 block, size, source, stream, history = row
                 device = stream.device
-                allocator, statistics = device.allocator, device.allocator.statistics
+                allocator = device.allocator
                 if block is None:
-                    calls = statistics.driver_calls
+                    reserved = allocator.reserved
                     row[0] = block = allocator.allocate(size, stream.handle, source)
                     if device.ghosts:
                         device.take_over(block, stream)
-                    if statistics.driver_calls > calls:
+                    if allocator.reserved != reserved:
                         self.spend(self.host.allocate, "cudaMalloc", source)
                 else:
                     if history is not None:
                         device.keep_ghosts(block, stream, history)
                     allocator.release(block, self.marked)
-                push((MEMORY, self.host_time, device.index, statistics.in_use, allocator.reserved))
+                used = allocator.statistics.in_use
+                push((MEMORY, self.host_time, device.index, used, allocator.reserved))
                 continue
             stream, name, key, kind, source = row
             device, ends = stream.device, stream.queue

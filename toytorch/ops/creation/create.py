@@ -494,7 +494,7 @@ def _like(name: str, fill: str) -> Any:
             made = wrap(settled(array, fill))
             return asking(made) if requires_grad else made
         made = finish(
-            lambda xp: settled(getattr(xp, fill)(input._array.shape, dtype=kind), fill),
+            lambda xp: settled(getattr(xp, fill)(input._array.shape, kind), fill),
             device or input.device,
             requires_grad,
         )
