@@ -19,6 +19,8 @@ def make_function(op: Op) -> Any:
     def write() -> tuple[str, dict[str, Any]]:
         names = fast_path.names_for(op, made.function.__globals__)
         source = fast_path.write(op) or general(op, names)
+        if f"{name}_with_more(" in source:
+            source += general(op, names).replace(f"def {name}(", f"\n\ndef {name}_with_more(", 1)
         if not op.older:
             return source, names
         return older_forms.taking(op, source), {**names, "by_older": older_forms.rearranged}
