@@ -41,14 +41,10 @@ def _embedding(
     made = attempt(xp, "known_rows", weight, indices)
     if made is not None:
         return made
-    if indices.size:
-        low, high = base.span(indices)
-        if low < 0 or high >= len(weight):
-            raise IndexError("index out of range in self")
+    if indices.size and not base.inside(indices, len(weight)):
+        raise IndexError("index out of range in self")
     made = attempt(xp, "take_rows", weight, indices)
-    if made is not None:
-        return made
-    return xp.take(weight, indices, 0)
+    return weight.take(indices, 0) if made is None else made
 
 
 def sum_rows(xp: ArrayModule, rows: Array, numbers: Array, count: int) -> Any:
