@@ -349,7 +349,12 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
         if why is not None:
             view._no_grad_view = of_a_view(why, made_by(op, args))
             guarded = storage.guarded_views
-            if guarded is None or storage.__class__ is not Storage or len(guarded) > 16:
+            count = 0 if guarded is None else len(guarded)
+            if (
+                not count
+                or storage.__class__ is not Storage
+                or (count > 16 and not count & (count - 1))
+            ):
                 writing.guard(view)
             else:
                 guarded.append(seen)
