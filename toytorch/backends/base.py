@@ -291,7 +291,7 @@ def inside(a: Any, n: int) -> bool:
     if a.__class__ is np.ndarray:  # read without their signs, those below 0 are the largest
         return bool(np.maximum.reduce(a.view(UNSIGNED[a.itemsize]), None) < n)
     low, high = span(a)
-    return 0 <= low and high < n
+    return low >= 0 and high < n
 
 
 FUNCTIONS: dict[np.ufunc, str] = {  # of arrays, that reduce as ufuncs do

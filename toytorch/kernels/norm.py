@@ -2,9 +2,8 @@
 
 Batch norm takes x as (N, C, P) or, where channels lie last in memory, as (N·P, C). A group of channels
 is one piece of memory, which group norm goes over as layer norm does over a row; where channels lie
-last, sums for each image and channel are made first, and then combined. Layer norm itself has no lower limit: one kernel
-takes the place of eight of NumPy's functions. Each function returns None where there is
-little to do or the arrays are not of the kind; NumPy does it then.
+last, sums for each image and channel are made first, and then combined. Each function returns None
+where there is little to do or the arrays are not of the kind; NumPy does it then.
 """
 
 from __future__ import annotations
