@@ -272,15 +272,15 @@ def put_out(
     `aten` names an operation without a derivative, of which nothing but a leaf may be the `out`,
     and `of` its operands.
     """
+    if names is not None:
+        made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:
-        if names is not None:
-            made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
         return made
     if aten and state.local.grad and (out._requires_grad or of):
         refuse_leaf(aten, out)
         state.set_grad(False)
         try:
-            out = put_out(made, out, names, dtype=dtype, same=same)
+            out = put_out(made, out, dtype=dtype, same=same)
         finally:
             state.set_grad(True)
         underive(f"aten::{aten}", [*of, out], out)
@@ -294,8 +294,6 @@ def put_out(
         raise RuntimeError(refusal("same", "", made.dtype, out.dtype))
     if made.dtype.rank > out.dtype.rank and not out.is_sparse:
         raise cannot_cast(made.dtype, out.dtype)
-    if names is not None:
-        made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out.is_sparse:
         out._array = sparse.empty(tuple(made.shape), out.dtype.numpy, None, place(out.device)[0])
         return out.requires_grad_(made.requires_grad)
