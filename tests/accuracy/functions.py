@@ -460,5 +460,4 @@ OURS = {
 FURTHER = {
     "tanhshrink": "x - tanh(x) cancels, and PyTorch subtracts as well; our tanh is good to 1.4 units, "
     "PyTorch's to 0.6",
-    "logaddexp2": "NumPy's in float32: 11 units where the sum of the logarithms cancels, and PyTorch has 10",
 }

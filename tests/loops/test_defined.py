@@ -11,7 +11,7 @@ from toytorch.loops.generators.cuda_words import device_functions
 from toytorch.loops.language.defined import DEFINED
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.language.parse import steps_of
-from toytorch.loops.language.primitives import STATED
+from toytorch.loops.language.primitives import PRIMITIVES, STATED
 from toytorch.loops.runtime.jit import works
 
 EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0, -2.0, -2.5, 1e-310, 1e300, -1e300]
@@ -32,11 +32,15 @@ def values(type: str) -> np.ndarray:
 @pytest.mark.parametrize("type", ["float32", "float64"])
 @pytest.mark.parametrize("name", DEFINED)
 def test_a_loop_and_numpy_agree(name: str, type: str) -> None:
+    reads = DEFINED[name].reads
     x = values(type)
+    given = [x, np.concatenate([x[:14], np.roll(x[:14], 5), np.flip(x[28:])])][: len(reads)]
     made = np.empty_like(x)
-    run(Program.parse(f"x[i] {type} -> y[i] {type}\n y = {name}(x)", type), made, x)
+    inputs = ", ".join(f"{n}[i] {type}" for n in reads)
+    text = f"{inputs} -> y[i] {type}\n y = {name}({', '.join(reads)})"
+    run(Program.parse(text, type), made, *given)
     with np.errstate(all="ignore"):
-        wanted = FUNCTIONS[name](x)
+        wanted = FUNCTIONS[name](*given)
     assert wanted.dtype == x.dtype
     np.testing.assert_array_equal(np.isnan(made), np.isnan(wanted))
     zero = (made == 0) & (wanted == 0)
@@ -51,6 +55,7 @@ def test_a_text_assigns_its_value_last(name: str) -> None:
     for type in ("float32", "float64"):
         steps = steps_of(name, type)
         assert steps[-1].type == type
+        assert PRIMITIVES[name].arity == len(DEFINED[name].reads)
         source = device_functions(f"of_{name}(x)")
         assert f"__device__ {'float' if type == 'float32' else 'double'} of_{name}(" in source
 

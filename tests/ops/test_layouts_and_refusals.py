@@ -70,6 +70,12 @@ VALUES = [
     "torch.sort(x, -1, out=(x.clone(), x.clone()))", "torch.topk(x, 1, out=(x.clone(), x.clone()))",
     "torch.le(m, 3, out=m.T)", "torch.le(torch.ones(2, 3), 3, out=torch.ones(3, 1))",
     "torch.masked_scatter(x.long(), x > 0, x)",
+    "F.embedding_bag(torch.tensor([0, 1, 0]), torch.tensor([[2., -inf], [1., -inf]]), "
+    "torch.tensor([0, 2, 2]), mode='max')",
+    *(
+        f"type(F.embedding_bag(torch.tensor([[0, 1]]), w[:, None], mode='{mode}').grad_fn).__name__"
+        for mode in ("sum", "mean", "max")
+    ),
     "torch.linalg.cholesky(-torch.eye(2), out=torch.eye(2, requires_grad=True))",
     "torch.cumsum(torch.tensor([-2.716, -2.716]), 0, out=torch.zeros(2, dtype=torch.int16))",
 ]  # fmt: skip

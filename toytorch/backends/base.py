@@ -279,6 +279,21 @@ def span(a: Any) -> tuple[int, int]:
     return int(a.min()), int(a.max())
 
 
+UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}  # by bytes
+
+
+def inside(a: Any, n: int) -> bool:
+    """Whether signed whole numbers, of which there are some, are all places of a dimension of size n.
+
+    >>> inside(np.array([3, 0, 2]), 4), inside(np.array([3, -1, 2]), 4), inside(np.array([4]), 4)
+    (True, False, False)
+    """
+    if a.__class__ is np.ndarray:  # read without their signs, those below 0 are the largest
+        return bool(np.maximum.reduce(a.view(UNSIGNED[a.itemsize]), None) < n)
+    low, high = span(a)
+    return low >= 0 and high < n
+
+
 FUNCTIONS: dict[np.ufunc, str] = {  # of arrays, that reduce as ufuncs do
     np.maximum: "amax", np.minimum: "amin", np.logical_or: "any", np.logical_and: "all",
 }  # fmt: skip

@@ -116,7 +116,9 @@ def reduceat(xp: ArrayModule, name: str, rows: Array, starts: Array) -> Any:
     """Runs of rows joined, given where each run starts."""
     which = xp.searchsorted(starts, xp.arange(len(rows)), "right") - 1
     made = rows[starts].copy()
-    at(xp, name, made, which, rows)  # of extremes, for which the first may count twice
+    if name == "add":
+        made[...] = 0
+    at(xp, name, made, which, rows)  # of extremes the first may count twice
     return made
 
 

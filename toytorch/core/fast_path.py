@@ -126,7 +126,10 @@ WHOLE = """\
 """
 MORE = """
     if more:
-        return call(op, *bound(op, (input, other{alpha}), more))"""
+        return call(op, *bound(op, (input, other), more))"""
+MORE_WITH_ALPHA = """
+    if more:
+        return {name}_with_more(input, other, **more)"""
 BY_SIZE = """
     # by_size is NumPy's {ufunc}; arrays of {large:,} elements and more are shared among threads. It
     # is a Python function, which counts, for {trial} small calls, and compiled from then on: see
@@ -235,7 +238,8 @@ def write(op: Op, operator: bool = False) -> str | None:
     """The source for a unary or binary pointwise op, or None where its form is another.
 
     With `operator`, the form that Python's operator calls: it knows no arguments by name, whose
-    dictionary costs about 30 ns a call.
+    dictionary costs about 30 ns a call. The function of an op with alpha= leaves calls with arguments
+    by name to one called `<name>_with_more`, which `function.make_function` writes beside it.
     """
     names = [a.name for a in op.schema.args]
     if (
@@ -285,7 +289,7 @@ def write(op: Op, operator: bool = False) -> str | None:
         **common,
         name=name,
         params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
-        more="" if operator else MORE.format(**common),
+        more="" if operator else (MORE_WITH_ALPHA if common["alpha"] else MORE).format(name=name),
         by_size=by_size if common["kernel"] == "by_size" else "",
         whole=whole,
         number=number if op.schema.args[1].takes_number else NO_NUMBER,
@@ -327,6 +331,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "call": dispatch.call,
         "operate": operate,
         "kernel": kernel,
+        "on_cpu": op.on_cpu,
         "state": state,
         "ndarray": np.ndarray,
         "asarray": as_array,

@@ -155,7 +155,7 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
             tests.append(f"check({first}.dtype, ({', '.join(passed)},)) is None")
     else:
         return None
-    made = f"kernel({', '.join(values)})"
+    made = f"{'on_cpu' if op.plain else 'kernel'}({', '.join(values)})"  # not the ufunc of defaults
     if op.kind == "pointwise" and op.memory in ("", "second", "tensor first"):
         laid = [f"a{i}" for i in op.tensor_at]
         laid = laid[::-1] if op.memory == "second" else laid

@@ -19,12 +19,26 @@ def make_function(op: Op) -> Any:
     def write() -> tuple[str, dict[str, Any]]:
         names = fast_path.names_for(op, made.function.__globals__)
         source = fast_path.write(op) or general(op, names)
+        if f"{name}_with_more(" in source:
+            names[f"{name}_with_more"] = make_with_more(op, f"{name}_with_more")
         if not op.older:
             return source, names
         return older_forms.taking(op, source), {**names, "by_older": older_forms.rearranged}
 
     name = fast_path.python_name(op)
     made = Generated(op, name, op.name, write, doc=describe(op), out=op.has_out)
+    return made.function
+
+
+def make_with_more(op: Op, name: str) -> Any:
+    """What the function of an op with alpha= calls where arguments are given by name."""
+    made: Generated
+
+    def write() -> tuple[str, dict[str, Any]]:
+        names = fast_path.names_for(op, made.function.__globals__)
+        return general(op, names).replace(f"def {op.name}(", f"def {name}(", 1), names
+
+    made = Generated(op, name, f"{op.name}: with more", write, doc=describe(op), out=op.has_out)
     return made.function
 
 

@@ -242,7 +242,7 @@ def several_views(op: Op, args: tuple[Any, ...], arrays: list[Array]) -> list[Te
     before, count = len(views), len(arrays)
     if before > 16 and before.bit_length() != (before + count).bit_length():
         views[:] = [v for v in views if v() is not None]
-    whys, guarded = None, storage.guarded_views
+    whys, guarded, version = None, storage.guarded_views, storage.version
     if kind.rank > 1:
         whys = one_of_many(maker(op.node_name), count)
         if guarded is None:
@@ -262,8 +262,8 @@ def several_views(op: Op, args: tuple[Any, ...], arrays: list[Array]) -> list[Te
         views.append(seen)
         if whys is not None:
             view._no_grad_view = whys[i]
-        if storage.version:
-            view._born = storage.version
+        if version:
+            view._born = version
         made.append(view)
     if whys is not None:
         guarded.extend(views[-count:] if count else ())
@@ -325,8 +325,10 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             views.append(seen)
         if storage.version:
             view._born = storage.version
-        if kind.rank < 2 and not source._requires_grad:
-            return view
+        if not source._requires_grad and (
+            kind.rank < 2 or (state.fast_path is None and source._no_grad_view is None)
+        ):
+            return view  # the usual case
         if state.fast_path is not None and not state.local.grad:
             view._no_grad_view = INFERENCE_VIEW if state.local.inference else NO_GRAD_VIEW
             guarded = storage.guarded_views
@@ -349,7 +351,12 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
         if why is not None:
             view._no_grad_view = of_a_view(why, made_by(op, args))
             guarded = storage.guarded_views
-            if guarded is None or storage.__class__ is not Storage or len(guarded) > 16:
+            count = 0 if guarded is None else len(guarded)
+            if (
+                not count
+                or storage.__class__ is not Storage
+                or (count > 16 and not count & (count - 1))
+            ):
                 writing.guard(view)
             else:
                 guarded.append(seen)

@@ -29,9 +29,11 @@ def outer(a: Array, b: Array) -> Any:
 
 def gated(a: Array, b: Array) -> Any:
     """a·sigmoid(b) of the halves of an array in rows, or None."""
-    if a.size < SMALLEST or a.dtype.char not in "fd" or not works():
+    if not a.size or a.dtype.char not in "fd" or not works():
         return None
     made = np.empty(a.shape, a.dtype)
-    rows = a.shape[-1]
-    GATED(*(v.reshape(-1, rows) if v.ndim != 2 else v for v in (made, a, b)))
+    if a.ndim == 2:
+        GATED(made, a, b)
+    else:
+        GATED(*(v.reshape(-1, a.shape[-1]) for v in (made, a, b)))
     return made

@@ -29,10 +29,10 @@ def fits(table: Array, numbers: Array, count: int) -> bool:
     """Whether so many rows are worth a compiled loop, and the arrays are what it reads."""
     return (
         table.__class__ is np.ndarray
-        and table.dtype.char in "fd"
-        and numbers.dtype == np.int64
         and table.ndim == 2
         and count * table.shape[1] >= jit.SMALLEST
+        and table.dtype.char in "fd"
+        and numbers.dtype == np.int64
         and table.flags.c_contiguous
         and jit.works()
     )

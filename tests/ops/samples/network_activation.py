@@ -151,10 +151,13 @@ def _embedding_bag() -> Iterator[Sample]:
         yield S(i, t((4, 3)), const([0, 3, 6], i64), mode=mode, include_last_offset=True)
         yield S(i, t((4, 3)), const([0, 3], i64), mode=mode, padding_idx=2)
     yield S(i, t((4, 3)), const([0, 4], i64), mode="sum", per_sample_weights=t((6,)))
+    yield S(
+        i, t((4, 3)), const([0, 4], i64), mode="sum", per_sample_weights=t((6,)), padding_idx=-2
+    )
 
 
 entry(
-    "embedding_bag", _embedding_bag, forms=False,
+    "embedding_bag", _embedding_bag, forms=False, covers=("_embedding_bag",),
     call=lambda side: side.root.nn.functional.embedding_bag,
 )  # fmt: skip
 

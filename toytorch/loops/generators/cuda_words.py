@@ -76,8 +76,9 @@ def device_functions(body: str) -> str:
 
 def device_function(name: str, type: str) -> str:
     """Such a function for arguments of a type."""
-    word, types = TYPES[type].cuda, {"x": type}
-    lines = [f"__device__ {word} of_{name}({word} x) {{"]
+    word, types = TYPES[type].cuda, dict.fromkeys("xz"[: PRIMITIVES[name].arity], type)
+    given = ", ".join(f"{word} {x}" for x in types)
+    lines = [f"__device__ {word} of_{name}({given}) {{"]
     for s in steps_of(name, type):
         lines.append(f"    const {TYPES[s.type].cuda} {s.name} = {expression(s, types)};")
         types[s.name] = s.type

@@ -4,7 +4,7 @@ A primitive that stands here has no instructions of its own. NumPy's function of
 as Python, a compiled loop has its steps in place (`parse.steps_of`), CUDA C has them as a
 `__device__` function. The words of a text are those of programs, without the signs that NumPy's
 arrays refuse (`if`, `and`, `not`); `polynomial(NAME, r)` is Horner's scheme with a row of
-`special_coefficients`. It reads `x` and assigns `y`.
+`special_coefficients`. It reads `x`, a function of two numbers `z` as well, and assigns `y`.
 
     >>> print(DEFINED["ndtri"].text("float32").splitlines()[0])
     q = x - 0.5
@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 WIDE = "float64"
+LN2 = 0.6931471805599453
 
 
 @dataclass(frozen=True)
@@ -23,21 +24,24 @@ class Defined:
 
     wide    the lines for float64 numbers
     narrow  those for float32 numbers, where these are not computed in float64 as well
+    reads   the names of its arguments
     """
 
     wide: str
     narrow: str = ""
+    reads: str = "x"
 
     def text(self, type: str) -> str:
         """The lines for arguments of a type."""
-        chosen = self.wide if type == WIDE else self.narrow or wide_inside(self.wide)
+        chosen = self.wide if type == WIDE else self.narrow or wide_inside(self.wide, self.reads)
         lines = map(str.strip, chosen.strip().splitlines())
         return "\n".join(line for line in lines if line)
 
 
-def wide_inside(text: str) -> str:
+def wide_inside(text: str, reads: str = "x") -> str:
     """A text for float32 numbers that computes in float64."""
-    return f"x = {WIDE}(x)\n{text}\ny = float32(y)"
+    widened = "\n".join(f"{name} = {WIDE}({name})" for name in reads)
+    return f"{widened}\n{text}\ny = float32(y)"
 
 
 # The inverse of erf and of Φ. In the middle they are x times a ratio of polynomials of 0.85² - x², as
@@ -230,6 +234,29 @@ LOG_NDTR = """
     high = log1p(-0.5 * erfc(maximum(x, -1) * 0.7071067811865476))
     y = where(x < -1, tail, high)
 """
+# log(eˣ + eᶻ) and log₂(2ˣ + 2ᶻ): the larger, and log(1 + r) for what the other adds to it, where r is
+# at most 1. Two infinities have no difference. float32's are computed in float64, since the sum may all
+# but cancel.
+LOGADDEXP = """
+    r = exp{base}(-abs(x - z))
+    rest = r * polynomial(LOG_ABOVE_ONE, r){unit}
+    y = maximum(x, z) + where(x == z, {alike}, rest)
+"""
+# √(x² + z²). The squares of float32 numbers are at home in float64; those of float64 are kept from
+# overflow and underflow by a power of two. An infinite number is enough, whatever is beside it.
+HYPOT = """
+    y = sqrt(x * x + z * z)
+    y = where(fmax(abs(x), abs(z)) == inf, inf, y)
+"""
+HYPOT_WIDE = """
+    most = fmax(abs(x), abs(z))
+    up = where(most < 1e-150, 4.149515568880993e+180, 1)
+    scale = where(most > 1e150, 2.409919865102884e-181, up)
+    x = x * scale
+    z = z * scale
+    y = sqrt(x * x + z * z) / scale
+    y = where(most == inf, inf, y)
+"""
 DEFINED = {
     "lgamma": Defined(LGAMMA_WIDE, wide_inside(LGAMMA_NARROW)),
     "bessel_i0": Defined(modified(0, UNSCALED)),
@@ -243,4 +270,7 @@ DEFINED = {
     "digamma": Defined(DIGAMMA.format(shifts=DIGAMMA_SHIFT * 10)),
     "erfinv": Defined(ERFINV.format(tail=WIDE_TAIL), ERFINV.format(tail=NARROW_TAIL)),
     "ndtri": Defined(NDTRI.format(tail=WIDE_TAIL), NDTRI.format(tail=NARROW_TAIL)),
+    "logaddexp": Defined(LOGADDEXP.format(base="", unit="", alike=LN2), reads="xz"),
+    "logaddexp2": Defined(LOGADDEXP.format(base=2, unit=f" * {1 / LN2}", alike=1), reads="xz"),
+    "hypot": Defined(HYPOT_WIDE, wide_inside(HYPOT, "xz"), "xz"),
 }

@@ -210,7 +210,7 @@ def signbit(x: Array) -> Any:
 def logaddexp(x: Array, y: Array) -> Any:
     """log(eˣ + eʸ) without overflow."""
     if kind_of(x) != "c":
-        return np.logaddexp(x, y)
+        return defined("logaddexp")(x, y)
     top = np.where(x.real > y.real, x, y)
     return top + np.log(np.exp(x - top) + np.exp(y - top))
 
@@ -231,18 +231,21 @@ def wide_rows() -> dict[str, Any]:
     return {n: row["float64"] if isinstance(row, dict) else row for n, row in POLYNOMIALS.items()}
 
 
-def defined(name: str) -> Callable[[Any], Any]:
+def defined(name: str) -> Callable[..., Any]:
     """A function that the language states in its own words, in float64."""
 
-    def run(x: Array) -> Any:
+    def run(*given: Array) -> Any:
         space = SPACES.get(name)
         if space is None:
             from toytorch.loops.language.defined import DEFINED  # seldom needed
 
             space = SPACES[name] = {**FUNCTIONS, **wide_rows(), "__name__": __name__}
-            lines = DEFINED[name].text("float64").replace("\n", "\n    ")
-            exec(f"def run(x):\n    {lines}\n    return y", space)  # text of our own table
-        return typed(space["run"](typed(x, "float64")), type_of(x))[()]
+            function = DEFINED[name]
+            lines = function.text("float64").replace("\n", "\n    ")
+            text = f"def run({', '.join(function.reads)}):\n    {lines}\n    return y"
+            exec(text, space)  # of our own table
+        made = space["run"](*[typed(x, "float64") for x in given])
+        return typed(made, type_of(given[0]))[()]
 
     return run
 
@@ -251,6 +254,7 @@ SPACES: dict[str, dict[str, Any]] = {}
 
 
 FUNCTIONS: dict[str, Any] = {
+    **{name: defined(name) for name in STATED},
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -305,7 +309,6 @@ FUNCTIONS: dict[str, Any] = {
     "log10": np.log10,
     "log1p": log1p,
     "logaddexp": logaddexp,
-    "logaddexp2": np.logaddexp2,
     "hypot": np.hypot,
     "sin": np.sin,
     "cos": np.cos,
@@ -336,5 +339,4 @@ FUNCTIONS: dict[str, Any] = {
     "empty": np.empty,
     "min": min,
     "polynomial": polynomial,
-    **{name: defined(name) for name in STATED},
 }

@@ -110,11 +110,12 @@ def items(text: str) -> Any:
 
 @cache
 def steps_of(name: str, type: str) -> tuple[Step, ...]:
-    """The steps of a function that stands in `defined`, for arguments of a type; they begin with x,
-    and the last is its value."""
+    """The steps of a function that stands in `defined`, for arguments of a type; they begin with x (and
+    z, if there are two), and the last is its value."""
     from toytorch.loops.language.defined import DEFINED  # seldom needed
 
-    _, _, made, _ = parse(f"x[i] {type} -> y[i] {type}\n{DEFINED[name].text(type)}", type)
+    given = ", ".join(f"{x}[i] {type}" for x in DEFINED[name].reads)
+    _, _, made, _ = parse(f"{given} -> y[i] {type}\n{DEFINED[name].text(type)}", type)
     return tuple(s for s in made if isinstance(s, Step))
 
 

@@ -72,7 +72,11 @@ STATED = {
     "digamma": 120,
     "erfinv": 60,
     "ndtri": 60,
+    "logaddexp": 30,
+    "logaddexp2": 30,
+    "hypot": 20,
 }
+OF_TWO = ("logaddexp", "logaddexp2", "hypot")  # those of two numbers
 PRIMITIVES = {
     p.name: p
     for p in (
@@ -141,7 +145,10 @@ PRIMITIVES = {
                 "cosh",
             )
         ),
-        *(_function(name, cost, f"of_{name}", suffix="") for name, cost in STATED.items()),
+        *(
+            _function(name, cost, f"of_{name}", 1 + (name in OF_TWO), suffix="")
+            for name, cost in STATED.items()
+        ),
         Primitive("cast", 1, ALL, "cast({0})", "cast({0})", 1),
     )
 }

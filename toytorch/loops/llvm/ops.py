@@ -53,9 +53,10 @@ class Operations:
             return self.defined(op, type, *args)
         return self.of(type).call(op, *args)
 
-    def defined(self, op: str, type: str, x: Value) -> Any:
+    def defined(self, op: str, type: str, *given: Value) -> Any:
         """The steps of a function that the language states in its own words."""
-        made, types = {"x": x}, {"x": type}
+        made = dict(zip("xz", given))
+        types = dict.fromkeys(made, type)
         for s in steps_of(op, type):
             named = [types[a] for a in s.args[s.op == "where" :] if isinstance(a, str)]
             of = named[0] if named else s.type

@@ -121,9 +121,8 @@ def group_norm(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
-    _refuse_single(
-        [input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups, *input.shape[2:]]
-    )
+    batch, channels, *places = input.shape
+    _refuse_single([batch * channels // max(num_groups, 1), num_groups, *places])
     if mixed(input, weight):
         return layers.group_norm(input.to(float32), num_groups, weight, bias, eps).to(input.dtype)
     return layers.group_norm(input, num_groups, weight, bias, eps)

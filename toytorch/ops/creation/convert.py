@@ -193,6 +193,8 @@ def is_contiguous(self: Tensor, *, memory_format: MemoryFormat | None = None) ->
     (48, 1, 12, 3)
     """
     array = self._array
+    if memory_format is None and array.__class__ is np.ndarray:
+        return bool(array.flags.c_contiguous)
     if array.__class__ is not np.ndarray and self._compressed:
         raise RuntimeError(
             f"Sparse {self.layout.name[-3:].upper()} tensors do not have is_contiguous"
@@ -273,7 +275,8 @@ def reshape(
     if shape is None and shape_ and input.__class__ is Tensor:
         first: Any = shape_[0]
         several = first.__class__ is tuple or first.__class__ is list
-        made = view.quick_view(input, tuple(first) if several and len(shape_) == 1 else shape_)
+        wanted = tuple(first) if several and len(shape_) == 1 else shape_
+        made = view.quick_view(input, wanted, copies=True)
         if made is not None:
             return made
     if shape is None and not shape_:

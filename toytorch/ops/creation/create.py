@@ -272,28 +272,28 @@ def put_out(
     `aten` names an operation without a derivative, of which nothing but a leaf may be the `out`,
     and `of` its operands.
     """
-    if aten and out is not None and state.local.grad and (out._requires_grad or of):
-        refuse_leaf(aten, out)
-        state.set_grad(False)
-        try:
-            out = put_out(made, out, names, dtype=dtype, same=same)
-        finally:
-            state.set_grad(True)
-        underive(f"aten::{aten}", [*of, out], out)
-        return out  # out is a Tensor
-    asked = None if dtype is None or out is None else as_dtype(dtype)
-    if asked is not None and out.dtype is not asked:
-        raise RuntimeError(
-            f"dtype {asked.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
-        )
-    if same and out is not None and out.dtype is not made.dtype:
-        raise RuntimeError(refusal("same", "", made.dtype, out.dtype))
-    if out is not None and made.dtype.rank > out.dtype.rank and not out.is_sparse:
-        raise cannot_cast(made.dtype, out.dtype)
     if names is not None:
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:
         return made
+    if aten and state.local.grad and (out._requires_grad or of):
+        refuse_leaf(aten, out)
+        state.set_grad(False)
+        try:
+            out = put_out(made, out, dtype=dtype, same=same)
+        finally:
+            state.set_grad(True)
+        underive(f"aten::{aten}", [*of, out], out)
+        return out  # out is a Tensor
+    asked = None if dtype is None else as_dtype(dtype)
+    if asked is not None and out.dtype is not asked:
+        raise RuntimeError(
+            f"dtype {asked.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
+        )
+    if same and out.dtype is not made.dtype:
+        raise RuntimeError(refusal("same", "", made.dtype, out.dtype))
+    if made.dtype.rank > out.dtype.rank and not out.is_sparse:
+        raise cannot_cast(made.dtype, out.dtype)
     if out.is_sparse:
         out._array = sparse.empty(tuple(made.shape), out.dtype.numpy, None, place(out.device)[0])
         return out.requires_grad_(made.requires_grad)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, reduced, span, worthwhile
+from toytorch.backends.base import attempt, counting, inside, reduced, span, worthwhile
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
@@ -64,10 +64,9 @@ def _vector(words: Refusals, a: Array, dim: int, i: Array) -> int:
 def _inside(words: Refusals, a: Array, d: int, i: Array) -> None:
     """Refuses places that a dimension does not have."""
     n = a.shape[d] if a.ndim else 1
-    low = -n if words.behind else 0
-    if not i.size:
+    if not i.size or inside(i, n):
         return
-    least, most = span(i)
+    low, (least, most) = -n if words.behind else 0, span(i)
     if least < low or most >= n:
         flat = i.reshape(-1)
         raise words.outside(a, d, int(flat[(flat < low) | (flat >= n)][0]))

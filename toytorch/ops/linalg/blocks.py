@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.core.views import of_its_own
 from toytorch.core.write import refuse_grad
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Array, ArrayModule
@@ -15,7 +14,7 @@ from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping.rearrange import _common, cat
 from toytorch.ops.shaping.reshape import need_tensors
-from toytorch.ops.shaping.view import unsafe_view, viewed
+from toytorch.ops.shaping.view import unsafe_viewed
 
 
 @public("kron", method=True)
@@ -38,7 +37,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     a = a.reshape([k for m in left for k in (m, 1)])
     b = b.reshape([k for m in right for k in (1, m)])
     shape = tuple(p * q for p, q in zip(left, right))
-    made = put_out(of_its_own(viewed(a * b, shape, unsafe_view)), out)
+    made = put_out(unsafe_viewed(a * b, shape), out)
     if out is not None and not out.is_inference():
         made._memory().version -= 1  # PyTorch writes through a view that is counted by itself
     return made

@@ -64,30 +64,27 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
         if n == 2:
             row = of_its_own(product.squeeze(0))
             return counted(row, 1) if out is None else create.put_out(row, out)
-        return create.put_out(_seen_as(product, (*product.shape[:-2], product.shape[-1])), out)
+        *lead, _, width = product._array.shape
+        return create.put_out(view.unsafe_viewed(product, (*lead, width)), out)
     if n == 1:
         product = matmul_(input, other.unsqueeze(1))
-        return create.put_out(_seen_as(product, product.shape[:-1]), out)
+        return create.put_out(view.unsafe_viewed(product, product._array.shape[:-1]), out)
     made = matmul.unrecorded(input, other) if out is None and m > 2 else None
     if made is not None:
         return made
+    x, y = input._array.shape, other._array.shape
     if n == 2:  # one matrix for the whole batch: fold the batch into the rows
-        rows = convert.reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
+        rows = convert.reshape(input, (math.prod(x[:-1]), x[-1]))
         product = matmul.mm.function(rows, other)
-        return create.put_out(_seen_as(product, (*input.shape[:-1], other.shape[-1])), out)
-    batch = broadcast_pair(input.shape[:-2], other.shape[:-2])
-    a = input.expand((*batch, *input.shape[-2:]))
-    b = other.expand((*batch, *other.shape[-2:]))
+        return create.put_out(view.unsafe_viewed(product, (*x[:-1], y[-1])), out)
+    batch = broadcast_pair(x[:-2], y[:-2])
+    a = input.expand((*batch, *x[-2:]))
+    b = other.expand((*batch, *y[-2:]))
     count = math.prod(batch)
     product = matmul.bmm.function(
-        convert.reshape(a, (count, *a.shape[-2:])), convert.reshape(b, (count, *b.shape[-2:]))
+        convert.reshape(a, (count, *x[-2:])), convert.reshape(b, (count, *y[-2:]))
     )
-    return create.put_out(_seen_as(product, (*batch, a.shape[-2], b.shape[-1])), out)
-
-
-def _seen_as(product: Tensor, shape: Sequence[int]) -> Tensor:
-    """A product that nobody has seen, in another shape: no view, as far as programs can tell."""
-    return of_its_own(view.viewed(product, tuple(shape), view.unsafe_view))
+    return create.put_out(view.unsafe_viewed(product, (*batch, x[-2], y[-1])), out)
 
 
 @takes_words()
@@ -100,42 +97,35 @@ def linear(
         return create.put_out(linear(input, weight, bias), out, same=True)
     if not isinstance(input, Tensor):
         raise wrong_argument("linear", "input", 1, "Tensor", input)
-    if (
-        bias is not None
-        and input._array.ndim == 2
-        and weight._array.ndim == 2
-        and bias._array.shape == weight._array.shape[:1]
-    ):
+    if bias is None:
+        return matmul_(input, weight.t())
+    x, w, b = input._array, weight._array, bias._array
+    if x.ndim == 2 == w.ndim and b.shape == w.shape[:1]:
         return matmul.linear.function(bias, input, weight)
-    if bias is not None and input.ndim != 2 and not convert.is_contiguous(bias):
+    if x.ndim != 2 and not convert.is_contiguous(bias):
         return matmul_(input, weight.t()).add_(bias)  # whose type may be another
-    sums = bias is not None and bias.ndim and input.ndim not in (0, 2) and weight.ndim == 2
-    if bias is not None and sums and convert.is_contiguous(input):
-        *rest, width = input._array.shape
+    in_rows = x.ndim in (0, 2) or convert.is_contiguous(input)
+    if in_rows and b.ndim and x.ndim not in (0, 2) and w.ndim == 2:
+        *rest, width = x.shape
         product = matmul.unrecorded(input, weight, bias, True)
         if product is None:
             transposed = weight.t()
             flat = view.viewed(input, (math.prod(rest), width))
             product = matmul.addmm.function(bias, flat, transposed)
-        return view.viewed(product, (*rest, weight._array.shape[0]))
-    if bias is not None and (
-        input.ndim == 2 or (bias.ndim and (input.ndim < 2 or convert.is_contiguous(input)))
-    ):
+        return view.viewed(product, (*rest, w.shape[0]))
+    if x.ndim == 2 or (b.ndim and (x.ndim < 2 or in_rows)):
         matmul.same_three(bias, input, weight)  # one product with a sum in PyTorch
-    if bias is not None and input.ndim == 2 and weight.ndim != 2:
-        raise RuntimeError(f"mat2 must be a matrix, got {weight.ndim}-D tensor")
+    if x.ndim == 2 and w.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {w.ndim}-D tensor")
     product = matmul_(input, weight.t())
-    if bias is not None and input.ndim < 3 and bias.shape not in ((weight.shape[0],), (1,), ()):
-        width = weight.shape[0]
+    if x.ndim < 3 and b.shape not in (w.shape[:1], (1,), ()):
+        width = w.shape[0]
         view.expand.function(bias, (product.numel() // width if width else 0, width))
-    if bias is not None and bias.dtype is not product.dtype:
+    if bias.dtype is not product.dtype:
         return product.add_(bias)  # in place, as PyTorch: its type stays
-    if bias is None:
-        return product
-    if input.ndim == 2:
+    if x.ndim == 2:
         return product + bias
-    made = product + bias
-    return counted(made, 1 + (input.ndim == 1 and weight.ndim == 2))  # it is added in place
+    return counted(product + bias, 1 + (x.ndim == 1 and w.ndim == 2))  # it is added in place
 
 
 @public("tensordot", tensor_first=False)

@@ -41,14 +41,10 @@ def _embedding(
     made = attempt(xp, "known_rows", weight, indices)
     if made is not None:
         return made
-    if indices.size:
-        low, high = base.span(indices)
-        if low < 0 or high >= len(weight):
-            raise IndexError("index out of range in self")
+    if indices.size and not base.inside(indices, len(weight)):
+        raise IndexError("index out of range in self")
     made = attempt(xp, "take_rows", weight, indices)
-    if made is not None:
-        return made
-    return xp.take(weight, indices, 0)
+    return weight.take(indices, 0) if made is None else made
 
 
 def sum_rows(xp: ArrayModule, rows: Array, numbers: Array, count: int) -> Any:
@@ -189,7 +185,7 @@ def bag_numbers(
     xp = base.of_array(starts).xp
     last = int(starts[-1]) if include_last_offset and len(starts) and not to_the_end else count
     ends = xp.concatenate([starts[:bags], xp.asarray([last], starts.dtype)])
-    return xp.repeat(xp.arange(bags), xp.diff(ends)), bags
+    return xp.repeat(xp.arange(bags), ends[1:] - ends[:-1]), bags
 
 
 @public("embedding_bag")
@@ -212,7 +208,7 @@ def embedding_bag(
     _indices("embedding_bag", indices._array)
     _indices("embedding_bag", offsets._array, "argument #1 'offsets'")
     array, rows = indices._array, weight.shape[0]
-    if array.size and not indices.is_meta and (int(array.min()) < 0 or int(array.max()) >= rows):
+    if array.size and not indices.is_meta and not base.inside(array, rows):
         bad = next(int(i) for i in array.reshape(-1) if not 0 <= int(i) < rows)
         raise RuntimeError(
             f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {bad}"
@@ -239,40 +235,109 @@ def embedding_bag(
             per_sample_weights = per_sample_weights[wrap(kept)]
     else:
         used = indices
-    used = used[: len(numbers)]
+    if len(used) != len(numbers):
+        used = used[: len(numbers)]
     padding = -1 if padding_idx is None else padding_idx % len(weight)
-    rows = embedding_record.function(weight, used, padding, scale_grad_by_freq, sparse)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights[: len(numbers)].unsqueeze(-1)
+    scales = per_sample_weights
+    if scales is not None and len(scales) != len(numbers):
+        scales = scales[: len(numbers)]
     which, counted = wrap(numbers), numbers
     if include_last_offset and not slow:
         counted, _ = bag_numbers(offsets, indices.numel(), True, True)
-    sizes = base.of_array(numbers).xp.bincount(counted, minlength=bags)
-    empty = rows.new_zeros([bags, weight.shape[1]])
-    if mode == 2:
-        index = which.unsqueeze(-1).expand(rows.shape)
-        made = _bag_max(rows, index, empty)
-    else:
-        made = empty.index_add(0, which, rows)
-        if mode == 1:
-            made = made / wrap(np.maximum(sizes, 1)).to(made.dtype).unsqueeze(-1)
-    return made, which, wrap(sizes), which.new_zeros([bags if mode == 2 else 0])
+    sizes = wrap(base.of_array(numbers).xp.bincount(counted, minlength=bags))
+    made, _ = bags_record.function(
+        weight, used, which, sizes, scales, mode, scale_grad_by_freq, sparse, padding
+    )
+    return made, which, sizes, which.new_zeros([bags if mode == 2 else 0])
 
 
-def _bag_max(rows: Tensor, index: Tensor, empty: Tensor) -> Any:
-    """The maxima of bags; of several equal elements the first takes the gradient."""
-    values, numbers = rows._array, index._array
-    if not len(values):
-        return empty + rows.sum(0) * 0
-    xp, bag = base.of_array(values).xp, numbers[:, 0]
-    order = xp.argsort(bag, kind="stable")
-    starts = xp.flatnonzero(xp.diff(bag[order], prepend=-1))
-    bags = bag[order[starts]]
-    tops = xp.full(empty._array.shape, -np.inf)
-    tops[bags] = base.reduceat(xp, "maximum", values[order], starts)
-    hits = values == tops[bag]
-    place = xp.where(hits, xp.arange(len(values))[:, None], len(values))
-    firsts = xp.zeros(empty._array.shape, np.int64)
-    firsts[bags] = base.reduceat(xp, "minimum", place[order], starts)
-    made = rows.gather(0, wrap(firsts))
-    return made.masked_fill(wrap(xp.isinf(tops) & (tops < 0)), 0)
+def _bags(
+    xp: ArrayModule,
+    weight: Array,
+    indices: Array,
+    which: Array,
+    sizes: Array,
+    scales: Array | None,
+    mode: int,
+    by_frequency: bool,
+    sparse: bool,
+    padding_idx: int,
+) -> Any:
+    rows = _embedding(xp, weight, indices, padding_idx, by_frequency, sparse)
+    rows = rows if scales is None else rows * scales[:, None]
+    made = xp.zeros((len(sizes), weight.shape[1]), rows.dtype)
+    firsts = xp.zeros(made.shape if mode == MAXIMUM else 0, np.int64)
+    if not len(rows):
+        return made, firsts
+    begins = xp.ones(len(which), bool)
+    begins[1:] = which[1:] != which[:-1]
+    starts = xp.flatnonzero(begins)  # of bags that are not empty
+    full = which[starts]
+    joined = base.reduceat(xp, "maximum" if mode == MAXIMUM else "add", rows, starts)
+    if mode == MEAN:
+        joined /= sizes[full].astype(joined.dtype)[:, None]
+    made[full] = joined
+    if mode == MAXIMUM:
+        place = xp.where(rows == made[which], xp.arange(len(rows))[:, None], len(rows) - 1)
+        firsts[full] = base.reduceat(xp, "minimum", place, starts)
+    return made, firsts
+
+
+def _of_rows(g: Tensor, which: Tensor, sizes: Tensor, mode: int, firsts: Tensor) -> Any:
+    """The gradient of the rows of bags; of several equal maxima the first takes it."""
+    if mode == MAXIMUM:
+        nothing = g.new_zeros((len(which), g.shape[1]))
+        known = g.masked_fill((sizes == 0).unsqueeze(-1), 0)
+        return nothing.scatter_add(0, firsts, known) if len(which) else nothing
+    if mode == MEAN:
+        g = g / sizes.clamp(min=1).to(g.dtype).unsqueeze(-1)
+    return g.index_select(0, which)
+
+
+def _of_table(
+    gs: list[Tensor],
+    weight_shape: tuple[int, ...],
+    indices: Tensor,
+    which: Tensor,
+    sizes: Tensor,
+    scales: Tensor | None,
+    mode: int,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+    padding_idx: int,
+    result1: Tensor,
+) -> Any:
+    rows = _of_rows(gs[0], which, sizes, mode, result1)
+    if scales is not None:
+        rows = rows * scales.unsqueeze(-1)
+    backward = sparse_backward if sparse else dense_backward.function
+    return backward(rows, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+
+
+def _of_scales(
+    gs: list[Tensor],
+    weight: Tensor,
+    indices: Tensor,
+    which: Tensor,
+    sizes: Tensor,
+    mode: int,
+    padding_idx: int,
+    result1: Tensor,
+) -> Any:
+    rows = embedding_record.function(weight, indices, padding_idx)
+    return (_of_rows(gs[0], which, sizes, mode, result1) * rows).sum(-1)
+
+
+MEAN, MAXIMUM = 1, 2
+bags_record: Op = general(
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor which, Tensor sizes, Tensor? scales, "
+    "int mode, bool scale_grad_by_freq, bool sparse, int padding_idx) -> (Tensor output, Tensor firsts)",
+    _bags,
+    forms="",
+    results=(True, False),
+    d_weight=_of_table,
+    d_scales=_of_scales,
+    node="EmbeddingBagBackward0",
+    fresh=True,
+    doc="The sums, means or maxima of the rows of bags, given the bag of each row and their sizes.",
+)

@@ -390,20 +390,16 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """(x - mean)·rstd·weight + bias, with statistics over groups of channels."""
-    for d in (0, 1):
-        wrap_dim(d, input.ndim, wrap_scalar=False)
-    batch, channels = input.shape[:2]
+    if input.ndim < 2:
+        wrap_dim(input.ndim, input.ndim, wrap_scalar=False)  # which refuses
+    batch, channels, *places = input.shape
     if num_groups <= 0:
         raise RuntimeError(f"num_groups must be positive, but got {num_groups}")
-    _check_group(
-        input._array,
-        channels,
-        num_groups,
-        *(None if p is None else p._array for p in (weight, bias)),
-    )
+    parameters = [None if p is None else p._array for p in (weight, bias)]
+    _check_group(input._array, channels, num_groups, *parameters)
     refuse_mixed(input, weight, bias)
     return native_group_norm.function(
-        input, weight, bias, batch, channels, math.prod(input.shape[2:]), num_groups, eps
+        input, weight, bias, batch, channels, math.prod(places), num_groups, eps
     )[0]
 
 

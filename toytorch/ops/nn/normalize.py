@@ -194,20 +194,25 @@ def _compiled_batch_norm(
     eps: float,
 ) -> Any:
     """The same in compiled loops, or None."""
-    weight, bias = (None if v is None else v.astype(x.dtype, copy=False) for v in (weight, bias))
+    kind = x.dtype
+    weight, bias = in_kind(weight, kind), in_kind(bias, kind)
     if not training:
-        assert running_mean is not None and running_var is not None
-        mean, var = (v.astype(x.dtype, copy=False) for v in (running_mean, running_var))
-        scale = 1 / xp.sqrt(var + x.dtype.type(eps))
+        mean, var = in_kind(running_mean, kind), in_kind(running_var, kind)
+        scale = xp.reciprocal(xp.sqrt(var + kind.type(eps)))
         scale = scale if weight is None else scale * weight
         made = attempt(xp, "batch_norm_affine", x, mean, scale, bias)
-        return None if made is None else (made, xp.zeros(0, x.dtype), xp.zeros(0, x.dtype))
+        return None if made is None else (made, xp.zeros(0, kind), xp.zeros(0, kind))
     found = attempt(xp, "batch_norm", x, weight, bias, eps)
     if found is None:
         return None
     made, mean, variance, rstd = found
     _update_both(running_mean, running_var, mean, variance, x.size // x.shape[1], momentum)
     return made, mean, rstd
+
+
+def in_kind(a: Array | None, kind: Any) -> Any:
+    """An array, if there is one, in a type; itself where it has that already."""
+    return a if a is None or a.dtype is kind else a.astype(kind, copy=False)
 
 
 def _update_both(
@@ -520,7 +525,8 @@ def batch_norm(
             ):
                 break
         else:
-            if not any(v is not None and v._requires_grad for v in given[2:]):  # nothing to refuse
+            wanted = running_mean is not None and running_mean._requires_grad
+            if not wanted and not (running_var is not None and running_var._requires_grad):
                 return native_batch_norm.function(input, *given, training, momentum, eps)[0]
     refuse_sizes(
         channels,

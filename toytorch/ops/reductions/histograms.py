@@ -83,13 +83,15 @@ def histc(
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     values = input._array.reshape(-1)
     values = values if input.dtype.itemsize > 2 else values.astype(np.float32)
-    low, high = (None, None) if min == max == 0 or min == max else (float(min), float(max))
+    low, high = (None, None) if min == max else (float(min), float(max))
     low, high = _limits("torch.histc", values, low, high, 1.0)
     if input.dtype.rank != 2:
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.legacy}'")
-    inside = values[(values >= low) & (values <= high)]
-    place = ((inside - low) / (high - low) * bins).astype(np.int64)
-    counts = np.bincount(np.minimum(place, bins - 1), minlength=bins)
+    inside = values if min == max else values[(values >= low) & (values <= high)]
+    place = inside - low
+    place /= high - low
+    place *= bins
+    counts = np.bincount(np.minimum(place.astype(np.int64), bins - 1), minlength=bins)
     made = wrap(counts.astype(input.dtype.numpy))
     if out is None or not out._requires_grad:
         return create.put_out(made, out, same=True)

@@ -10,8 +10,10 @@ import numpy as np
 from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import lying
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor, strides_of
-from toytorch.core.views import made_view, plain, quick
+from toytorch.core.record import recorder
+from toytorch.core.tensor import Tensor, strides_of, wrap
+from toytorch.core.views import made_view, of_its_own, plain, quick
+from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
@@ -96,9 +98,22 @@ def viewed(x: Tensor, shape: tuple[int, ...], op: Op = view_) -> Tensor:
     return op.function(x, shape) if made is None else made
 
 
-def quick_view(x: Tensor, shape: tuple[Any, ...], op: Op = view_) -> Tensor | None:
-    """x.view(shape) where NumPy makes the same of it, or where it is the shape that x has; None
-    else."""
+def unsafe_viewed(fresh: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`_unsafe_view` of a result that nobody has seen: no view of it, as far as programs can tell."""
+    if not (fresh._array.flags.c_contiguous and quick(fresh)):
+        return of_its_own(unsafe_view.function(fresh, shape))
+    made = wrap(fresh._array.reshape(shape), fresh.dtype)
+    made._storage = fresh._storage
+    if fresh._requires_grad:
+        (unsafe_view.remember or recorder(unsafe_view))((fresh, shape), made)
+    return made
+
+
+def quick_view(
+    x: Tensor, shape: tuple[Any, ...], op: Op = view_, copies: bool = False
+) -> Tensor | None:
+    """x.view(shape) where NumPy makes the same of it, or where it is the shape that x has; with
+    `copies` also a copy, where there is no such view and the copy has no history; None else."""
     for n in shape:
         if n.__class__ is not int or n < -1:
             return None
@@ -118,7 +133,9 @@ def quick_view(x: Tensor, shape: tuple[Any, ...], op: Op = view_) -> Tensor | No
         return None  # as above, where a size was to be inferred
     if not array.flags.c_contiguous:
         if made.flags.c_contiguous:
-            return None  # it was copied: no view of what does not lie in rows lies so
+            # It was copied: no view of what does not lie in rows lies so.
+            kept = not copies or (x._requires_grad and state.fast_path is None)
+            return None if kept else wrap(made, x.dtype)
         if 1 in made.shape:  # a dimension whose stride NumPy may have chosen otherwise
             strides = view_strides(array.shape, array.strides, made.shape)
             if made.strides != strides:
