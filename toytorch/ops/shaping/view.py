@@ -248,11 +248,11 @@ t = view(
 
 
 def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
-    if dim.__class__ is int and dim == 0 and a.flags.c_contiguous and a.size:
-        return a.reshape(1, *a.shape)
-    d = wrap_dim(dim, a.ndim + 1)
+    d = 0 if dim.__class__ is int and dim == 0 else wrap_dim(dim, a.ndim + 1)
     if a.flags.c_contiguous and a.size:
-        return a.reshape((*a.shape[:d], 1, *a.shape[d:]))
+        made = a.reshape((*a.shape[:d], 1, *a.shape[d:]))
+        if 1 not in a.shape or (*made.strides[:d], *made.strides[d + 1 :]) == a.strides:
+            return made  # else a dimension of size 1 has a stride of its own, which stays
     step = a.itemsize if d == a.ndim else a.shape[d] * a.strides[d]
     return xp.lib.stride_tricks.as_strided(
         a, (*a.shape[:d], 1, *a.shape[d:]), (*a.strides[:d], step, *a.strides[d:])
