@@ -46,7 +46,12 @@ def without(
             elif contiguous(node.output):
                 rows = made.constant(contiguous_format)
                 copy = made.make(
-                    "aten::clone", [known[given[0]], rows.output], [node.output.type], None, None, clone
+                    "aten::clone",
+                    [known[given[0]], rows.output],
+                    [node.output.type],
+                    None,
+                    None,
+                    clone,
                 )
                 made.nodes += [rows, copy]
                 known[node.output] = copy.output
@@ -66,7 +71,9 @@ def alike(a: Value, b: Value) -> bool:
     x: Any = a.type  # tensors, both
     y: Any = b.type
     steps = [
-        [k for n, k in zip(t.shape, t.strides or ()) if n != 1] for t in (x, y) if t.shape is not None
+        [k for n, k in zip(t.shape, t.strides or ()) if n != 1]
+        for t in (x, y)
+        if t.shape is not None
     ]
     return len(steps) < 2 or steps[0] == steps[1]
 

@@ -47,7 +47,8 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
         return a.view(shape[0].numpy)
     new = infer_size(shape, a.size)
     if a.flags.c_contiguous and a.size and new != a.shape:
-        return a.reshape(new)
+        if not (1 in a.shape and a.strides[-1] != a.itemsize):
+            return a.reshape(new)
     strides = view_strides(a.shape, strides_of(a), new)
     if strides is None:
         raise RuntimeError(
@@ -116,13 +117,13 @@ def quick_view(x: Tensor, shape: tuple[Any, ...], op: Op = view_) -> Tensor | No
         return None
     if 1 in own and made.shape == own:
         return None  # as above, where a size was to be inferred
-    if not array.flags.c_contiguous:
-        if made.flags.c_contiguous:
-            return None  # it was copied: no view of what does not lie in rows lies so
-        if 1 in made.shape:  # a dimension whose stride NumPy may have chosen otherwise
-            strides = view_strides(array.shape, array.strides, made.shape)
-            if made.strides != strides:
-                return None
+    rows = array.flags.c_contiguous
+    if not rows and made.flags.c_contiguous:
+        return None  # it was copied: no view of what does not lie in rows lies so
+    if 1 in made.shape and (not rows or (1 in own and array.strides[-1] != array.itemsize)):
+        # A dimension whose stride NumPy may have chosen otherwise.
+        if made.strides != view_strides(own, array.strides, made.shape):
+            return None
     return made_view(op, (x, shape), made)
 
 
