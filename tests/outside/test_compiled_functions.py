@@ -237,3 +237,30 @@ def test_a_sum_of_gradients_that_lost_a_term_lies_in_rows() -> None:
     example = tt.ones(1, dtype=tt.complex64, requires_grad=True)
     traced = tt.jit.trace(lambda x: parts(tt, x), (example,))
     assert seen(tt, traced) == seen(torch, lambda x: parts(torch, x))
+
+
+WALKED: dict[str, Callable[[Any, Any], Any]] = {
+    "x - x": lambda m, x: (x - x).t(),
+    "x * 2 + 1": lambda m, x: x * 2 + 1,
+    "sum": lambda m, x: (x + 1).sum(0),
+    "x * x": lambda m, x: x * x,
+    "exp": lambda m, x: x.exp(),
+    "unused": lambda m, x: (x / 3, x**2)[0],
+}
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_a_trace_that_saves_nothing_is_walked_twice(name: str) -> None:
+    def seen(m: Any) -> Any:
+        x = m.ones(2, 2, requires_grad=True)
+        traced = m.jit.trace(lambda x: WALKED[name](m, x), (x,))
+        for _ in range(3):
+            y = traced(x)
+        y.backward(m.ones_like(y))
+        try:
+            y.backward(m.ones_like(y))
+        except RuntimeError as e:
+            return str(e)[:60]
+        return x.grad.tolist()
+
+    same(seen)
