@@ -249,6 +249,7 @@ WALKED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
 @pytest.mark.parametrize("name", WALKED)
 def test_a_trace_that_saves_nothing_is_walked_twice(name: str) -> None:
     def seen(m: Any) -> Any:
