@@ -9,7 +9,6 @@ is the other term.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
 from typing import Any
 
 from toytorch.facts.device import contiguous_format

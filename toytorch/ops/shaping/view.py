@@ -46,9 +46,9 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     if len(shape) == 1 and shape[0].__class__ is not int:
         return a.view(shape[0].numpy)
     new = infer_size(shape, a.size)
-    if a.flags.c_contiguous and a.size and new != a.shape:
-        if not (1 in a.shape and a.strides[-1] != a.itemsize):
-            return a.reshape(new)
+    odd = 1 in a.shape and a.strides[-1] != a.itemsize  # a last dimension whose stride goes on
+    if a.flags.c_contiguous and a.size and new != a.shape and not odd:
+        return a.reshape(new)
     strides = view_strides(a.shape, strides_of(a), new)
     if strides is None:
         raise RuntimeError(
@@ -120,10 +120,12 @@ def quick_view(x: Tensor, shape: tuple[Any, ...], op: Op = view_) -> Tensor | No
     rows = array.flags.c_contiguous
     if not rows and made.flags.c_contiguous:
         return None  # it was copied: no view of what does not lie in rows lies so
-    if 1 in made.shape and (not rows or (1 in own and array.strides[-1] != array.itemsize)):
-        # A dimension whose stride NumPy may have chosen otherwise.
-        if made.strides != view_strides(own, array.strides, made.shape):
-            return None
+    if (
+        1 in made.shape  # a dimension whose stride NumPy may have chosen otherwise
+        and (not rows or (1 in own and array.strides[-1] != array.itemsize))
+        and made.strides != view_strides(own, array.strides, made.shape)
+    ):
+        return None
     return made_view(op, (x, shape), made)
 
 
