@@ -201,3 +201,17 @@ def test_a_minimum_is_found_again_in_the_backward_pass() -> None:
 
     both(f, X)
     both(f, X.astype(np.float64))
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (1, 5, 4), (2, 1, 1)])
+@pytest.mark.parametrize("how", ["sum", "mean", "amax", "logsumexp"])
+def test_a_row_beside_its_transpose_is_no_diagonal(how: str, shape: tuple[int, ...]) -> None:
+    """Both dimensions of their difference are the row's only one; the difference is no result, so
+    that its dimensions have to be looked at on the way."""
+
+    def f(m: Any, x: Any) -> Any:
+        e = m.exp(x * 0.3)
+        made = e.transpose(0, -1) - e
+        return m.logsumexp(made, 0) if how == "logsumexp" else getattr(made, how)(0)
+
+    both(f, RANDOM.standard_normal(shape).astype(np.float32), grad=how != "amax")

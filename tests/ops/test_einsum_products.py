@@ -1,4 +1,4 @@
-"""Einstein sums in which nothing is summed: products, in type, memory and history."""
+"""Einstein sums: plain products and products of matrices, in type, memory and history."""
 
 from __future__ import annotations
 
@@ -53,3 +53,41 @@ def test_a_sum_over_nothing_is_a_product(
         return str(y.dtype).split(".")[1], y.stride(), node, y.tolist(), grads
 
     assert seen(tt) == seen(torch)
+
+
+SUMS = {
+    "ij,kj->ik": [((2, 1), (3, 1)), ((2, 1), (3, 4)), ((2, 4), (3, 4)), ((2, 0), (3, 1))],
+    "ij,jk->ki": [((2, 5), (5, 3))],
+    "bij,bjk->kbi": [((2, 3, 5), (2, 5, 4)), ((1, 3, 5), (2, 5, 4)), ((2, 3, 5), (1, 5, 4))],
+    "bijl,bjlk->bik": [((2, 3, 1, 2), (2, 1, 2, 4)), ((2, 3, 2, 1), (2, 2, 3, 4))],
+    "ijk,j->i": [((2, 3, 4), (3,)), ((2, 3, 4), (1,)), ((2, 3, 1), (3,))],
+    "ij,j->j": [((1, 3), (3,)), ((2, 3), (3,)), ((2, 1), (3,))],
+    "ij,jk,kl->li": [((2, 3), (3, 4), (4, 2)), ((2, 1), (1, 3), (3, 2))],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+@pytest.mark.parametrize("equation", SUMS)
+def test_labels_of_size_one_end_without_a_product_of_matrices(
+    equation: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has size 1 in one operand is summed in the other, so that truth values are taken, and
+    whole numbers promoted or refused; columns before rows swap the operands."""
+    monkeypatch.setattr(torch.backends.opt_einsum, "enabled", False)
+
+    def seen(t: Any, shapes: tuple[tuple[int, ...], ...], grad: bool) -> Any:
+        given = [operand(t, s, dtype, False, grad) for s in shapes]
+        try:
+            y = t.einsum(equation, *given)
+        except Exception as e:
+            return type(e).__name__
+        steps = [k for k, n in zip(y.stride(), y.shape) if n != 1]
+        if not grad:
+            return str(y.dtype).split(".")[1], steps, y.tolist()
+        (y * y).sum().backward()
+        node = type(y.grad_fn).__name__
+        return steps, node, y.tolist(), [g.grad.tolist() for g in given]
+
+    for shapes in SUMS[equation]:
+        for grad in (False, True)[: 1 + (dtype == "float32")]:
+            assert seen(tt, shapes, grad) == seen(torch, shapes, grad), (shapes, grad)

@@ -205,3 +205,63 @@ bfloat16 xpu register_forward_hook register_full_backward_hook"""
 @pytest.mark.parametrize("name", MODULES_LACK.split())
 def test_what_compiled_modules_refuse(name: str) -> None:
     same_words(lambda m: getattr(m.jit.script(m.nn.Linear(2, 2)), name)("weight"))
+
+
+def test_a_number_chosen_beside_complex_gradients_is_no_wider() -> None:
+    def chosen(m: Any, x: Any) -> Any:
+        y = x * x
+        return y, m.where(m.tensor(False), 1j, y)
+
+    def seen(m: Any, f: Any) -> Any:
+        x = m.tensor(0.5, requires_grad=True)
+        y, z = f(x)
+        (y + z.real).backward()
+        return x.grad.dtype is m.float32, x.grad.tolist()
+
+    traced = tt.jit.trace(lambda x: chosen(tt, x), (tt.tensor(0.5, requires_grad=True),))
+    assert seen(tt, traced) == seen(torch, lambda x: chosen(torch, x))
+
+
+def test_a_sum_of_gradients_that_lost_a_term_lies_in_rows() -> None:
+    """What reads the sum is compiled for rows; the diagonal that is left does not lie so."""
+
+    def parts(m: Any, x: Any) -> Any:
+        y = m.view_as_real(x * 2)
+        return y * 3, m.diag_embed(y)
+
+    def seen(m: Any, f: Any) -> Any:
+        x = m.ones(1, dtype=m.complex64, requires_grad=True)
+        f(x)[1].sum().backward()
+        return x.grad.tolist()
+
+    example = tt.ones(1, dtype=tt.complex64, requires_grad=True)
+    traced = tt.jit.trace(lambda x: parts(tt, x), (example,))
+    assert seen(tt, traced) == seen(torch, lambda x: parts(torch, x))
+
+
+WALKED: dict[str, Callable[[Any, Any], Any]] = {
+    "x - x": lambda m, x: (x - x).t(),
+    "x * 2 + 1": lambda m, x: x * 2 + 1,
+    "sum": lambda m, x: (x + 1).sum(0),
+    "x * x": lambda m, x: x * x,
+    "exp": lambda m, x: x.exp(),
+    "unused": lambda m, x: (x / 3, x**2)[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("name", WALKED)
+def test_a_trace_that_saves_nothing_is_walked_twice(name: str) -> None:
+    def seen(m: Any) -> Any:
+        x = m.ones(2, 2, requires_grad=True)
+        traced = m.jit.trace(lambda x: WALKED[name](m, x), (x,))
+        for _ in range(3):
+            y = traced(x)
+        y.backward(m.ones_like(y))
+        try:
+            y.backward(m.ones_like(y))
+        except RuntimeError as e:
+            return str(e)[:60]
+        return x.grad.tolist()
+
+    same(seen)

@@ -186,3 +186,31 @@ def test_tensors_alike_keep_the_steps_over_sizes_of_1(name: str) -> None:
         ours, theirs = (m.empty_strided(shape, strides) for m in (tt, torch))
         made = getattr(tt, name)(ours, *more)
         assert made.stride() == getattr(torch, name)(theirs, *more).stride(), (shape, strides)
+
+
+ODD = {  # dimensions of size 1, whose strides nothing but views and `stride()` can tell
+    "a row": lambda m: m.arange(24.0).view(2, 3, 4)[:-1, 0],
+    "a column": lambda m: m.arange(24.0).view(2, 3, 4)[:1, 0, :1],
+    "a number": lambda m: m.arange(10.0)[::3][:1],
+    "a row of nothing": lambda m: m.arange(24.0).view(2, 3, 4)[:1, 0, :0],
+    "several": lambda m: m.arange(24.0).view(2, 3, 4)[:1, :1],
+}
+VIEWS: dict[str, Callable[[Any, Any], Any]] = {
+    "unsqueeze": lambda m, x: x.unsqueeze(0),
+    "None": lambda m, x: x[None],
+    "None and a part": lambda m, x: x[None, 1:2],
+    "a last None": lambda m, x: x[..., None],
+    "view": lambda m, x: x.view(1, *x.shape),
+    "flatten": lambda m, x: x.flatten(),
+    "unflatten": lambda m, x: x.unflatten(-1, (-1, 1)) if x.numel() else x,
+    "reshape": lambda m, x: x.reshape(*x.shape, 1),
+    "view_as_real": lambda m, x: m.view_as_real(m.complex(x, x)[:1]),
+    "expand": lambda m, x: x.expand(1, 1, *x.shape),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("x", ODD)
+def test_dimensions_of_size_one_keep_their_strides(x: str, view: str) -> None:
+    for grad in (False, True):
+        same(lambda m: VIEWS[view](m, ODD[x](m).requires_grad_(grad)).stride())  # noqa: B023  # called in this turn

@@ -187,7 +187,9 @@ class Writer:
             elif i in op.tensor_at and v.node is not None:
                 value = v.node.attributes["value"]
                 if value is not None:
-                    number = np.asarray(value) if work is None else np.asarray(value).astype(work)
+                    number = np.asarray(value).astype(
+                        numpy_type(node.output) if work is None else work
+                    )
                     number = number if self.xp is np else number[()]  # a device takes it along
                     text = self.given(number, identifier("c", v))
             operands.append(text)

@@ -470,4 +470,5 @@ class DifferentiableGraphBackward(Node):
         )
 
     def release(self) -> None:
-        self.saved, self.inputs = None, []
+        if self.saved:  # what needs nothing may be walked again
+            self.saved, self.inputs = None, []

@@ -46,6 +46,7 @@ class Lower:
         self.nodes, self.outputs = nodes, list(outputs)
         self.parent: list[int] = []
         self.axes: dict[Value, list[int | None]] = {}
+        self.reduced: list[list[int | None]] = []  # the axes of what reductions go over
         self.steps: list[Any] = []
         self.names: dict[Value, str] = {}
         self.kinds: dict[str, str] = {}  # the type of each named value
@@ -75,9 +76,9 @@ class Lower:
                 over = tuple(dict.fromkeys(letters[self.root(a)] for a in s["over"]))
                 steps.append(Reduce(s["name"], s["op"], s["args"][0], over, s["type"], dims))
         outputs = tuple(self.array(v, letters) for v in self.outputs)
-        for v in (*self.inputs, *self.outputs):
-            roots = [self.root(a) for a in self.axes[v] if a is not None]
-            if len(set(roots)) < len(roots):
+        for axes in (*self.axes.values(), *self.reduced):
+            roots = [self.root(a) for a in axes if a is not None]
+            if len(set(roots)) < len(roots):  # x.T - x of a row, if only on the way
                 raise Unsupported("a value has one dimension twice")
         program = Program(arrays, (), tuple(steps), outputs)
         return Lowered(program, self.inputs, self.outputs, self.axes)
@@ -323,6 +324,7 @@ class Lower:
                 values[a.name] = name if a.name in masks else self.cast(name, kind)
             else:
                 values[a.name] = constant(v)
+        self.reduced.append(axes)
         shape = np.broadcast_shapes(*map(shape_of, tensors))
         dims = reduced_dims(values.get("dim"), len(shape))
         along = [(a, shape[d]) for d, a in enumerate(axes) if d in dims and a is not None]

@@ -129,7 +129,11 @@ on_tensors(resolve_neg=resolve_conj, real=property(real, set_real), imag=propert
 def _as_real(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return xp.expand_dims(a, -1).view(a.real.dtype)
+    if a.flags.c_contiguous and 1 not in a.shape and a.size:
+        return xp.expand_dims(a, -1).view(a.real.dtype)
+    made = xp.expand_dims(a, -1).view(a.real.dtype)
+    strides = tuple([2 * s for s in strides_of(a)]) + (1,)
+    return made if strides_of(made) == strides else view.restride(made, made.shape, strides)
 
 
 def _as_complex(xp: ArrayModule, a: Array) -> Any:

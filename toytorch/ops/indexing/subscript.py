@@ -276,7 +276,7 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
                 part = a[(*index, ...)]
                 return unrecorded_view(x, part) if part.size else None
         elif index is None and a.flags.c_contiguous:
-            return made_view(unsqueeze, (x, 0), a.reshape(1, *a.shape))
+            return made_view(unsqueeze, (x, 0), unsqueeze.on_cpu(a, 0))
     except IndexError:
         return None
     return None

@@ -121,43 +121,53 @@ def diagonals(x: Tensor, labels: list[str]) -> tuple[Any, list[str]]:
 
 
 def contract(
-    a: Tensor, la: list[str], b: Tensor, lb: list[str], keep: set[str], out: list[str]
+    a: Tensor, la: list[str], b: Tensor, lb: list[str], keep: set[str], order: list[str]
 ) -> tuple[Any, list[str]]:
     """Two operands as one batched matrix product over the labels that end here.
 
-    Where none ends it is a plain product: it promotes types, and comes out in the order of `out`.
+    A label of size 1 is as good as none, so what ends in one of the two alone is summed before, and
+    stays with size 1. Where nothing ends in both it is a plain product: it promotes types. Labels
+    come in the `order` of the result's, and of the alphabet behind them; where all columns come
+    before all rows, the operands change places, and the product lies in memory as it is read.
     """
-    same = a.dtype is b.dtype
-    a, la = drop(a, la, keep | set(lb))
-    b, lb = drop(b, lb, keep | set(la))
-    if same and a.dtype is not b.dtype:  # one was summed, which turned its integers into int64
-        a, b = a.long(), b.long()
-    batch = [c for c in la if c in lb and c in keep]
-    ends = [c for c in la if c in lb and c not in keep]
-    only_a = [c for c in la if c not in lb]
-    only_b = [c for c in lb if c not in la]
+    na, nb = dict(zip(la, a.shape)), dict(zip(lb, b.shape))
+    a = summed(a, [i for i, c in enumerate(la) if c not in keep and nb.get(c, 1) == 1 != na[c]])
+    b = summed(b, [i for i, c in enumerate(lb) if c not in keep and na.get(c, 1) == 1 != nb[c]])
+    in_a = {c for c in la if na[c] != 1 and (c in keep or nb.get(c, 1) != 1)}
+    in_b = {c for c in lb if nb[c] != 1 and (c in keep or na.get(c, 1) != 1)}
+    ends = [c for c in order if c not in keep and c in in_a]
     if not ends:
-        wanted = [c for c in out if c in la or c in lb]
-        wanted += [c for c in batch + only_a + only_b if c not in out]
+        wanted = [c for c in order if c in la or c in lb]
         return among(a, la, wanted) * among(b, lb, wanted), wanted
-    sizes: dict[str, int] = {}
-    for x, labels in ((a, la), (b, lb)):
-        for c, n in zip(labels, x.shape):
-            old = sizes.setdefault(c, n)
-            sizes[c] = max(old, n) if 0 not in (old, n) else 0
-    a = arranged(a, la, batch + only_a + ends, sizes)
-    b = arranged(b, lb, batch + ends + only_b, sizes)
+    batch = [c for c in order if c in keep and c in in_a and c in in_b]
+    rows = [c for c in order if c in keep and c in in_a and c not in in_b]
+    columns = [c for c in order if c not in in_a]
+    if rows and columns and order.index(columns[-1]) < order.index(rows[0]):
+        a, la, b, lb, rows, columns = b, lb, a, la, columns, rows
+    columns, rows = (
+        [c for c in part if c in keep and (c in na or c in nb)] for part in (columns, rows)
+    )
+    sizes = {c: max(na.get(c, 1), nb.get(c, 1), key=lambda n: n != 1) for c in (*la, *lb)}
 
     def size(labels: list[str]) -> int:
-        n = 1
-        for c in labels:
-            n *= sizes[c]
-        return n
+        return math.prod([sizes[c] for c in labels])
 
-    left = a.reshape(size(batch), size(only_a), size(ends))
-    right = b.reshape(size(batch), size(ends), size(only_b))
-    labels = batch + only_a + only_b
+    left = in_order(a, placed(la, batch + rows + ends)).reshape(size(batch), size(rows), size(ends))
+    right = in_order(b, placed(lb, batch + ends + columns))
+    right = right.reshape(size(batch), size(ends), size(columns))
+    labels = batch + rows + columns
     return left.bmm(right).reshape([sizes[c] for c in labels]), labels
+
+
+def summed(x: Tensor, dims: list[int]) -> Any:
+    """Sums over dimensions, which stay with size 1."""
+    return x.sum(dims, True) if dims else x
+
+
+def placed(labels: list[str], wanted: list[str]) -> list[int]:
+    """The dimensions of some labels in a wanted order, then the rest, which have size 1."""
+    first = [labels.index(c) for c in wanted if c in labels]
+    return first + [i for i in range(len(labels)) if i not in first]
 
 
 def among(x: Tensor, labels: list[str], wanted: list[str]) -> Any:
@@ -172,12 +182,6 @@ def among(x: Tensor, labels: list[str], wanted: list[str]) -> Any:
 def in_order(x: Tensor, dims: list[int]) -> Any:
     """Dimensions in another order; the tensor itself where it is the same."""
     return x if dims == sorted(dims) else x.permute(dims)
-
-
-def arranged(x: Tensor, labels: list[str], wanted: list[str], sizes: dict[str, int]) -> Any:
-    """Dimensions in a wanted order, those of size 1 expanded."""
-    x = x.permute([labels.index(c) for c in wanted]) if wanted else x
-    return x.expand([sizes[c] for c in wanted]) if wanted else x
 
 
 def drop(x: Tensor, labels: list[str], keep: set[str]) -> tuple[Any, list[str]]:
@@ -197,6 +201,7 @@ class Product:
             order of the operands' dimensions has to be the plain one
     parts   how many of the first one's dimensions are batch and rows
     last    the order of the result's
+    swapped whether the second operand has the rows
     """
 
     def __init__(self, labels: list[list[str]], out: list[str]) -> None:
@@ -205,6 +210,11 @@ class Product:
         ends = [c for c in la if c in lb and c not in out]
         rows = [c for c in la if c not in lb]
         columns = [c for c in lb if c not in la]
+        self.swapped = bool(ends and rows and columns) and (
+            max(map(out.index, columns)) < min(map(out.index, rows))
+        )
+        if self.swapped:
+            la, lb, rows, columns = lb, la, columns, rows
         self.orders = [
             [term.index(c) for c in wanted]
             for term, wanted in ((la, batch + rows + ends), (lb, batch + ends + columns))
@@ -219,6 +229,8 @@ class Product:
         """The result, or None where sizes differ, or a plain product's memory has another order."""
         if not self.sums and not (a.flags.c_contiguous and b.flags.c_contiguous):
             return None
+        if self.swapped:
+            a, b = b, a
         a, b = a.transpose(self.orders[0]), b.transpose(self.orders[1])
         batch, end_of_rows, end_of_ends = self.parts
         shared, ends = a.shape[:batch], a.shape[end_of_rows:]
@@ -226,6 +238,8 @@ class Product:
             return None
         rows, columns = a.shape[batch:end_of_rows], b.shape[end_of_ends:]
         n, width = math.prod(shared), math.prod(ends)
+        if self.sums and width == 1:
+            return None  # which is a plain product, too
         left = a.reshape(n, math.prod(rows), width)
         right = b.reshape(n, width, math.prod(columns))
         made = stacked(np, left, right).reshape(shared + rows + columns)
@@ -289,12 +303,17 @@ def evaluate(equation: str, operands: list[Any]) -> Any:
                     f"does not broadcast with previously seen size {old}"
                 )
             seen[c] = max(old, n)
+    order = out + sorted((c for c in seen if c not in out), key=lambda c: (not c.isalpha(), c))
     terms = [diagonals(x, term) for x, term in zip(operands, labels)]
     x, now = terms[0]
     for k in range(1, len(terms)):
         keep = set(out) | {c for _, later in terms[k + 1 :] for c in later}
-        x, now = contract(x, now, *terms[k], keep, out)
-    x, now = drop(x, now, set(out))
+        x, now = contract(x, now, *terms[k], keep, order)
+    if len(terms) == 1:
+        x, now = drop(x, now, set(out))
     if x is operands[0]:  # a result is a tensor of its own, if only a view
         return x.permute([now.index(c) for c in out])
-    return in_order(x, [now.index(c) for c in out])
+    x = in_order(x, placed(now, out))
+    if len(terms) > 1 and len(out) < len(seen):
+        return x.view(x.shape[: len(out)])  # without labels of size 1 that ended
+    return x

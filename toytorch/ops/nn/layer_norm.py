@@ -24,6 +24,7 @@ from toytorch.ops.nn.normalize import (
     at_once,
     centered,
     need_float,
+    refuse_kinds,
     refuse_mixed,
     standardized,
     taken,
@@ -85,7 +86,7 @@ def unknown(made: Array, rstd: Array) -> None:
     rstd[without] = made[without] = np.nan
 
 
-def _check_layer(a: Array, shape: Any, *parameters: Any) -> None:
+def _check_layer(a: Array, shape: Any, *parameters: Any, begin: str = "*, ") -> None:
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., "
@@ -102,7 +103,7 @@ def _check_layer(a: Array, shape: Any, *parameters: Any) -> None:
         wanted = ", ".join(map(str, shape))
         raise RuntimeError(
             f"Given normalized_shape={sizes_text(shape)}, expected input with shape "
-            f"[*, {wanted}], but got input of size{sizes_text(a.shape)}"
+            f"[{begin}{wanted}], but got input of size{sizes_text(a.shape)}"
         )
 
 
@@ -197,7 +198,7 @@ native_layer_norm = general(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _layer_norm,
-    forms="function",
+    forms="",
     results=(True, False, False),
     d_input=_layer_norm_input,
     d_weight=_layer_norm_weight,
@@ -222,8 +223,22 @@ def layer_norm(
     >>> layer_norm(torch.tensor([1., 3.]), [2])
     tensor([-1.0000,  1.0000])
     """
-    refuse_mixed(input, weight, bias)
-    return native_layer_norm.function(input, normalized_shape, weight, bias, eps)[0]
+    return layer_norm_and_statistics(input, normalized_shape, weight, bias, eps)[0]
+
+
+@public("native_layer_norm")
+def layer_norm_and_statistics(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`layer_norm`, the means and the reciprocals of the deviations."""
+    refuse_mixed(input, weight, bias, whole=True)
+    made, mean, rstd = native_layer_norm.function(input, normalized_shape, weight, bias, eps)
+    refuse_kinds(weight, bias)
+    return made, mean, rstd
 
 
 # -- over groups of channels ----------------------------------------------------------------------
@@ -240,10 +255,13 @@ def _group_norm(
     group: int,
     eps: float,
 ) -> Any:
-    need_float("GroupNormKernelImpl", a)
     _check_group(a, c, group, weight, bias)
+    need_float("GroupNormKernelImpl", a)
     if a.size != n * c * area:
-        raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.")
+        raise RuntimeError(
+            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message "
+            "be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     found = (
         attempt(xp, "group_norm", a, weight, bias, group, eps) if a.shape[:2] == (n, c) else None
     )
@@ -265,16 +283,19 @@ def _group_norm(
 
 
 def _check_group(a: Array, channels: int, group: int, *parameters: Array | None) -> None:
-    if group <= 0 or channels % group:
+    if group <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {group}")
+    if channels % group:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but"
             f" got input of shape {sizes_text(a.shape)} and num_groups={group}"
         )
+    shape = (0,) if parameters[0] is None else parameters[0].shape  # PyTorch names no other
     for name, p in zip(("weight", "bias"), parameters):
         if p is not None and tuple(p.shape) != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of "
-                f"channels in input, but got {name} of shape {sizes_text(p.shape)} "
+                f"channels in input, but got {name} of shape {sizes_text(shape)} "
                 f"and input of shape {sizes_text(a.shape)}"
             )
 
@@ -370,7 +391,7 @@ native_group_norm = general(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
     "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _group_norm,
-    forms="function",
+    forms="",
     results=(True, True, True),
     d_input=_group_norm_input,
     d_weight=_group_norm_weight,
@@ -392,15 +413,30 @@ def group_norm(
     """(x - mean)·rstd·weight + bias, with statistics over groups of channels."""
     if input.ndim < 2:
         wrap_dim(input.ndim, input.ndim, wrap_scalar=False)  # which refuses
-    batch, channels, *places = input.shape
-    if num_groups <= 0:
-        raise RuntimeError(f"num_groups must be positive, but got {num_groups}")
-    parameters = [None if p is None else p._array for p in (weight, bias)]
-    _check_group(input._array, channels, num_groups, *parameters)
-    refuse_mixed(input, weight, bias)
-    return native_group_norm.function(
-        input, weight, bias, batch, channels, math.prod(places), num_groups, eps
-    )[0]
+    batch, channels = input.shape[:2]
+    area = math.prod(input.shape[2:])
+    return group_norm_and_statistics(input, weight, bias, batch, channels, area, num_groups, eps)[0]
+
+
+@public("native_group_norm")
+def group_norm_and_statistics(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`group_norm`, the means and the reciprocals of the deviations."""
+    if weight is not None or bias is not None or group <= 0:
+        parameters = [None if p is None else p._array for p in (weight, bias)]
+        _check_group(input._array, C, group, *parameters)
+        refuse_mixed(input, weight, bias, whole=True)
+    made, mean, rstd = native_group_norm.function(input, weight, bias, N, C, HxW, group, eps)
+    refuse_kinds(weight, bias)
+    return made, mean, rstd
 
 
 @public("rms_norm")
@@ -416,7 +452,7 @@ def rms_norm(
         raise ValueError(
             f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}"
         )
-    _check_layer(input._array, shape, weight)
+    _check_layer(input._array, shape, weight, begin="*")
     if input.dtype.rank < 2:
         raise NotImplementedError(f"\"rms_norm\" not implemented for '{input.dtype.legacy}'")
     if eps is None:

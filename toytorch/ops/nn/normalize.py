@@ -346,10 +346,11 @@ native_batch_norm = general(
 )
 
 
-def refuse_mixed(input: Tensor, *parameters: Tensor | None) -> None:
-    """Refuses parameters of another type than the input, but float32 beside halves."""
+def refuse_mixed(input: Tensor, *parameters: Tensor | None, whole: bool = False) -> None:
+    """Refuses parameters of another type than the input, but float32 beside halves; beside whole
+    numbers, too, if so asked."""
     given = [p for p in parameters if p is not None]
-    if not given or given[0].dtype is input.dtype or input.dtype.rank < 2:
+    if not given or given[0].dtype is input.dtype or (input.dtype.rank < 2 and not whole):
         return
     if any(p.dtype is not types.float32 for p in given):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
@@ -427,9 +428,10 @@ def normalize_batch(
         return normalize_half_batch(
             input, weight, bias, running_mean, running_var, training, momentum, eps
         )
-    return native_batch_norm.function(
+    made, mean, rstd = native_batch_norm.function(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
+    return made, mean, rstd
 
 
 def normalize_half_batch(

@@ -48,7 +48,8 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     if len(shape) == 1 and shape[0].__class__ is not int:
         return a.view(shape[0].numpy)
     new = infer_size(shape, a.size)
-    if a.flags.c_contiguous and a.size and new != a.shape:
+    odd = 1 in a.shape and a.strides[-1] != a.itemsize  # a last dimension whose stride goes on
+    if a.flags.c_contiguous and a.size and new != a.shape and not odd:
         return a.reshape(new)
     strides = view_strides(a.shape, strides_of(a), new)
     if strides is None:
@@ -131,15 +132,17 @@ def quick_view(
         return None
     if 1 in own and made.shape == own:
         return None  # as above, where a size was to be inferred
-    if not array.flags.c_contiguous:
-        if made.flags.c_contiguous:
-            # It was copied: no view of what does not lie in rows lies so.
-            kept = not copies or (x._requires_grad and state.fast_path is None)
-            return None if kept else wrap(made, x.dtype)
-        if 1 in made.shape:  # a dimension whose stride NumPy may have chosen otherwise
-            strides = view_strides(array.shape, array.strides, made.shape)
-            if made.strides != strides:
-                return None
+    rows = array.flags.c_contiguous
+    if not rows and made.flags.c_contiguous:
+        # It was copied: no view of what does not lie in rows lies so.
+        kept = not copies or (x._requires_grad and state.fast_path is None)
+        return None if kept else wrap(made, x.dtype)
+    if (
+        1 in made.shape  # a dimension whose stride NumPy may have chosen otherwise
+        and (not rows or (1 in own and array.strides[-1] != array.itemsize))
+        and made.strides != view_strides(own, array.strides, made.shape)
+    ):
+        return None
     return made_view(op, (x, shape), made)
 
 
@@ -265,11 +268,11 @@ t = view(
 
 
 def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
-    if dim.__class__ is int and dim == 0 and a.flags.c_contiguous and a.size:
-        return a.reshape(1, *a.shape)
-    d = wrap_dim(dim, a.ndim + 1)
+    d = 0 if dim.__class__ is int and dim == 0 else wrap_dim(dim, a.ndim + 1)
     if a.flags.c_contiguous and a.size:
-        return a.reshape((*a.shape[:d], 1, *a.shape[d:]))
+        made = a.reshape((*a.shape[:d], 1, *a.shape[d:]))
+        if 1 not in a.shape or (*made.strides[:d], *made.strides[d + 1 :]) == a.strides:
+            return made  # else a dimension of size 1 has a stride of its own, which stays
     step = a.itemsize if d == a.ndim else a.shape[d] * a.strides[d]
     return xp.lib.stride_tricks.as_strided(
         a, (*a.shape[:d], 1, *a.shape[d:]), (*a.strides[:d], step, *a.strides[d:])
