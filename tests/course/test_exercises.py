@@ -171,7 +171,10 @@ def _is_mutant(answer: Wrong) -> bool:
     return source is not None and _meaning(source) in _meanings(answer.exercise)
 
 
-OTHERS = [answer for answer in WRONG if not _is_mutant(answer)]
+@functools.cache
+def others() -> list[Wrong]:
+    """The wrong answers that are no mutants."""
+    return [answer for answer in WRONG if not _is_mutant(answer)]
 
 
 @functools.cache
@@ -193,10 +196,10 @@ def test_a_wrong_answer_is_red(answer: Wrong) -> None:
     assert all(outcome.kind != "broken" for outcome in verdict.outcomes), text(verdict)
 
 
-@pytest.mark.parametrize("number", sorted({registry.exercise(w.exercise).chapter for w in OTHERS}))
+@pytest.mark.parametrize("number", sorted({registry.exercise(w.exercise).chapter for w in WRONG}))
 def test_half_of_those_that_are_no_mutants_are_named_or_diagnosed(number: int) -> None:
     """A copy of a mutant is always named, so it does not count here."""
-    own = [w for w in OTHERS if registry.exercise(w.exercise).chapter == number]
+    own = [w for w in others() if registry.exercise(w.exercise).chapter == number]
     named = [w for w in own if _named(w)]
     told = [w for w in own if not _named(w) and wrong_verdict(w).diagnosis]
     said = f"chapter {number:02d}: of {len(own)}, {len(named)} named, {len(told)} diagnosed"
@@ -205,14 +208,14 @@ def test_half_of_those_that_are_no_mutants_are_named_or_diagnosed(number: int) -
 
 
 def test_every_exercise_has_five_that_are_no_mutants() -> None:
-    count = Counter(answer.exercise for answer in OTHERS)
+    count = Counter(answer.exercise for answer in others())
     assert not {name: count[name] for name in registry.all_exercises() if count[name] < 5}
 
 
 def test_there_are_300_that_are_no_mutants() -> None:
-    said = f"{len(WRONG)} wrong answers, of which {len(WRONG) - len(OTHERS)} have become mutants"
+    said = f"{len(WRONG)} wrong answers, of which {len(WRONG) - len(others())} have become mutants"
     print(said)
-    assert len(OTHERS) >= 300, said
+    assert len(others()) >= 300, said
 
 
 def test_no_label_comes_twice() -> None:
