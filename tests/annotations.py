@@ -122,7 +122,10 @@ class Watch:
         self.busy = False
 
     def __enter__(self) -> Watch:
-        for thing in gc.get_objects():
+        gc.unfreeze()  # functions of modules that tests import are frozen: see conftest.py
+        known = gc.get_objects()
+        gc.freeze()
+        for thing in known:
             if type(thing) is types.FunctionType and not hasattr(thing, "__wrapped__"):
                 self.functions.setdefault(thing.__code__, thing)
         self.resume()

@@ -515,8 +515,8 @@ print("with a wait of the host:", find_races(mended))
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# The framework's allocator is a file of 400 lines that you can read now. This is how it
-# chooses a block and joins free neighbours:
+# The framework's allocator is a file of 500 lines that you can read now. This is how it
+# chooses a block, cuts it, and joins free neighbours:
 
 # %% [markdown] slide="notes"
 # The same three decisions as in the exercise. The framework keeps free blocks

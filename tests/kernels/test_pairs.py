@@ -32,4 +32,5 @@ def test_halves(dim: int) -> None:
     np.testing.assert_allclose(gated(a, b), wanted, rtol=1e-5)
     made = toytorch.nn.functional.glu(toytorch.from_numpy(x), dim)
     np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-5)
-    assert gated(a[:1], b[:1]) is None
+    np.testing.assert_allclose(gated(a[:1], b[:1]), wanted[:1], rtol=1e-5)
+    assert gated(a[:0], b[:0]) is None

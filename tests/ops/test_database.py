@@ -33,7 +33,6 @@ SAMPLES = 4
 
 ABSENT = {
     "chalf": "complex32 is no type here",
-    "hash_tensor": "gives uint64, which is no type here",
     "torch._scaled_mm": "products of float8, which is no type here",
     "torch._scaled_mm_v2": "products of float8, which is no type here",
     "torch.ops.aten._flash_attention_forward": "a kernel of GPUs",

@@ -87,3 +87,18 @@ def test_second_derivatives_take_the_rule_of_tensors(
             found.append(m.autograd.grad((first * first).sum(), x, allow_unused=True)[0])
     if len(found) == 2 and found[0] is not None:
         np.testing.assert_allclose(found[0].numpy(), found[1].numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2", "special.xlog1py", "xlogy", "hypot"])
+@pytest.mark.parametrize("shape", [(5, 1), (1, 5, 1), (5, 5), (5,)])
+def test_a_number_repeated_makes_the_result_larger(name: str, shape: tuple[int, ...]) -> None:
+    """What has one place for all of its elements is a number to a loop, but not to the result's shape."""
+    x = np.random.default_rng(0).random(shape)
+    found = []
+    for m in (tt, torch):
+        f = m.special.xlog1py if "." in name else getattr(m, name)
+        one = m.tensor([0.3], dtype=m.float64).expand(5)
+        found.append([f(m.from_numpy(x), one), f(one, m.from_numpy(x))])
+    for ours, theirs in zip(*found):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-12)

@@ -30,7 +30,6 @@ KINDS = (
      "these names: torch.jit.trace and torch.jit.script make graphs"),
     (r"_(ipu|xla)_|^(mtia|mps_)", "devices but CPUs and CUDA's"),
     (r"^sym_(constrain|fresh)", "sizes that are not known: shapes are numbers"),
-    (r"^hash_tensor$", "hash of elements: hash(x.numpy().tobytes())"),
 )  # fmt: skip
 
 

@@ -249,6 +249,7 @@ OUT_TYPES = {  # what PyTorch says where out= has another type than the result
     "and out_int32 flag is False",
     "expected": "expected scalar_type {Want} but found {Got}",
     "object": "Expected object of scalar type {Want} but got scalar type {Got} for argument 'out'",
+    "hash": "Expected result to be of dtype uint64, but got {Got}",
     "result": "expected scalar type '{Want}' but got '{Got}' for {result} output",
 }
 

@@ -455,10 +455,8 @@ class OnePass:
             if (
                 a.__class__ is np.ndarray
                 and a.ndim
-                and (
-                    (a.size and not any(a.strides))
-                    or (k and self.exact and a.size == 1 and a.ndim <= given[0].ndim)
-                )
+                and ((a.size and not any(a.strides)) or (k and self.exact and a.size == 1))
+                and repeats(a.shape, given[0].shape)
             ):
                 a = args[k] = a[(0,) * a.ndim]  # one number everywhere: the gradient of a sum
             if k < self.tensors and a.__class__ is np.ndarray and a.ndim:
@@ -501,6 +499,18 @@ class OnePass:
                 Loop(text, names, " ".join(map(safe, fixed)), self.smallest) if varies else None
             )
         return self.kinds[key]
+
+
+def repeats(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether an array of one shape, broadcast against another, adds nothing to that.
+
+    >>> repeats((5,), (2, 5)), repeats((5,), (5, 1)), repeats((1, 1), (5,))
+    (True, False, False)
+    """
+    return shape == whole or (
+        len(shape) <= len(whole)
+        and all(n in (1, m) for n, m in zip(reversed(shape), reversed(whole)))
+    )
 
 
 def smallest(formula: Formula) -> int:

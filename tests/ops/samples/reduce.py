@@ -87,6 +87,7 @@ reduction("amax", exact=True)
 reduction("amin", exact=True)
 reduction("logsumexp", whole=False, dims=[o for o in DIMS if o["dim"] is not None])
 reduction("count_nonzero", dims=[o for o in DIMS if "keepdim" not in o])
+reduction("hash_tensor", exact=True)
 for _name in ("all", "any"):
     reduction(_name)
 ONE: list[dict[str, Any]] = [{"dim": 0}, {"dim": -1}, {"dim": 1, "keepdim": True}]

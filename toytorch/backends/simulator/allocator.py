@@ -273,31 +273,7 @@ class CachingAllocator:
             self.look_at_waiting()
         wanted = -(-size // SMALLEST) * SMALLEST or SMALLEST
         kind = "small" if wanted <= SMALL else "large"
-        blocks = self.free.get((stream, kind, pool))
-        at = 0 if blocks is None else bisect_left(blocks, (wanted, 0))
-        if blocks is None or at == len(blocks):
-            blocks, at = self._from_driver(wanted, stream, kind, pool, size)
-        block = blocks[at][2]  # the smallest that is large enough, and free no longer
-        had, left = block.size, block.size - wanted
-        if block.before or block.after:
-            self._parts -= 1
-            self._part_bytes -= had
-        if left >= SMALLEST if kind == "small" else left > SMALL:
-            rest = Block(block.segment, block.address + wanted, left)
-            rest.before, rest.after = block, block.after
-            if rest.after is not None:
-                rest.after.before = rest
-            block.after, block.size = rest, wanted
-            entry = left, rest.address, rest
-            if at and blocks[at - 1] > entry:
-                del blocks[at]
-                insort(blocks, entry, 0, at)
-            else:
-                blocks[at] = entry
-            self._parts += 1
-            self._part_bytes += left
-        else:
-            del blocks[at]
+        block = self._take(wanted, stream, kind, pool, size)
         block.used, block.requested, block.source = True, size, source
         taken = block.size
         self.statistics.in_use += taken
@@ -371,6 +347,35 @@ class CachingAllocator:
         return freed
 
     # -- the parts ----------------------------------------------------------------------------
+
+    def _take(self, wanted: int, stream: int, kind: str, pool: int, size: int) -> Block:
+        """The smallest free block that is large enough, cut to size; what is left stays free."""
+        blocks = self.free.get((stream, kind, pool))
+        at = 0 if blocks is None else bisect_left(blocks, (wanted, 0))
+        if blocks is None or at == len(blocks):
+            blocks, at = self._from_driver(wanted, stream, kind, pool, size)
+        block = blocks[at][2]
+        had, left = block.size, block.size - wanted
+        if block.before or block.after:
+            self._parts -= 1
+            self._part_bytes -= had
+        if left >= SMALLEST if kind == "small" else left > SMALL:
+            rest = Block(block.segment, block.address + wanted, left)
+            rest.before, rest.after = block, block.after
+            if rest.after is not None:
+                rest.after.before = rest
+            block.after, block.size = rest, wanted
+            entry = left, rest.address, rest
+            if at and blocks[at - 1] > entry:
+                del blocks[at]
+                insort(blocks, entry, 0, at)
+            else:
+                blocks[at] = entry
+            self._parts += 1
+            self._part_bytes += left
+        else:
+            del blocks[at]
+        return block
 
     def _from_driver(
         self, wanted: int, stream: int, kind: str, pool: int, size: int

@@ -42,14 +42,12 @@ UNPINNED = (
 class Here:
     """A context in which new arrays are made on one device of a machine."""
 
-    __slots__ = ("before", "index", "machine")
-
-    def __init__(self, machine: Machine, index: int) -> None:
-        self.machine, self.index = machine, index
+    def __init__(self, machine: Machine, number: int) -> None:
+        self.machine, self.number = machine, number
 
     def __enter__(self) -> None:
         local = self.machine.local
-        self.before, local.device = local.device, self.index
+        self.before, local.device = local.device, self.number
 
     def __exit__(self, *raised: object) -> None:
         self.machine.local.device = self.before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -295,7 +296,7 @@ def _of_rows(g: Tensor, which: Tensor, sizes: Tensor, mode: int, firsts: Tensor)
 
 
 def _of_table(
-    gs: list[Tensor],
+    gs: Sequence[Tensor],
     weight_shape: tuple[int, ...],
     indices: Tensor,
     which: Tensor,
@@ -315,7 +316,7 @@ def _of_table(
 
 
 def _of_scales(
-    gs: list[Tensor],
+    gs: Sequence[Tensor],
     weight: Tensor,
     indices: Tensor,
     which: Tensor,

@@ -21,18 +21,20 @@ from toytorch.ops.reductions.reduce import axes, kept
 MANY = 4096  # elements, up to which what counts is the number of NumPy's functions
 
 
-def _refuse_empty(name: str, a: Array, dim: Sequence[int] | int | None, kernel: str = "") -> None:
+def _refuse_empty(
+    name: str, a: Array, dim: Sequence[int] | int | None, kernel: str = "", called: str = "()"
+) -> None:
     """Refuses to compare nothing, and complex numbers: for want of a kernel, if one is named."""
     over = axes(dim, a.ndim)
     for d in over:
         if a.shape[d] == 0:
             if dim is None or (not isinstance(dim, int) and not len(dim)):
                 raise RuntimeError(
-                    f"{name}(): Expected reduction dim to be specified for "
+                    f"{name}{called}: Expected reduction dim to be specified for "
                     "input.numel() == 0. Specify the reduction dim with the 'dim' "
                     "argument."
                 )
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"{name}{called}: Expected reduction dim {d} to have non-zero size.")
     if a.dtype.kind == "c" and kernel:
         if a.size:
             raise no_kernel(kernel, a.dtype)
@@ -303,6 +305,33 @@ count_nonzero = reduction(
     upcast=False,
     forms="function method",
     doc="How many elements are non-zero.",
+)
+
+
+def _hash(
+    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, mode: int
+) -> Any:
+    if mode:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    _refuse_empty("hash_tensor", a, dim, "xor_sum_cpu", "")
+    if a.dtype.kind == "u" and a.itemsize > 1:
+        raise no_kernel("xor_sum_cpu", a.dtype)
+    bits = a.astype(np.float64 if a.dtype.kind == "f" else np.int64).view(np.uint64)
+    for d in axes(dim, a.ndim):
+        rows = xp.moveaxis(bits, d, 0)
+        while len(rows) > 1:  # the first half with the second, and one that is left over
+            half = len(rows) // 2
+            rows = xp.concatenate([rows[:half] ^ rows[half : 2 * half], rows[2 * half :]])
+        bits = xp.moveaxis(rows, 0, d)
+    return bits if keepdim else bits.squeeze(axes(dim, a.ndim))
+
+
+hash_tensor = reduction(
+    "hash_tensor(Tensor self, int[]? dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
+    _hash,
+    forms="function method out",
+    doc="The bits of all elements, as numbers of 64 bits, joined by exclusive or.",
+    out_type="hash",
 )
 
 # -- norms and exponentials -----------------------------------------------------------------------
