@@ -8,7 +8,6 @@ from numpy import ndarray, ones, prod
 
 from toytorch.autograd import engine as engines
 from toytorch.autograd.graph import GradientEdge
-from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.composed import composed
@@ -62,13 +61,8 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
                     "grad can be implicitly created only for real scalar outputs but"
                     f" got {tensor.dtype}"
                 )
-            array = tensor._array
-            queue = base.queued.get(array.__class__)
-            if array.__class__ is ndarray and tensor.dtype.plain:
-                grad = wrap(ones(array.shape, array.dtype), tensor.dtype)
-            elif queue is not None and queue.plain is not None and tensor.dtype.plain:
-                with queue.on(tensor.device):
-                    grad = wrap(queue.launch("ones", ones, (array.shape, array.dtype)))
+            if tensor._array.__class__ is ndarray and tensor.dtype.plain:
+                grad = wrap(ones(tensor._array.shape, tensor._array.dtype), tensor.dtype)
             else:
                 grad = ones_like(tensor)
         if grad.dtype is not tensor.dtype:

@@ -97,7 +97,7 @@ def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
 def _cat_gradient(g: Tensor, tensors_shape: Sequence[tuple[int, ...]], dim: int) -> list[Any]:
     pieces, start = [], 0
     for shape in tensors_shape:
-        if tuple(shape) == (0,) and g.ndim != 1:
+        if tuple(shape) == (0,):
             pieces.append(g.new_zeros(0))
             continue
         n = shape[dim % g.ndim]
