@@ -516,7 +516,7 @@ print("with a wait of the host:", find_races(mended))
 # ## Look inside
 #
 # The framework's allocator is a file of 500 lines that you can read now. This is how it
-# chooses a block, cuts it, and joins free neighbours:
+# chooses a block and joins free neighbours:
 
 # %% [markdown] slide="notes"
 # The same three decisions as in the exercise. The framework keeps free blocks

@@ -355,27 +355,32 @@ class CachingAllocator:
         if blocks is None or at == len(blocks):
             blocks, at = self._from_driver(wanted, stream, kind, pool, size)
         block = blocks[at][2]
-        had, left = block.size, block.size - wanted
+        left = block.size - wanted
         if block.before or block.after:
             self._parts -= 1
-            self._part_bytes -= had
+            self._part_bytes -= block.size
         if left >= SMALLEST if kind == "small" else left > SMALL:
-            rest = Block(block.segment, block.address + wanted, left)
-            rest.before, rest.after = block, block.after
-            if rest.after is not None:
-                rest.after.before = rest
-            block.after, block.size = rest, wanted
-            entry = left, rest.address, rest
-            if at and blocks[at - 1] > entry:
-                del blocks[at]
-                insort(blocks, entry, 0, at)
-            else:
-                blocks[at] = entry
-            self._parts += 1
-            self._part_bytes += left
+            self._cut(block, wanted, blocks, at)
         else:
             del blocks[at]
         return block
+
+    def _cut(self, block: Block, size: int, blocks: list[Free], at: int) -> None:
+        """Cuts a block; the rest takes its place among the free ones, or one before that."""
+        left = block.size - size
+        rest = Block(block.segment, block.address + size, left)
+        rest.before, rest.after = block, block.after
+        if rest.after is not None:
+            rest.after.before = rest
+        block.after, block.size = rest, size
+        entry = left, rest.address, rest
+        if at and blocks[at - 1] > entry:
+            del blocks[at]
+            insort(blocks, entry, 0, at)
+        else:
+            blocks[at] = entry
+        self._parts += 1
+        self._part_bytes += left
 
     def _from_driver(
         self, wanted: int, stream: int, kind: str, pool: int, size: int

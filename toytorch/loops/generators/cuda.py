@@ -61,6 +61,7 @@ THREADS = 256  # of a block; divides the blocks of 1024 elements in which rows a
 LANES = 4  # neighbours that a thread takes: 16 bytes of float32, the most that one load fetches
 BLOCKS = 4  # on one multiprocessor at least: 64 registers for each thread, before any spills
 MANY = 16  # arrays whose addresses alone fill half of the registers that so many blocks leave
+LONG = 90  # steps in float64 of the functions it calls, whose numbers take two registers each
 INDEX = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
@@ -100,11 +101,12 @@ def cuda_source(nest: Nest, wide: bool = False, narrow: bool = False) -> CudaSou
     body = "\n".join(generator.lines(nest.body, 1))
     head = ", ".join(generator.declarations)
     arrays = sum("*" in declaration for declaration in generator.declarations)
-    blocks = BLOCKS if arrays <= MANY else BLOCKS // 2
+    own = device_functions(body)
+    full = arrays > MANY or own.count("const double") > LONG
+    blocks = BLOCKS // 2 if full else BLOCKS
     first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {blocks}) kernel({head}) {{'
     first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
     first = first.replace("~", " ")
-    own = device_functions(body)
     lines = [cuda_prelude.of(own + body), own, first, *generator.opening, body]
     return CudaSource(
         "\n".join(filter(None, lines)) + "\n}",
