@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.gpu import GPU as GPU  # for those that ask for the oracle as well
+
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
@@ -131,7 +133,6 @@ class Side:
 
 ORACLE = Side(torch)
 SUBJECT = Side(tt)
-GPU = bool(os.environ.get("TOYTORCH_TEST_GPU"))  # set by `python3 -m course test --gpu`
 
 
 def devices() -> list[str]:

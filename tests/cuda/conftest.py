@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cuda import cupy_stand_in
-from tests.oracle import GPU
+from tests.gpu import GPU
 from toytorch.backends import base, cupy_kernels, cupy_rows
 from toytorch.backends.cupy import CupyBackend
 from toytorch.core import random
