@@ -53,7 +53,8 @@ class Worker:
         with contextlib.suppress(OSError):
             self.bury()
         for pipe in (self.stdin, self.stdout):
-            with contextlib.suppress(OSError):
+            # A ValueError says that a thread which talked to the process is closing the pipe, too.
+            with contextlib.suppress(OSError, ValueError):
                 pipe.close()
 
 

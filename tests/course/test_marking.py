@@ -9,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +24,7 @@ from course.contents import ROOT, Chapter, find, written
 from course.marking import command, extract, screen
 from course.marking.grade import Judged, Marker, Task
 from course.marking.pages import feedback
+from course.marking.start import Worker
 from course.marking.submissions import Submission
 from course.marking.submissions import find as submissions
 from course.marking.supervisor import Limits
@@ -335,6 +338,31 @@ def test_linux_refuses_what_python_does_not_announce(tmp_path: Path) -> None:
 
 
 # -- odd notebooks --------------------------------------------------------------------------------
+
+
+def test_a_worker_ends_while_another_thread_closes_its_pipes() -> None:
+    """The pump that feeds a referee closes its pipe, too, with a line that nobody will read."""
+
+    both, waited = threading.Barrier(2), iter((0.0, 0.1))
+
+    class Pipe(io.BufferedWriter):
+        def flush(self) -> None:
+            both.wait(10)  # both threads are past the question whether the pipe is closed
+            time.sleep(next(waited))  # and one of them has closed it when the other writes
+            super().flush()
+
+    theirs, ours = os.pipe()
+    out, into = os.pipe()
+    os.close(theirs)
+    stdin, stdout = Pipe(io.FileIO(ours, "wb")), os.fdopen(out, "rb")
+    stdin.write(b"a line")
+    worker = Worker(2**22 + 1, stdin, stdout, lambda: None)  # no process has this number
+    other = threading.Thread(target=worker.end)
+    other.start()
+    worker.end()
+    other.join()
+    os.close(into)
+    assert stdin.closed and stdout.closed
 
 
 def test_files_that_are_no_notebooks_are_rows_with_a_reason(tmp_path: Path) -> None:

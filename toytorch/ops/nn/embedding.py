@@ -296,7 +296,7 @@ def _of_rows(g: Tensor, which: Tensor, sizes: Tensor, mode: int, firsts: Tensor)
 
 
 def _of_table(
-    gs: Sequence[Tensor],
+    gs: Sequence[Any],
     weight_shape: tuple[int, ...],
     indices: Tensor,
     which: Tensor,
@@ -316,7 +316,7 @@ def _of_table(
 
 
 def _of_scales(
-    gs: Sequence[Tensor],
+    gs: Sequence[Any],
     weight: Tensor,
     indices: Tensor,
     which: Tensor,
