@@ -223,7 +223,12 @@ def _overrides() -> None:
     importlib.import_module("toytorch.overrides").arm()
 
 
+def _dispatched() -> object:
+    return importlib.import_module("toytorch.utils.dispatched").Classes()
+
+
 _subclasses.appeared = _overrides
+_subclasses.answering = _dispatched
 
 # What is imported when first named: a program that only adds tensors waits for none of it.
 LATER = {

@@ -21,6 +21,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import TABLES
+from toytorch.core import subclasses
 from toytorch.core.memory_order import is_dense
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
@@ -518,6 +519,8 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     array, storage = grad._array, grad._storage
     if grad._batches is not None:
         return grad  # inside vmap
+    if grad.__class__ is not Tensor and subclasses.dispatches(grad.__class__):
+        return grad.detach()  # whose memory is its class's business
     if array.__class__ in TABLES:  # it gets parts of its own unless nobody else has these
         alone = (
             sys.getrefcount(grad) <= ONE_NAME

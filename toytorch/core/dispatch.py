@@ -14,7 +14,7 @@ from typing import Any
 
 from toytorch.backends.base import raise_too_large
 from toytorch.backends.sparse import TABLES
-from toytorch.core import arguments
+from toytorch.core import arguments, subclasses
 from toytorch.core import inplace as writing
 from toytorch.core.compute import compute
 from toytorch.core.op import Op
@@ -66,6 +66,10 @@ def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
         if take_over is not None:
             with state.below(mode):
                 return take_over(op, args, out)
+    if subclasses.below is not None:
+        made = subclasses.below.call(op, args, out)
+        if made is not NotImplemented:
+            return made
     if state.everywhere is not None:
         return state.everywhere.on_call(op, args, out)
     return run(op, args, out)

@@ -216,7 +216,8 @@ def sparse_body(array: Any, indent: int, hidden: bool = False) -> str:
 def tensor_repr(tensor: Tensor) -> str:
     """What `repr(tensor)` shows."""
     cls, suffixes = type(tensor), list[str]()
-    prefix = "tensor(" if cls is Tensor or is_ours(cls.__module__) else f"{cls.__name__}("
+    plain = cls is Tensor or is_ours(cls.__module__)
+    prefix = "tensor(" if plain else f"{cls.__name__}("
     device = tensor.device
     if device.type != "cpu":
         suffixes.append(f"device='{device}'")
@@ -261,7 +262,9 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append(f"names={tensor._names!r}")
     for tangent in (tensor._tangents or {}).values():
         suffixes.append(f"tangent={tangent!r}")
-    return with_suffixes(prefix + text, suffixes, len(prefix), tensor.is_sparse)
+    shown = with_suffixes(prefix + text, suffixes, len(prefix), tensor.is_sparse)
+    of_user = getattr(tensor, "_is_param", False) and not is_ours(cls.__module__)
+    return f"Parameter({shown})" if of_user else shown
 
 
 def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:

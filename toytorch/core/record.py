@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from toytorch.backends import base
 from toytorch.core import inplace as writing
+from toytorch.core import subclasses
 from toytorch.core.node_class import generate
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, new
@@ -248,7 +249,8 @@ def keep(
         elif kind == "result" and not any(isinstance(args[u], (Tensor, list)) for u in users):
             value = None  # only a number would ask for it, as of pow with a number as exponent
         elif kind == "result":
-            value = alias(results if index < 0 else results[index])
+            value = results if index < 0 else results[index]
+            value = alias(value) if value.__class__ is Tensor else of_subclass(value)
             version = value._storage.version + (overwritten is not None)
         else:
             value = TRAITS[kind](args[index])
@@ -260,6 +262,15 @@ def keep(
         node.frees = op.variant is None and any(v is not None for v in saved)
     if state.local.saved_hooks and overwritten is None:
         pack(node)
+
+
+def of_subclass(result: Tensor) -> Tensor:
+    """A result as it is saved: an object of a class that is asked about every op stays one."""
+    if not subclasses.dispatches(type(result)):
+        return alias(result)
+    made: Tensor = result.detach()
+    made._memory()  # which counts the writes
+    return made
 
 
 def holds_tensor(value: Any) -> bool:

@@ -8,14 +8,20 @@ functions when the first of them appears, and `appeared` here is how it is told.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from toytorch.backends import base
 from toytorch.core.tensor import Tensor, like_class, new
+from toytorch.facts import state
+from toytorch.facts.dtype import get_default_dtype
+from toytorch.facts.hints import Device, DType, Layout, MemoryFormat
 from toytorch.facts.package import is_ours
 
 ANSWER = "__torch_function__"
+DISPATCH = "__torch_dispatch__"
 appeared: Callable[[], None] = lambda: None  # noqa: E731  # what `toytorch` puts here
+answering: Callable[[], Any] = lambda: None  # noqa: E731  # and here, who asks `__torch_dispatch__`
 
 
 class Asking(threading.local):
@@ -103,7 +109,78 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **more: A
     """An object of a subclass over the memory of a tensor, without its history."""
     made = like_class(cls, data)
     made.requires_grad_(require_grad)
+    if dispatches(cls):
+        ask_below()
     return made
+
+
+def make_wrapper(
+    cls: type,
+    size: Sequence[int],
+    strides: Sequence[int] | None = None,
+    storage_offset: int | None = None,
+    memory_format: MemoryFormat | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    **more: object,
+) -> Any:
+    """An object of a subclass with a shape, a type and a device, and no memory: what it holds are
+    tensors that its class puts there, and `__torch_dispatch__` is asked about every op.
+
+    Raises TypeError for a class without that method.
+    """
+    if not dispatches(cls):
+        raise TypeError(f"{cls.__name__} must define {DISPATCH}")
+    meta: Any = base.of_kind("meta")  # which few programs need
+
+    made: Any = new(cls)
+    made.dtype = dtype or get_default_dtype()
+    made._array = meta.wrapped(tuple(size), made.dtype.numpy, strides, storage_offset or 0, device)
+    made._storage, made._grad_edge, made._requires_grad = None, None, False
+    if requires_grad:
+        made.requires_grad_()
+    ask_below()
+    return made
+
+
+def dispatches(cls: type) -> bool:
+    """Whether a class has a `__torch_dispatch__` of its own, which is asked about every op."""
+    return getattr(cls, DISPATCH, disabled_torch_dispatch_impl) is not disabled_torch_dispatch_impl
+
+
+def asks(cls: type) -> bool:
+    """Whether a class wants to be asked, about functions or about ops."""
+    return answers(cls) or dispatches(cls)
+
+
+def disabled_torch_dispatch_impl(
+    func: Callable[..., Any],
+    types: Sequence[type],
+    args: Sequence[object] = (),
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """What Tensor has in the place of the method: nobody asks it."""
+    return func(*args, **(kwargs or {}))
+
+
+def ask_below() -> None:
+    """Sends every call through the general path, which asks `below`, from the first object on whose
+    class wants to be asked."""
+    global below
+    if below is None:
+        below = answering()
+        state.watch(1)
+
+
+# None, or who asks the classes of operands what a call comes to, which is NotImplemented where none of
+# them has the method:
+#     call(op, args, out)             a record's call
+#     write(op, args)                 one that writes to its first operand
+#     create(function, args, kwargs)  a function that makes a tensor without a record
+below: Any = None
 
 
 def init_subclass(cls: type) -> None:
@@ -147,7 +224,9 @@ def answers(cls: type) -> bool:
 for _name, _function in {
     ANSWER: classmethod(torch_function),
     "__init_subclass__": classmethod(init_subclass),
+    DISPATCH: staticmethod(disabled_torch_dispatch_impl),
     "_make_subclass": staticmethod(make_subclass),
+    "_make_wrapper_subclass": staticmethod(make_wrapper),
     "as_subclass": as_subclass,
 }.items():
     setattr(Tensor, _name, _function)

@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from toytorch.backends import base
 from toytorch.core import inplace as writing
+from toytorch.core import subclasses
 from toytorch.core.compute import common_dtype, compute, compute_pointwise
 from toytorch.core.memory_order import assign, kept
 from toytorch.core.op import Op
@@ -67,6 +68,10 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         if take_over is not None:
             with state.below(mode):
                 return take_over(op, args)  # it returns what we do
+    if subclasses.below is not None:
+        made: Tensor = subclasses.below.write(op, args)
+        if made is not NotImplemented:
+            return made
     if state.everywhere is not None:
         state.everywhere.on_inplace(op, args)
     needs = (

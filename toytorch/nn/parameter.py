@@ -13,7 +13,17 @@ from toytorch.core.tensor import Tensor, like_class, wrap
 from toytorch.facts.hints import Device, DType
 
 
-class Parameter(Tensor):
+class _ParameterMeta(type):
+    """Parameters are also objects of users' classes that were made parameters, which stay what they
+    are."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return cls is Parameter and getattr(instance, "_is_param", False) is True
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a Module finds among its attributes, like `torch.nn.Parameter`.
 
     >>> Parameter(Tensor([1, 2]))
@@ -23,6 +33,7 @@ class Parameter(Tensor):
 
     __slots__ = ()
     __torch_function__: Any = disabled_torch_function_impl
+    _is_param = True
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -33,6 +44,8 @@ class Parameter(Tensor):
             )
         if data.is_nested:  # which stays what it is, with values of its own that are learned
             return data.detach().requires_grad_(requires_grad)
+        if data.__class__ is not Tensor and subclasses.asks(data.__class__):
+            return _of_subclass(data, requires_grad)
         made = like_class(cls, data)
         made.requires_grad_(requires_grad)
         return made
@@ -46,6 +59,23 @@ class Parameter(Tensor):
             copy._requires_grad = self._requires_grad
             memo[id(self)] = copy
         return memo[id(self)]
+
+
+def _of_subclass(data: Tensor, requires_grad: bool) -> Any:
+    """A parameter that stays an object of the user's class.
+
+    Raises RuntimeError where the class's `detach` gives something else.
+    """
+    made: Any = data.detach().requires_grad_(requires_grad)
+    if type(made) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+            "detach() returns an instance of the same type, but return type "
+            f"{type(made).__name__} was found instead. To use the type as a Parameter, please correct "
+            "the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    made._is_param = True
+    return made
 
 
 class Buffer(Tensor):

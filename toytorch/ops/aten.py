@@ -14,15 +14,21 @@ from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import PUBLIC
+from toytorch.ops.define import CREATING, PUBLIC
 
 
-class Overload:
+class OpOverload:
     """One of an op's signatures. All run the same function here, which tells arguments apart."""
 
-    def __init__(self, packet: Packet, name: str) -> None:
+    namespace = "aten"
+
+    def __init__(self, packet: OpOverloadPacket, name: str) -> None:
         self.overloadpacket, self._overloadname = packet, name
         self.__name__, self.__doc__ = f"{packet.__name__}.{name}", packet.__doc__
+
+    @property
+    def _schema(self) -> OverloadSchema:
+        return OverloadSchema(self)
 
     def __call__(self, *args: Tensor | int, **kwargs: int) -> Any:
         return self.overloadpacket(*args, **kwargs)
@@ -38,7 +44,18 @@ class Overload:
         return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overloadname}')>"
 
 
-class Packet:
+class OverloadSchema:
+    """What programs ask of an overload's schema: its names, and whether it writes to its operand."""
+
+    def __init__(self, of: OpOverload) -> None:
+        packet, self.overload_name = of.overloadpacket.__name__, of._overloadname
+        if self.overload_name == "default":
+            self.overload_name = ""
+        self.name = f"{of.namespace}::{packet}"
+        self.is_mutable = packet[-1:] == "_" and packet[-2:] != "__"
+
+
+class OpOverloadPacket:
     """An op with its overloads: `torch.ops.aten.add.Tensor`."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
@@ -47,10 +64,10 @@ class Packet:
     def __call__(self, *args: Tensor | int, **kwargs: int) -> Any:
         return self._function(*args, **kwargs)
 
-    def __getattr__(self, name: str) -> Overload:
+    def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("_"):
             raise AttributeError(f"'OpOverloadPacket' object has no attribute '{name}'")
-        found = Overload(self, name)
+        found = OpOverload(self, name)
         setattr(self, name, found)  # the same object at every call: programs have tables of them
         return found
 
@@ -62,18 +79,18 @@ class Packet:
 
 
 @functools.cache
-def __getattr__(name: str) -> Packet:
+def __getattr__(name: str) -> OpOverloadPacket:
     # Writes its functions to PUBLIC; programs that never ask for `torch.ops.aten` do without. The
     # import system asks for names with underscores while this file is being imported.
     if not name.startswith("__"):
         importlib.import_module("toytorch.ops.aten_forms")
-    found = PUBLIC.get(f"aten.{name}") or PUBLIC.get(name)
-    if found is None and name.startswith("_unsafe_"):  # no index is left unchecked here
-        return __getattr__(name.removeprefix("_unsafe_"))
+    found = PUBLIC.get(f"aten.{name}") or PUBLIC.get(name) or CREATING.get(name)
     if found is None and name in registry:
         found = registry[name].function
+    if found is None and name.startswith("_unsafe_"):  # no index is left unchecked here
+        return __getattr__(name.removeprefix("_unsafe_"))
     if found is None and not name.startswith("__"):  # `_pin_memory`: below a method of that name
         found = getattr(Tensor, name, None) or getattr(Tensor, name.removeprefix("_"), None)
     if found is None:
         raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
-    return Packet(name, found)
+    return OpOverloadPacket(name, found)

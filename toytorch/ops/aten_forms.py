@@ -15,6 +15,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.activation import random_slopes, rrelu_with_noise
+from toytorch.ops.linalg import blocks, norms
 from toytorch.ops.nn import conv, loss, loss_ctc, loss_pairs, pad, pool, resize
 from toytorch.ops.reductions.exponentials import log_softmax, softmax
 from toytorch.ops.reductions.searching import unique
@@ -241,6 +242,27 @@ def max_unpool3d(
 
 
 # -- the rest -------------------------------------------------------------------------------------
+
+
+@public("aten.block_diag", tensor_first=False)
+def block_diag(tensors: Sequence[Tensor]) -> Tensor:
+    """Matrices along the diagonal of one."""
+    made: Tensor = blocks.block_diag(*tensors)
+    return made
+
+
+@public("aten.cdist", "aten._cdist_forward")
+def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
+    """Distances between rows; whether they come from a product is asked by a number."""
+    made: Tensor = norms.cdist_op.function(x1, x2, p, compute_mode or 0)
+    return made
+
+
+@public("aten.threshold_backward")
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
+    """The gradient where x > threshold, zeros elsewhere."""
+    made: Tensor = grad_output.masked_fill(self <= threshold, 0)
+    return made
 
 
 @public("aten.rrelu_with_noise")

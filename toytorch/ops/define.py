@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from toytorch.backends.base import raise_too_large
+from toytorch.core import subclasses
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -247,6 +248,10 @@ def watched(function: F, name: str = "") -> F:
                 if take_over is not None:
                     with state.below(mode):
                         return take_over(make, args, kwargs)
+            if subclasses.below is not None:
+                made = subclasses.below.create(make, args, kwargs)
+                if made is not NotImplemented:
+                    return made
         return function(*args, **kwargs)
 
     make.__name__ = name or function.__name__

@@ -7,16 +7,16 @@ puts a kept result in the place of the call, with its node and without its kerne
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core import dispatch, write
-from toytorch.core.op import Op, pascal
+from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.ops import aten
+from toytorch.ops import aten_calls as calls
 
 
 class CheckpointPolicy(enum.Enum):
@@ -42,31 +42,6 @@ class SelectiveCheckpointContext:
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute, self.op_output = is_recompute, op_output
-
-
-WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")  # where a new one begins
-
-
-def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> aten.Overload:
-    """The name below the public ones, `torch.ops.aten.mm.default`, of a record's call."""
-    name, _, kind = op.schema.name.partition(".")
-    node = op.node_name if op.variant is None else op.node_variant(op.variant(*args)).__name__
-    node = re.sub(r"Backward\d*$", "", node)
-    below = WORDS.sub("_", node).lower()  # `linear` is AddmmBackward0, from `addmm`
-    if node != pascal(name) and hasattr(aten, below):
-        name = below
-    others = [i for i, a in enumerate(op.schema.args) if i and a.type == "Operand"]
-    if not kind and others:
-        number = not isinstance(args[others[0]], Tensor)
-        compares = op.schema.returns[0] == "BoolTensor"
-        kind = "Scalar" if number and compares else "Tensor"
-    elif op.kind == "reduction" and not kind and "dim" in op.schema.index:
-        dim = op.schema.index["dim"]
-        given = op.schema.args[dim].is_optional and args[dim] is not None
-        kind = "dim_IntList" if given else "default"
-    packet: aten.Packet = getattr(aten, name + "_" * written)
-    found: aten.Overload = getattr(packet, kind or "default")
-    return found
 
 
 def hidden(op: Op) -> bool:
@@ -115,7 +90,7 @@ class Caching(Watching):
     def saves(self, op: Op, args: tuple[Any, ...], made: Any, written: bool = False) -> bool:
         """What the policy says."""
         context = SelectiveCheckpointContext(is_recompute=False, op_output=made)
-        said = self.policy(context, overload(op, args, written), *given(op, args))
+        said = self.policy(context, calls.overload(op, args, written), *calls.given(op, args))
         return said if isinstance(said, bool) else said.name in KEPT
 
     def on_call(self, op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
@@ -151,7 +126,7 @@ class Cached(Watching):
             return dispatch.call(op, args, out)
         if self.next >= len(self.calls):
             raise RuntimeError(
-                f"{overload(op, args)!r} encountered during backward, but not found in storage"
+                f"{calls.overload(op, args)!r} encountered during backward, but not found in storage"
             )
         kept, self.next = self.calls[self.next], self.next + 1
         if kept is None:
@@ -167,14 +142,6 @@ class Cached(Watching):
         if op.derivatives and state.local.grad and wants_grad(op, args):
             record(op, args, made)
         return made
-
-
-def given(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments without those at the end that have their defaults."""
-    count = len(args)
-    while count and args[count - 1] is op.schema.args[count - 1].default:
-        count -= 1
-    return args[:count]
 
 
 def create_selective_checkpoint_contexts(
@@ -202,11 +169,11 @@ def create_selective_checkpoint_contexts(
     if isinstance(policy_fn_or_list, list):
         ops = policy_fn_or_list
         for op in ops:
-            if isinstance(op, aten.Packet) or not hasattr(op, "overloadpacket"):
+            if isinstance(op, aten.OpOverloadPacket) or not hasattr(op, "overloadpacket"):
                 extra = (
                     "Please update the OpOverloadPacket to a specific OpOverload."
                     "For example, if you have `torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
-                    if isinstance(op, aten.Packet)
+                    if isinstance(op, aten.OpOverloadPacket)
                     else ""
                 )
                 raise ValueError(

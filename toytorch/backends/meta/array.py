@@ -17,7 +17,8 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from toytorch.backends.held import HeldArray
-from toytorch.facts.hints import Array
+from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Array, Device
 from toytorch.facts.size import contiguous_strides
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
@@ -109,3 +110,29 @@ def hollow(
         steps = as_strided(memory.root[:1], (offset + 1,), (1,))
         first = as_strided(steps[offset:], (kind.itemsize,), (1,)).view(kind)
     return as_strided(first, tuple(shape), tuple(strides))
+
+
+class WrappedArray(MetaArray):
+    """What stands for the data of a tensor that has none, since its class holds other tensors. It
+    says which device they are on."""
+
+    __slots__ = ("placed",)
+    placed: device_class
+
+
+def wrapped(
+    shape: Sequence[int],
+    kind: npt.DTypeLike,
+    strides: Sequence[int] | None,
+    offset: int,
+    where: Device,
+) -> WrappedArray:
+    """A new one; strides and offset in elements."""
+    kind = np.dtype(kind)
+    steps = contiguous_strides(shape) if strides is None else strides
+    steps = [int(s) * kind.itemsize for s in steps]
+    last = (offset + 1) * kind.itemsize + sum((int(n) - 1) * s for n, s in zip(shape, steps))
+    memory = Memory(0 if 0 in shape else last)
+    made = WrappedArray(hollow(memory, offset * kind.itemsize, shape, steps, kind), memory)
+    made.placed = device_class("cpu" if where is None else where)
+    return made

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from toytorch.backends import base
 from toytorch.backends.launching import Functions, give_operators
-from toytorch.backends.meta.array import MetaArray
+from toytorch.backends.meta.array import MetaArray, WrappedArray, wrapped
 from toytorch.backends.meta.infer import META, Inference
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
@@ -33,11 +33,13 @@ class MetaBackend:
     def is_available(self) -> bool:
         return True
 
+    wrapped = staticmethod(wrapped)
+
     def device_count(self) -> int:
         return 1
 
     def device(self, array: MetaArray) -> device_class:
-        return META
+        return array.placed if isinstance(array, WrappedArray) else META
 
     def on(self, where: device_class) -> Any:
         return contextlib.nullcontext()

@@ -40,7 +40,7 @@ from toytorch.jit.script.values import (
     describe,
 )
 from toytorch.nn import Module
-from toytorch.ops.aten import Overload, Packet
+from toytorch.ops.aten import OpOverload, OpOverloadPacket
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import PUBLIC
 
@@ -224,9 +224,9 @@ class Calls(Pythons, Attributes):
         name: str = "",
     ) -> Any:
         """Calls a Python object."""
-        if isinstance(function, Overload):
+        if isinstance(function, OpOverload):
             function = function.overloadpacket
-        if isinstance(function, Packet):
+        if isinstance(function, OpOverloadPacket):
             function = function._function
         compiled = getattr(function, "compiled", None)
         if isinstance(compiled, Compiled):
