@@ -46,15 +46,17 @@ INDEXED: dict[str, F] = {
         x, at(m, x, np.array([2, 0, 1, 1, 0]))
     ),
 }
-REDUCED: dict[str, F] = {
+BY_ROW: dict[str, F] = {
     "var": lambda m, x: x.var(1),
     "std": lambda m, x: x.std(1, keepdim=True),
     "norm": lambda m, x: x.norm(dim=1),
     "logsumexp": lambda m, x: x.logsumexp(1),
-    "sum of columns": lambda m, x: x.sum(0),
-    "mean of columns": lambda m, x: x.mean(0),
     "cumsum": lambda m, x: x.cumsum(1),
     "cumprod": lambda m, x: x.cumprod(1),
+}
+REDUCED: dict[str, F] = {
+    "sum of columns": lambda m, x: x.sum(0),
+    "mean of columns": lambda m, x: x.mean(0),
     "mse": lambda m, x: m.nn.functional.mse_loss(x, x * x),
 }
 SORTED: dict[str, F] = {
@@ -90,6 +92,13 @@ def test_slices_of_any_width(kind: str, columns: int) -> None:
     for part in (slice(None), slice(1, None)):
         mine = tt.from_numpy(x).cuda()[part].index_select(1, tt.from_numpy(places).cuda())
         assert np.array_equal(mine.cpu().numpy(), x[part][:, places])
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (40, 7), (40, 20)], ids=str)
+@pytest.mark.parametrize("name", BY_ROW)
+def test_reductions_of_rows(name: str, shape: tuple[int, int]) -> None:
+    """A row is a block of threads, however many there are: few are run sooner here."""
+    agree(BY_ROW[name], numbers("float64", shape), launches=shape[0] >= cupy_scan.FEWEST)
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (300, 7), (1024, 20)], ids=str)
