@@ -48,7 +48,6 @@ LONGEST = (
     "kernels/test_guarded.py",
     "course/test_notebooks.py",
     "course/test_exercises.py",
-    "course/test_build.py",
     "course/test_marking_class.py",
     "course/test_marking_attacks.py",
     "course/test_marking_all.py",

@@ -302,6 +302,7 @@ def groups_of(needs: dict[str, set[str]]) -> list[list[str]]:
     return sorted(sorted(group) for group in groups)
 
 
+@functools.cache
 def circles() -> list[list[str]]:
     """Files that import each other when they are loaded."""
     return groups_of(
@@ -380,6 +381,7 @@ def ignores() -> tuple[int, int]:
     return count, silent
 
 
+@functools.cache
 def counts() -> dict[str, float]:
     """Everything that has a limit."""
     anything, whole = parameters()

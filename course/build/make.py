@@ -51,6 +51,11 @@ def build(
     """
     cells = read(chapter)
     notebooks.execute(cells, progress=progress)
+    return written(chapter, cells, before)
+
+
+def written(chapter: Chapter, cells: list[Cell], before: Path = ROOT) -> Built:
+    """The texts of a chapter whose cells have their outputs."""
     _keep_varying(cells, before / "solutions" / f"{chapter.stem}.ipynb")
     return Built(
         chapter,

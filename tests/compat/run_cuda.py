@@ -1,6 +1,6 @@
-"""Runs a program that says `.cuda()`: under PyTorch on its CPU, under toytorch on simulated devices.
+"""Runs programs that say `.cuda()`: under PyTorch on its CPU, under toytorch on simulated devices.
 
-python run_cuda.py pytorch convnet      prints what the program prints
+python run_cuda.py pytorch convnet attention      prints what each prints, as JSON
 
 PyTorch without CUDA cannot run such a program, so there devices are renamed and streams, graphs and
 pinned memory do nothing, which changes no result.
@@ -8,6 +8,9 @@ pinned memory do nothing, which changes no result.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,9 +50,8 @@ def on_the_cpu(torch: Any, source: str) -> str:
     return source.replace("g.replay()", "g_replay()").replace("torch.cuda.CUDAGraph()", "None")
 
 
-def main(package: str, name: str) -> None:
+def main(package: str, *names: str) -> None:
     sys.path.insert(0, str(PROGRAMS))
-    source = (PROGRAMS / f"{name}.py").read_text(encoding="utf-8")
     if package == "toytorch":
         from toytorch.alias import install
 
@@ -57,10 +59,16 @@ def main(package: str, name: str) -> None:
     import torch
 
     torch.set_num_threads(1)
-    if package == "pytorch":
-        source = on_the_cpu(torch, source)
-    exec(compile(source, name, "exec"), {"__name__": "__main__"})
+    said = {}
+    for name in names:
+        source = (PROGRAMS / f"{name}.py").read_text(encoding="utf-8")
+        if package == "pytorch":
+            source = on_the_cpu(torch, source)
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(source, name, "exec"), {"__name__": "__main__"})
+        said[name] = output.getvalue()
+    print(json.dumps(said))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

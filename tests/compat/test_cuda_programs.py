@@ -3,6 +3,8 @@ devices: they print what PyTorch prints on its CPU, and their streams have no ra
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import subprocess
 import sys
@@ -16,16 +18,23 @@ HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in (HERE / "cuda_programs").glob("*.py") if p.stem != "data")
 
 
-def printed(package: str, name: str, devices: str = "simulate:2") -> str:
+def printed(package: str, *names: str) -> dict[str, str]:
+    """What programs print, one after the other in one process."""
     done = subprocess.run(
-        [sys.executable, str(HERE / "run_cuda.py"), package, name],
-        env={**os.environ, "TOYTORCH_CUDA": devices if package == "toytorch" else ""},
+        [sys.executable, str(HERE / "run_cuda.py"), package, *names],
+        env={**os.environ, "TOYTORCH_CUDA": "simulate:2" if package == "toytorch" else ""},
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@functools.cache
+def wanted() -> dict[str, str]:
+    """What all programs print under PyTorch, which is loaded once for them."""
+    return printed("pytorch", *NAMES)
 
 
 def numbers(text: str) -> list[float]:
@@ -42,7 +51,7 @@ def numbers(text: str) -> list[float]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_prints_what_pytorch_prints(name: str) -> None:
-    want, got = printed("pytorch", name), printed("toytorch", name)
+    want, got = wanted()[name], printed("toytorch", name)[name]
     assert [line.split()[:1] for line in want.split("\n")] == [
         line.split()[:1] for line in got.split("\n")
     ]

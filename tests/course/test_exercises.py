@@ -7,9 +7,12 @@ this file, too, as answers are compared with what the mutants came to, which is 
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import re
+import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,6 +26,7 @@ from course.records import Exercise
 from tests.course.wrong import Wrong, all_wrong
 
 EXERCISES = list(registry.all_exercises().values())
+LEAST = 2.5  # seconds in which every wrong answer that comes to an end does so
 
 
 def name_of(found: Exercise) -> str:
@@ -37,9 +41,29 @@ every_mutant = pytest.mark.parametrize(
 )
 
 
+@functools.cache
+def answered(found: Exercise) -> tuple[Verdict, float]:
+    """What the checks say of the reference, and the processor's seconds that took."""
+    begun = time.process_time()
+    verdict = judge(found, found.answer.value)
+    return verdict, time.process_time() - begun
+
+
+@contextlib.contextmanager
+def sooner(found: Exercise) -> Iterator[None]:
+    """Stop endless answers after a few times what the reference takes here, not at the learner's limit.
+
+    Of the wrong answers here none that comes to an end takes a third of that. Whether the learner's
+    limit is enough for right answers is asked with the reference, which runs under it.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(found, "limit", min(found.limit, max(LEAST, 4 * answered(found)[1])))
+        yield
+
+
 @every
 def test_reference_is_green(found: Exercise) -> None:
-    verdict = judge(found, found.answer.value)
+    verdict, _ = answered(found)
     assert verdict.state == "green", text(verdict)
     assert "pass" in text(verdict)
 
@@ -56,9 +80,10 @@ def first_verdict(found: Exercise, position: int) -> Verdict:
 
     Answers are compared with these very outcomes: another run's are those of the test of panels.
     """
-    outcomes = run_checks(found, found.mutants[position].value)
-    know(found, position, outcomes)
-    return verdict_on(found, outcomes)
+    with sooner(found):
+        outcomes = run_checks(found, found.mutants[position].value)
+        know(found, position, outcomes)
+        return verdict_on(found, outcomes)
 
 
 @every_mutant
@@ -77,7 +102,8 @@ def test_mutant_is_red_under_its_own_name(found: Exercise, position: int) -> Non
 
 @every_mutant
 def test_panels_are_stable_and_show_no_machinery(found: Exercise, position: int) -> None:
-    again = judge(found, found.mutants[position].value)
+    with sooner(found):
+        again = judge(found, found.mutants[position].value)
     panels = [Panel(verdict) for verdict in (first_verdict(found, position), again)]
     assert repr(panels[0]) == repr(panels[1])
     assert panels[0]._repr_html_() == panels[1]._repr_html_()
@@ -180,7 +206,9 @@ def others() -> list[Wrong]:
 @functools.cache
 def wrong_verdict(answer: Wrong) -> Verdict:
     """What the checks say, asked once a session."""
-    return judge(registry.exercise(answer.exercise), answer.value)
+    found = registry.exercise(answer.exercise)
+    with sooner(found):
+        return judge(found, answer.value)
 
 
 def _named(answer: Wrong) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 
-from course.build import notebooks
-from course.build.source import read
+from course.build import make, notebooks
+from course.build.source import Cell, read
 from course.contents import CHAPTERS, ROOT, Chapter, written
 
 every = pytest.mark.parametrize("chapter", written(), ids=lambda chapter: chapter.stem)
@@ -57,10 +59,11 @@ sys.exit(pytest.main(plugins=[Outputs()]))
 """
 
 
-def nbval(notebook: Path, mode: str, tmp_path: Path) -> dict[str, bool]:
+def nbval(notebook: Path, mode: str, tmp_path: Path, **variables: str) -> dict[str, bool]:
     """Run pytest with nbval over a notebook; whether each cell passed, by its name.
 
-    What the cells put out is in `outputs.json` of the folder then.
+    What the cells put out is in `outputs.json` of the folder then; `ran` reads it. ``variables`` are
+    added to the environment.
     """
     report = tmp_path / "report.xml"
     report.unlink(missing_ok=True)
@@ -70,7 +73,7 @@ def nbval(notebook: Path, mode: str, tmp_path: Path) -> dict[str, bool]:
         *(f"--nbval-sanitize-with={SANITIZE}", "-W", "ignore"),
         *(f"--junitxml={report}", str(notebook)),
     ]
-    env = {**notebooks.environment(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""}
+    env = {**notebooks.environment(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **variables}
     env.pop("PYTEST_ADDOPTS", None)
     if os.name == "posix":
         env["PATH"] = str(tmp_path)  # no dot, no compiler
@@ -85,6 +88,40 @@ def nbval(notebook: Path, mode: str, tmp_path: Path) -> dict[str, bool]:
     if mode == "--nbval":
         assert done.returncode == 0, done.stdout[-4000:]
     return cells
+
+
+def ran(chapter: Chapter, tmp_path: Path) -> list[Cell]:
+    """The cells of a chapter with what they put out under nbval.
+
+    Settled as in a build: nothing of this machine, and no error but where one belongs. Where nbval
+    runs a cell the kernel does not count, so they are numbered here.
+    """
+    said = json.loads((tmp_path / "outputs.json").read_text(encoding="utf-8"))
+    cells = read(chapter)
+    codes = [cell for cell in cells if cell.in_notebook and cell.is_code]
+    assert len(said) == len(codes)
+    for number, cell in enumerate(codes):
+        outputs = [nbformat.from_dict(output) for output in said[f"Cell {number}"]]
+        cell.outputs = [notebooks.settled(output, cell) for output in outputs]
+        cell.count = number + 1
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = cell.count
+    return cells
+
+
+def another_processor() -> dict[str, str]:
+    """Variables under which NumPy, BLAS and toytorch compute as on an older machine.
+
+    Their sums are then taken in another order, so that last bits differ.
+    """
+    features: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
+    here = [name for name in features.__cpu_dispatch__ if features.__cpu_features__.get(name)]
+    found = {"NPY_DISABLE_CPU_FEATURES": " ".join(here)}
+    found |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TOYTORCH_THREADS"), "2")
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        return found | {"OPENBLAS_CORETYPE": "Nehalem", "TOYTORCH_CPU": "sse4"}
+    return found | {"TOYTORCH_NATIVE": "0"}
 
 
 def codes(notebook: Path) -> list[Any]:
@@ -109,15 +146,41 @@ def test_a_kernel_of_these_tests_is_alone(tmp_path: Path) -> None:
     assert passed == [True, False, False, True, True]
 
 
+@pytest.mark.skipif(
+    platform.machine().lower() not in ("x86_64", "amd64"), reason="kinds of BLAS are x86's here"
+)
+def test_another_processor_computes_differently() -> None:
+    """Else the test below would compare a build with itself."""
+    line = (
+        "import toytorch as t; t.manual_seed(0); x = t.randn(300, 300); "
+        "print((x @ x.exp()).numpy().tobytes().hex())"
+    )
+    said = []
+    for variables in ({}, another_processor()):
+        env = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+        said.append(subprocess.run([sys.executable, "-c", line], env=env, capture_output=True,
+                                   text=True, check=True).stdout)  # fmt: skip
+    assert len(said[0]) == len(said[1]) == 720_001
+    assert said[0] != said[1]
+
+
 @every
 @pytest.mark.slow
 def test_solved_notebook_passes_strict_nbval(chapter: Chapter, tmp_path: Path) -> None:
-    """With TOYTORCH_ALL=1 twice in one folder, so that what a run leaves there may not disturb."""
+    """And what its cells put out makes the same files that are committed, byte for byte.
+
+    Those were built with one thread; here are two, on another kind of processor. `course build
+    --check`, another stage of CI, builds on this one. Chapters that leave files behind, and with
+    TOYTORCH_ALL=1 all, run once more in the same folder, which may not disturb, as they were built.
+    """
     path = ROOT / "solutions" / f"{chapter.stem}.ipynb"
-    for _ in range(2 if os.environ.get("TOYTORCH_ALL") or chapter.number in LEAVING else 1):
-        cells = nbval(path, "--nbval", tmp_path)
+    again = [{}] if os.environ.get("TOYTORCH_ALL") or chapter.number in LEAVING else []
+    for variables in (another_processor(), *again):
+        cells = nbval(path, "--nbval", tmp_path, **variables)
         assert len(cells) == len(codes(path))
         assert all(cells.values())
+        built = make.written(chapter, ran(chapter, tmp_path))
+        assert make.in_step(built.files) == [], "run python3 -m course build"
 
 
 @every
@@ -134,17 +197,9 @@ def test_untouched_notebook_runs_to_its_end_and_fails_in_exactly_its_check_cells
     assert checks
     failed = {re.sub(r"^.*::", "", name) for name, good in passed.items() if not good}
     assert failed == checks
-    said = json.loads((tmp_path / "outputs.json").read_text(encoding="utf-8"))
-    cells = [cell for cell in read(chapter) if cell.in_notebook and cell.is_code]
-    assert len(said) == len(cells)
-    for number, cell in enumerate(cells):
-        outputs = [nbformat.from_dict(output) for output in said[f"Cell {number}"]]
-        for output in outputs:
-            notebooks.settled(
-                output, cell
-            )  # nothing of this machine, no error but where one belongs
+    for cell in ran(chapter, tmp_path):
         if cell.role == "check":
-            shown = "".join(str(output.data.get("text/plain", "")) for output in outputs)
+            shown = "".join(str(output.data.get("text/plain", "")) for output in cell.outputs)
             assert shown.startswith("○"), shown
             assert "open" in shown
 

@@ -85,8 +85,7 @@ def test_they_compile_for_gpus(architecture: str, kernels: set[str]) -> None:
             line for line in source.splitlines() if "(" in line and "[" not in line
         )
         seen[arithmetic] = source
-    for source in seen.values():
-        nvrtc.compiles_without_spills(source, architecture)
+    nvrtc.all_compile_without_spills(list(seen.values()), architecture)
 
 
 def test_one_launch_for_a_formula(compiling_device: Any) -> None:

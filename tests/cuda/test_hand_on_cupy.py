@@ -46,15 +46,17 @@ INDEXED: dict[str, F] = {
         x, at(m, x, np.array([2, 0, 1, 1, 0]))
     ),
 }
-REDUCED: dict[str, F] = {
+BY_ROW: dict[str, F] = {
     "var": lambda m, x: x.var(1),
     "std": lambda m, x: x.std(1, keepdim=True),
     "norm": lambda m, x: x.norm(dim=1),
     "logsumexp": lambda m, x: x.logsumexp(1),
-    "sum of columns": lambda m, x: x.sum(0),
-    "mean of columns": lambda m, x: x.mean(0),
     "cumsum": lambda m, x: x.cumsum(1),
     "cumprod": lambda m, x: x.cumprod(1),
+}
+REDUCED: dict[str, F] = {
+    "sum of columns": lambda m, x: x.sum(0),
+    "mean of columns": lambda m, x: x.mean(0),
     "mse": lambda m, x: m.nn.functional.mse_loss(x, x * x),
 }
 SORTED: dict[str, F] = {
@@ -92,6 +94,13 @@ def test_slices_of_any_width(kind: str, columns: int) -> None:
         assert np.array_equal(mine.cpu().numpy(), x[part][:, places])
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (40, 7), (40, 20)], ids=str)
+@pytest.mark.parametrize("name", BY_ROW)
+def test_reductions_of_rows(name: str, shape: tuple[int, int]) -> None:
+    """A row is a block of threads, however many there are: few are run sooner here."""
+    agree(BY_ROW[name], numbers("float64", shape), launches=shape[0] >= cupy_scan.FEWEST)
+
+
 @pytest.mark.parametrize("shape", [(3, 5), (300, 7), (1024, 20)], ids=str)
 @pytest.mark.parametrize("name", REDUCED)
 def test_reductions(name: str, shape: tuple[int, int]) -> None:
@@ -127,13 +136,13 @@ def test_norms(name: str, last: bool) -> None:
 
 @pytest.mark.parametrize("name", ["mse_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits"])
 def test_totals_by_parts(name: str) -> None:
-    """More elements than one block of threads adds up."""
+    """More elements than one block of threads adds up: 64 parts of 1031."""
     for reduction in ("mean", "sum"):
         agree(
             lambda m, x, y, r=reduction: getattr(m.nn.functional, name)(
                 x, y.sigmoid(), reduction=r
             ),
-            numbers("float32", (2048, 20), (2048, 20)),
+            numbers("float32", (64, 1031), (64, 1031)),
         )
 
 

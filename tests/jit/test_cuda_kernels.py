@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from toytorch.jit.fuser.kernels import group_of, stand_in
 NAMES = [f"{name}, {where}" for name in CASES for where in ("forward", "backward")]
 
 
+@functools.cache  # traced once, and asked for by all tests
 def groups(name: str) -> list[Any]:
     """The fused groups of a function's forward or backward pass."""
     function, shapes = CASES[name.split(", ")[0]]

@@ -6,11 +6,14 @@ import ctypes
 import functools
 import importlib.util
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 ARCHITECTURES = ("sm_75", "sm_90", "sm_100")  # Turing, Hopper, Blackwell
+TOGETHER = 32  # kernels in one program; more save no more time
+KERNEL = re.compile(r"(__global__ void(?: __launch_bounds__\([^)]*\))?\s+)\w+(?=\()")
 SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
 
 
@@ -71,3 +74,29 @@ def compiles_without_spills(source: str, architecture: str, most: int = 0) -> No
     assert code == 0, text + source
     spilled = SPILLS.findall(text)
     assert spilled and max(map(int, spilled)) <= most, text + source
+
+
+def all_compile_without_spills(sources: Sequence[str], architecture: str) -> None:
+    """Fails where one of these kernels does not compile, or needs more registers than there are.
+
+    Some are compiled in one program, each in a namespace: that takes half the time, and registers are
+    given to each kernel by itself. Where that fails they are compiled one by one, to show which it is.
+    """
+    for first in range(0, len(sources), TOGETHER):
+        some = sources[first : first + TOGETHER]
+        try:
+            compiles_without_spills(together(some), architecture)
+        except AssertionError:
+            for source in some:
+                compiles_without_spills(source, architecture)
+            raise
+
+
+def together(sources: Sequence[str]) -> str:
+    """One program of many, in which each kernel has a name and a namespace of its own."""
+    spaces = []
+    for number, source in enumerate(sources):
+        renamed, count = KERNEL.subn(rf"\1kernel_{number}", source)
+        assert count == 1, source
+        spaces.append(f"namespace n{number} {{\n{renamed}\n}}")
+    return "\n".join(spaces)

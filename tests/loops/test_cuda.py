@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,20 @@ def printed(program: Program, given: list[np.ndarray]) -> tuple[CudaSource, Layo
 def test_it_compiles_for_gpus(name: str, architecture: str) -> None:
     program = Program.parse({**PROGRAMS, **MORE}[name])
     nvrtc.compiles_without_spills(printed(program, arrays(program))[0].source, architecture)
+
+
+def test_a_bad_kernel_among_many_is_found() -> None:
+    """Many are compiled in one program; the failure shows the one that is wrong."""
+    good = 'extern "C" __global__ void __launch_bounds__(256) kernel(float* y) { y[0] = 1; }'
+    nvrtc.all_compile_without_spills([good] * 3, "sm_90")
+    rows = "".join(f"v[{i}] = y[{i} * threadIdx.x];" for i in range(80))
+    sums = "".join(f"s += v[{i}] * v[{i * 7 % 80}]; y[{i}] = s;" for i in range(80))
+    spilling = good.replace("256", "1024").replace(
+        "y[0] = 1;", f"float v[80], s = 0; {rows} {sums}"
+    )
+    for bad, said in ((good.replace("1;", "one;"), "y[0] = one;"), (spilling, "spill stores")):
+        with pytest.raises(AssertionError, match=re.escape(said)):
+            nvrtc.all_compile_without_spills([good, bad, good], "sm_90")
 
 
 RUN = [name for name in (*PROGRAMS, *MORE) if name not in ("kept in rows", "no dimension", "bits")]

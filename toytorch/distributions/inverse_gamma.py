@@ -8,7 +8,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.gamma import Gamma
-from toytorch.distributions.transformed_distribution import TransformedDistribution
+from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
 from toytorch.distributions.transforms import PowerTransform
 from toytorch.distributions.utils import Value
 
@@ -30,22 +30,15 @@ class InverseGamma(TransformedDistribution):
     base_dist: Gamma
     _batched = {}
 
+    concentration = of_base("concentration", "a.")
+    rate = of_base("rate", "b.")
+
     def __init__(
         self, concentration: Value, rate: Value, validate_args: bool | None = None
     ) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         inverse = PowerTransform(-base.rate.new_ones(()))
         super().__init__(base, inverse, validate_args=validate_args)
-
-    @property
-    def concentration(self) -> Tensor:
-        """a."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """b."""
-        return self.base_dist.rate
 
     @property
     def mean(self) -> Tensor:

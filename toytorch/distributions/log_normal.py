@@ -5,7 +5,7 @@ from __future__ import annotations
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.normal import Normal
-from toytorch.distributions.transformed_distribution import TransformedDistribution
+from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
 from toytorch.distributions.transforms import ExpTransform
 from toytorch.distributions.utils import Value
 
@@ -28,19 +28,12 @@ class LogNormal(TransformedDistribution):
     base_dist: Normal
     _batched = {}
 
+    loc = of_base("loc", "The mean of the log.")
+    scale = of_base("scale", "The standard deviation of the log.")
+
     def __init__(self, loc: Value, scale: Value, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the log."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the log."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:

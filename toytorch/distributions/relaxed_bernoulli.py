@@ -6,7 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
-from toytorch.distributions.transformed_distribution import TransformedDistribution
+from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
 from toytorch.distributions.transforms import SigmoidTransform
 from toytorch.distributions.utils import Shape, Value, broadcast_all, clamp_probs
 
@@ -70,6 +70,10 @@ class RelaxedBernoulli(TransformedDistribution):
     base_dist: LogitRelaxedBernoulli
     _batched = {}
 
+    temperature = of_base("temperature", "t.")
+    logits = of_base("logits", "log p/(1 - p).")
+    probs = of_base("probs", "p.")
+
     def __init__(
         self,
         temperature: Tensor,
@@ -79,18 +83,3 @@ class RelaxedBernoulli(TransformedDistribution):
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Tensor:
-        """t."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """log p/(1 - p)."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """p."""
-        return self.base_dist.probs

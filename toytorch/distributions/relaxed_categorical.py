@@ -6,7 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.over_categorical import OverCategorical
-from toytorch.distributions.transformed_distribution import TransformedDistribution
+from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
 from toytorch.distributions.transforms import ExpTransform
 from toytorch.distributions.utils import Shape, broadcast_all, clamp_probs
 
@@ -72,6 +72,10 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     base_dist: ExpRelaxedCategorical
     _batched = {}
 
+    temperature = of_base("temperature", "t.")
+    logits = of_base("logits", "The logs of the chances.")
+    probs = of_base("probs", "The chances.")
+
     def __init__(
         self,
         temperature: Tensor,
@@ -81,18 +85,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Tensor:
-        """t."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The logs of the chances."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The chances."""
-        return self.base_dist.probs

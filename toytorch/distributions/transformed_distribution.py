@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["TransformedDistribution"]
 
 
+def of_base(name: str, doc: str) -> Any:
+    """A property that is the base's: a parameter, of which the transforms know nothing."""
+    return property(lambda self: getattr(self.base_dist, name), doc=doc)
+
+
 class TransformedDistribution(Distribution):
     """y = f(x) of samples x: log p(y) = log p(x) - log |dy/dx|.
 

@@ -55,6 +55,20 @@ def nested_of(args: Any) -> StridedNested:
     return next(a for a in args if isinstance(a, StridedNested))
 
 
+def of_parts(
+    func: Callable[..., Any], first: StridedNested, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[Any]:
+    """A function of each part of nested operands, with all others as they are."""
+
+    def part(a: object, i: int) -> Any:
+        return a.parts[i] if isinstance(a, StridedNested) else a
+
+    return [
+        func(*(part(a, i) for a in args), **{k: part(v, i) for k, v in kwargs.items()})
+        for i in range(len(first.parts))
+    ]
+
+
 def by_parts(
     func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
@@ -72,14 +86,7 @@ def by_parts(
             raise RuntimeError(
                 f"Expected both self and other to be nested, but got a nested {side}"
             )
-
-    def part(a: object, i: int) -> Any:
-        return a.parts[i] if isinstance(a, StridedNested) else a
-
-    made = [
-        func(*(part(a, i) for a in args), **{k: part(v, i) for k, v in kwargs.items()})
-        for i in range(len(first.parts))
-    ]
+    made = of_parts(func, first, args, kwargs)
     if (made and made[0] is first.parts[0]) or (name.endswith("_") and name[:2] != "__"):
         return first
     return StridedNested(made, first)
@@ -88,14 +95,7 @@ def by_parts(
 def each(func: Callable[..., Any], *args: object, **kwargs: object) -> StridedNested:
     """A function of each part, with dense operands as they are."""
     first = nested_of((*args, *kwargs.values()))
-
-    def part(a: object, i: int) -> Any:
-        return a.parts[i] if isinstance(a, StridedNested) else a
-
-    made = [
-        func(*(part(a, i) for a in args), **{k: part(v, i) for k, v in kwargs.items()})
-        for i in range(len(first.parts))
-    ]
+    made = of_parts(func, first, args, kwargs)
     if all(new is old for new, old in zip(made, first.parts)):
         return first  # a conversion to what it is already
     return StridedNested(made, first)

@@ -21,25 +21,17 @@ from toytorch.ops.reductions import sort
 # -- the median of what is a number ---------------------------------------------------------------
 
 
+def _middle(xp: ArrayModule, a: Array, places: Array, d: int) -> Any:
+    missing = xp.isnan(a).sum(axis=d, keepdims=True) if a.dtype.kind == "f" else 0  # come last
+    middle = xp.maximum((a.shape[d] - missing - 1) // 2, 0)
+    wanted = [1 if k == d else n for k, n in enumerate(a.shape)]
+    return sort.taken(xp, places, xp.broadcast_to(middle, wanted), d)
+
+
 def _nanmedian(
     xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "median_out"
 ) -> Any:
-    d = wrap_dim(dim, a.ndim)
-    if a.ndim and a.shape[d] == 0:
-        raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
-    if a.dtype.kind in "bc":
-        raise no_kernel(kernel, a.dtype)
-    if a.ndim == 0:
-        return a.copy(), xp.zeros((), np.int64)
-    places = sort.order(xp, a, d, False)  # NaN comes last
-    missing = xp.isnan(a).sum(axis=d, keepdims=True) if a.dtype.kind == "f" else 0
-    middle = xp.maximum((a.shape[d] - missing - 1) // 2, 0)
-    wanted = [1 if k == d else n for k, n in enumerate(a.shape)]
-    index = sort.taken(xp, places, xp.broadcast_to(middle, wanted), d)
-    values = sort.taken(xp, a, index, d)
-    if not keepdim:
-        values, index = values.squeeze(d), index.squeeze(d)
-    return values, index.astype(np.int64)
+    return sort.median_by(xp, a, dim, keepdim, kernel, _middle)
 
 
 nanmedian_dim = general(

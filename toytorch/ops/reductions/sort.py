@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,27 +215,40 @@ kthvalue = general(
 )
 
 
-def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "median_out") -> Any:
+def median_by(
+    xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str, middle: Callable[..., Array]
+) -> Any:
+    """(values, places) of the element for which `middle(xp, a, places, d)` chooses one of the
+    places in order."""
     d = wrap_dim(dim, a.ndim)
-    n = a.shape[d] if a.ndim else 1
-    if n == 0:
+    if a.ndim and not a.shape[d]:
         raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
     if a.dtype.kind in "bc":
         raise no_kernel(kernel, a.dtype)
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
-    places = order(xp, a, d, False)
-    skip = (slice(None),) * d
-    index = places[(*skip, slice((n - 1) // 2, (n - 1) // 2 + 1))]
-    if a.dtype.kind == "f":
-        bad = xp.isnan(a)
-        index = xp.where(
-            bad.any(axis=d, keepdims=True), xp.argmax(bad, axis=d, keepdims=True), index
-        )
+    return picked(xp, a, middle(xp, a, order(xp, a, d, False), d), d, keepdim)
+
+
+def picked(xp: ArrayModule, a: Array, index: Array, d: int, keepdim: bool) -> tuple[Array, Array]:
+    """The one element of each row that an index names, and the index."""
     values = taken(xp, a, index, d)
     if not keepdim:
         values, index = values.squeeze(d), index.squeeze(d)
     return values, index.astype(np.int64)
+
+
+def _middle(xp: ArrayModule, a: Array, places: Array, d: int) -> Any:
+    at = (a.shape[d] - 1) // 2
+    index = places[(*(slice(None),) * d, slice(at, at + 1))]
+    if a.dtype.kind != "f":
+        return index
+    bad = xp.isnan(a)
+    return xp.where(bad.any(axis=d, keepdims=True), xp.argmax(bad, axis=d, keepdims=True), index)
+
+
+def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "median_out") -> Any:
+    return median_by(xp, a, dim, keepdim, kernel, _middle)
 
 
 median_dim = general(
