@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import differences, torch, tt
+from tests.oracle import both, differences, torch, tt
 
 
 def grads(m: Any, hooks: Any, seen: list[Any]) -> Any:
@@ -171,6 +171,22 @@ def test_checkpoint_notices_another_result() -> None:
     y = checkpoint(f, tt.rand(4, requires_grad=True), use_reentrant=False)
     with pytest.raises(CheckpointError, match="metadata"):
         y.sum().backward()
+
+
+def test_gradcheck_shows_both_jacobians() -> None:
+    def check(m: Any) -> Any:
+        class Wrong(m.autograd.Function):  # type: ignore[misc]  # the module under test is Any
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 2
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g * 3
+
+        return m.autograd.gradcheck(Wrong.apply, m.ones(2, dtype=m.float64, requires_grad=True))
+
+    both(check)
 
 
 def test_gradcheck_finds_a_wrong_derivative() -> None:

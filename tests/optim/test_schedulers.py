@@ -76,6 +76,12 @@ def test_rates(label: str, resumed: bool) -> None:
     both(lambda m: run(m, label, resumed=resumed))
 
 
+@pytest.mark.parametrize("label", SCHEDULES)
+def test_states_have_the_same_order(label: str) -> None:
+    """Programs print them."""
+    both(lambda m: [k for k in fresh(m, label)[1].state_dict() if not k.startswith("_")])
+
+
 @pytest.mark.parametrize("label", ["CyclicLR", "OneCycleLR"])
 def test_betas(label: str) -> None:
     """Adam's first beta moves in the place of a momentum."""

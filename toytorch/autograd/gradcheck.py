@@ -178,8 +178,7 @@ def compare(
     if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
         raise GradcheckError(
             f"{about}Jacobian {kind}mismatch for output {i} with respect to input {j},\n"
-            f"numerical:{np.array2string(numerical, threshold=200)}\n"
-            f"analytical:{np.array2string(analytical, threshold=200)}\n"
+            f"numerical:{wrap(numerical)}\nanalytical:{wrap(analytical)}\n"
         )
 
 

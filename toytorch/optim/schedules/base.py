@@ -186,6 +186,7 @@ class ByFunction(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer; of functions, the attributes of objects that are called."""
         state = super().state_dict()
+        del state["lr_lambdas"]  # it comes last
         state["lr_lambdas"] = [
             None if isinstance(f, types.FunctionType) else f.__dict__.copy()
             for f in self.lr_lambdas

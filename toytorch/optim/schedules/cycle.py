@@ -19,20 +19,22 @@ class _WithMomentum(LRScheduler):
     cycle_momentum: bool
     use_beta1: bool
 
-    def _set_up_momentum(self, optimizer: Optimizer, base: float, most: float, first: bool) -> None:
+    def _set_up_momentum(
+        self, optimizer: Optimizer, base: float, most: float, first: bool
+    ) -> tuple[list[float], list[float]]:
+        """Puts the bounds of the momentum into the groups; returns the lower and the upper ones."""
         if not {"momentum", "betas"} & optimizer.defaults.keys():
             raise ValueError(
                 "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
             )
         self.use_beta1 = "betas" in optimizer.defaults
-        self.base_momentums = for_groups("base_momentum", optimizer, base)
-        self.max_momentums = for_groups("max_momentum", optimizer, most)
+        lows = for_groups("base_momentum", optimizer, base)
+        highs = for_groups("max_momentum", optimizer, most)
         if first:
-            for high, low, group in zip(
-                self.max_momentums, self.base_momentums, optimizer.param_groups
-            ):
+            for high, low, group in zip(highs, lows, optimizer.param_groups):
                 self._put_momentum(group, high)
                 group["max_momentum"], group["base_momentum"] = high, low
+        return lows, highs
 
     def _put_momentum(self, group: dict[str, Any], value: float) -> None:
         if self.use_beta1:
@@ -81,7 +83,9 @@ class CyclicLR(_WithMomentum):
             self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self._set_up_momentum(optimizer, base_momentum, max_momentum, last_epoch == -1)
+            self.base_momentums, self.max_momentums = self._set_up_momentum(
+                optimizer, base_momentum, max_momentum, last_epoch == -1
+            )
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 

@@ -54,10 +54,10 @@ class ReduceLROnPlateau(LRScheduler):
         else:
             self.default_min_lr, self.min_lrs = min_lr, [min_lr] * n
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
-        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
-        self.mode_worse = math.inf if mode == "min" else -math.inf
         self.last_epoch = 0
         self._last_lr = values_of(optimizer, "lr")
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self._reset()
 
     def _reset(self) -> None:
