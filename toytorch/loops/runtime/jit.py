@@ -222,8 +222,10 @@ def pays(count: int) -> bool:
     """Whether work on `count` numbers is for compiled code: LLVM takes 50 ms to load, so a program
     with few small calls does without, unless something else has loaded it."""
     global _asked
+    if _linked:
+        return True
     _asked += 1
-    return (count >= SMALLEST or _asked > TRIAL or in_use()) and works()
+    return (count >= SMALLEST or _asked > TRIAL) and works()
 
 
 def in_use() -> bool:

@@ -276,6 +276,10 @@ def _var(
         made = attempt(xp, "folded", SPREAD + "v", {"self": a}, given, over, keepdim)
         if made is not None:
             return made
+    elif len(over) == a.ndim and not keepdim and correction.__class__ is int:
+        made = attempt(xp, "spread", a, max(a.size - correction, 0), False)
+        if made is not None:
+            return made
     count = a.size if len(over) == a.ndim else math.prod([a.shape[d] for d in over])
     mean = xp.add.reduce(a, axis=over, keepdims=True) / a.dtype.type(count) if count else xp.nan
     centre = a - mean
@@ -313,6 +317,10 @@ var = reduction(
 def _std(
     xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
+    if dim is None and not keepdim and correction.__class__ is int:
+        made = attempt(xp, "spread", a, max(a.size - correction, 0), True)
+        if made is not None:
+            return made
     made = xp.sqrt(_var(xp, a, dim, correction, keepdim))
     if a.dtype != np.float32:
         return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -266,11 +265,15 @@ def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
 def _median_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return median_of_nothing(xp, a)
+    flat = a.reshape(-1)
+    made = attempt(xp, "top", flat, flat.size, 0, False) if flat.size <= FEW else None
+    if made is not None:  # in order, NaN behind all others
+        last = made[0][-1]
+        return made[0][(flat.size - 1) // 2] if last == last else last
     known = a.__class__ is np.ndarray and a.dtype.kind == "f"
     if known and not np.logical_or.reduce(np.isnan(a), None):
-        flat = a.reshape(-1)
         return flat[order(xp, flat, 0, False)[(flat.size - 1) // 2]]
-    return _median(xp, a.reshape(-1), 0, False, "median_cpu")[0]
+    return _median(xp, flat, 0, False, "median_cpu")[0]
 
 
 def share_equals(g: Tensor, self: Tensor, result: Tensor) -> Any:
@@ -293,14 +296,10 @@ median = general(
 def _places(xp: ArrayModule, row: Array, values: Array, side: str) -> Any:
     """Where values go in a row, by halving, as PyTorch does it: in a row that is not sorted, and
     with NaN, which NumPy takes for the largest number, NumPy finds other places."""
-    few = row.__class__ is np.ndarray and len(row) <= 64 and values.size <= 64
-    if few and row.dtype is values.dtype and row.dtype.kind in "fiu":
-        numbers, wanted = row.tolist(), (values if values.ndim == 1 else values.ravel()).tolist()
-        total = sum(numbers) + sum(wanted)
-        if total == total:  # no NaN: Python's halving is the same
-            place = bisect.bisect_left if side == "left" else bisect.bisect_right
-            made = np.array([place(numbers, v) for v in wanted], np.int64)
-            return made if values.ndim == 1 else made.reshape(values.shape)
+    if row.dtype is values.dtype:
+        made = attempt(xp, "places", row, values, side == "right")
+        if made is not None:
+            return made
     if row.__class__ is np.ndarray and 1 < len(row) <= 64:
         rising = np.logical_and.reduce(row[1:] >= row[:-1])  # which no NaN is
         if rising and np.logical_and.reduce(values == values, None):
