@@ -268,7 +268,7 @@ def several_views(op: Op, args: tuple[Any, ...], arrays: list[Array]) -> list[Te
     if whys is not None:
         guarded.extend(views[-count:] if count else ())
     if source._requires_grad:
-        record(op, args, made)
+        (op.remember or recorder(op))(args, made)
     return made
 
 
