@@ -85,6 +85,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "places": later("few", "places"),
     "product": matmul.product,
     "folded": later("fold", "folded"),
+    "fourier": later("fourier", "along"),
     "factor": tiled_product.Factor,
     "linear": tiled_product.linear,
     "products": later("batched_product", "product"),
