@@ -54,7 +54,8 @@ def plan(way: str, kind: str, n: int, norm: str) -> Any:
     if norm == "ortho":
         factor = np.reciprocal(np.sqrt(n, dtype=part))
     else:
-        factor = np.reciprocal(n, dtype=part) if (norm == "forward") != back else part.type(1)
+        # With 1 as the factor NumPy computes in float64, and rounds in the end.
+        factor = np.reciprocal(n, dtype=part) if (norm == "forward") != back else np.float64(1)
     count = n // 2 + 1 if way == "rfft" else n
     made = part if real and back else np.dtype(COMPLEX[REAL[kind]])
     return transform, np.asarray(factor), count, made
