@@ -258,7 +258,7 @@ class Compiled:
         with _lock:
             self.name = "k" + cache.digest(words, target().words, sources())
             code, self.cached = object_code(self.name, lambda: llvm_text(nest, NAME))
-            run = target().link(code, self.name, ("run",))["run"]
+            self.address = run = target().link(code, self.name, ("run",))["run"]
             limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
             descriptor = kernel_descriptor(nest, run, context(), limit)
             self.call = builtin(trampoline(), "kernel", descriptor)
