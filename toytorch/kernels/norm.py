@@ -49,6 +49,9 @@ def _pair(forward: str, backward: str) -> dict[bool, Recipe]:
 BATCH = _pair("x[{dims}], w[c], b[c], eps -> y[{dims}], m[c], v[c], r[c]", FORWARD)
 BATCH_BACKWARD = _pair(INPUTS, BACKWARD)
 AFFINE = _pair("x[{dims}], m[c], k[c], b[c] -> y[{dims}]", "\n    y = (x - m) * k + b")
+KNOWN = Recipe("""x[n,c,p], m[c], v[c], w[c], b[c], eps -> y[n,c,p]
+    k = 1 / sqrt(v + eps)
+    y = (x - m) * (k * w) + b""")
 
 
 def fits(*arrays: Array | None, least: int = 1) -> bool:
@@ -111,10 +114,22 @@ def batch_ready(kind: str, shape: tuple[int, ...], eps: float) -> Any:
 
 
 @functools.lru_cache(256)
-def affine_ready(kind: str, shape: tuple[int, ...]) -> Any:
-    """The kernel of `affine` for few images of a shape."""
+def known_ready(kind: str, shape: tuple[int, ...], eps: float) -> Any:
+    """The kernel of `known` for images of a shape."""
     (n, c), p = shape[:2], math.prod(shape[2:])
-    return ready(AFFINE[False], kind, ((n, c, p), (n, c, p), (c,), (c,), (c,)))
+    return ready(KNOWN, kind, ((n, c, p), (n, c, p), (c,), (c,), (c,), (c,)), eps)
+
+
+def known(
+    a: Array, mean: Array, var: Array, w: Array | None, b: Array | None, eps: float
+) -> Any:
+    """Few images normalised by statistics of channels that are known, or None."""
+    if not fits(a, mean, var, w, b) or not few(a, mean, var, w, b):
+        return None
+    made = np.empty(a.shape, a.dtype)
+    given = np.ascontiguousarray(mean), np.ascontiguousarray(var), _ones(w, a), _ones(b, a, 0)
+    known_ready(a.dtype.char, a.shape, eps)(made, a, *given)
+    return made
 
 
 def batch(a: Array, w: Array | None, b: Array | None, eps: float) -> Any:
@@ -136,11 +151,6 @@ def affine(a: Array, mean: Array, scale: Array, bias: Array | None) -> Any:
     """(x - mean)·scale + bias by channel, or None."""
     if not fits(a, mean, scale, bias):
         return None
-    if few(a, mean, scale, bias):
-        made = np.empty(a.shape, a.dtype)
-        given = np.ascontiguousarray(mean), np.ascontiguousarray(scale), _ones(bias, a, 0)
-        affine_ready(a.dtype.char, a.shape)(made, a, *given)
-        return made
     made, y, last = _made_like(a)
     AFFINE[last](y, as_table(a, last), mean, scale, _ones(bias, a, 0))
     return made

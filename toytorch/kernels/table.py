@@ -40,6 +40,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "batch_norm": norm.batch,
     "batch_norm_affine": norm.affine,
     "batch_norm_backward": norm.batch_backward,
+    "batch_norm_known": norm.known,
     "cast": later("convert", "cast"),
     "convolution": later("conv", "forward"),
     "convolution_input": later("conv", "input_gradient"),
