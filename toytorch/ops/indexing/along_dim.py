@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, inside, reduced, span
+from toytorch.backends.base import attempt, counting, inside, reduced, some, span
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
@@ -417,7 +417,7 @@ def _from_the_front(i: Array) -> bool:
     """Whether no number of NumPy's array counts from the end."""
     if i.size > FEW:
         return bool(np.minimum.reduce(i, None) >= 0)
-    return b"\1" not in (i < NOTHING).tobytes()
+    return not some(i < NOTHING)
 
 
 def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) -> Any:

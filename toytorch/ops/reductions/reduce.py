@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.backends.base import attempt, reduced, worthwhile
+from toytorch.backends.base import attempt, reduced, some, worthwhile
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim, wrap_dims
@@ -155,7 +155,7 @@ def _nansum(
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if a.__class__ is np.ndarray and a.dtype.kind == "f" and a.flags.c_contiguous:
         made = _sum(xp, a, dim, keepdim, dtype)  # which is NaN where there was one
-        if not np.logical_or.reduce(made != made, None):
+        if not some(made != made):
             return made
     if a.dtype.kind == "f":
         a = xp.where(xp.isnan(a), a.dtype.type(0), a)

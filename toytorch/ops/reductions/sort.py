@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting
+from toytorch.backends.base import attempt, counting, every, some
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -271,7 +271,7 @@ def _median_all(xp: ArrayModule, a: Array) -> Any:
         last = made[0][-1]
         return made[0][(flat.size - 1) // 2] if last == last else last
     known = a.__class__ is np.ndarray and a.dtype.kind == "f"
-    if known and not np.logical_or.reduce(np.isnan(a), None):
+    if known and not some(a != a):
         return flat[order(xp, flat, 0, False)[(flat.size - 1) // 2]]
     return _median(xp, flat, 0, False, "median_cpu")[0]
 
@@ -301,8 +301,8 @@ def _places(xp: ArrayModule, row: Array, values: Array, side: str) -> Any:
         if made is not None:
             return made
     if row.__class__ is np.ndarray and 1 < len(row) <= 64:
-        rising = np.logical_and.reduce(row[1:] >= row[:-1])  # which no NaN is
-        if rising and np.logical_and.reduce(values == values, None):
+        rising = every(row[1:] >= row[:-1])  # which no NaN is
+        if rising and every(values == values):
             return xp.searchsorted(row, values, side)
     known = (row == row).all() and (values == values).all()
     if len(row) > 64 or (known and (row[1:] >= row[:-1]).all()):
