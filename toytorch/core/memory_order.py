@@ -87,6 +87,8 @@ def laid(kernel: Callable[..., Any], lay: Callable[[Any, Array], Any]) -> Callab
 
     def as_first(*args: Any, **named: object) -> Any:
         made, first = kernel(*args, **named), args[0]
+        if made.__class__ is ndarray and made.ndim < 4 and made.flags.c_contiguous:
+            return made  # no images
         if first.__class__ is not ndarray:
             return made
         if made.__class__ is tuple:

@@ -26,18 +26,8 @@ FEW = 256  # numbers that are read once
 PAIRS = 1 << 12  # comparisons, where each is compared with each
 
 
-def least(a: Array) -> Any:
-    """The smallest of all numbers, NaN if one is; or None."""
-    return extreme("least", a)
-
-
-def most(a: Array) -> Any:
-    """The largest of all numbers, NaN if one is; or None."""
-    return extreme("most", a)
-
-
 def extreme(what: str, a: Array) -> Any:
-    """One end of all numbers, or None."""
+    """The "least" or the "most" of all numbers, NaN if one is; or None."""
     kind = kind_of(a, FEW)
     if kind is None:
         return None

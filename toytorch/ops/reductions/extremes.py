@@ -88,7 +88,7 @@ def _all_extreme(name: str, ufunc: np.ufunc) -> Any:
     def kernel(xp: ArrayModule, a: Array) -> Any:
         if not a.size or a.dtype.kind == "c":
             _refuse_empty(name, a, None, f"{name}_all")
-        made = attempt(xp, end, a)
+        made = attempt(xp, "extreme", end, a)
         return reduced(ufunc, xp, a) if made is None else made
 
     end = "most" if ufunc is np.maximum else "least"
