@@ -129,7 +129,9 @@ def test_transforms_have_the_bits_of_numpy(way: str) -> None:
         a = rng.standard_normal(shape).astype(kind)
         for view, norm in itertools.product((a, a.T), ("forward", "backward", "ortho")):
             for d in range(a.ndim):
-                for n in {view.shape[d], 2 * view.shape[d] + 1} if way == "irfft" else {view.shape[d]}:
+                for n in (
+                    {view.shape[d], 2 * view.shape[d] + 1} if way == "irfft" else {view.shape[d]}
+                ):
                     found = fourier.along(way, view, n, d, norm)
                     if found is not None:
                         np.testing.assert_array_equal(found, getattr(np.fft, way)(view, n, d, norm))
@@ -138,7 +140,9 @@ def test_transforms_have_the_bits_of_numpy(way: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [(2, 4, 3, 3), (1, 4, 5, 5), (2, 2, 10), (2, 4, 1, 9), (2, 4, 2, 2, 3)])
+@pytest.mark.parametrize(
+    "shape", [(2, 4, 3, 3), (1, 4, 5, 5), (2, 2, 10), (2, 4, 1, 9), (2, 4, 2, 2, 3)]
+)
 def test_norms_as_of_many(
     shape: tuple[int, ...], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +151,10 @@ def test_norms_as_of_many(
     w, b, mean, var = (rng.random(shape[1]).astype(kind) + 0.1 for _ in range(4))
     scale = np.reciprocal(np.sqrt(var + var.dtype.type(1e-5)))
     for weight, bias in ((None, None), (w, b), (w, None)):
-        calls = [lambda: norm.batch(a, weight, bias, 1e-5), lambda: norm.group(a, weight, bias, 2, 1e-5)]
+        calls = [
+            lambda: norm.batch(a, weight, bias, 1e-5),
+            lambda: norm.group(a, weight, bias, 2, 1e-5),
+        ]
         quick = [call() for call in calls]
         known = norm.known(a, mean, var, weight, bias, 1e-5)
         with monkeypatch.context() as patch:
@@ -162,7 +169,10 @@ def test_norms_as_of_many(
 
 def test_several_views_share_a_node() -> None:
     """Of a leaf, and of a result; both parts' gradients meet in it."""
-    for make in (lambda m: m.ones(4, 2, requires_grad=True), lambda m: m.ones(4, 2).requires_grad_() * 1):
+    for make in (
+        lambda m: m.ones(4, 2, requires_grad=True),
+        lambda m: m.ones(4, 2).requires_grad_() * 1,
+    ):
         found = []
         for m in (tt, torch):
             x = make(m)

@@ -32,7 +32,7 @@ def extreme(what: str, a: Array) -> Any:
     if kind is None:
         return None
     made = np.empty((), a.dtype)
-    ready(what, kind, 1, a.size)(a, made)
+    ready(Ends, what, kind, 1, a.size)(a, made)
     return made
 
 
@@ -42,7 +42,7 @@ def ends(a: Array) -> Any:
     if kind is None:
         return None
     low, high = np.empty((), a.dtype), np.empty((), a.dtype)
-    ready("ends", kind, 1, a.size)(a, low, high)
+    ready(BothEnds, "both", kind, 1, a.size)(a, low, high)
     return low, high
 
 
@@ -52,7 +52,7 @@ def spread(a: Array, degrees: int, root: bool) -> Any:
     if kind is None or kind not in "fd":
         return None
     made = np.empty((), a.dtype)
-    ready("std" if root else "var", kind, 1, a.size, degrees)(a, made)
+    ready(Spread, "root" if root else "square", kind, 1, a.size, degrees)(a, made)
     return made
 
 
@@ -67,7 +67,7 @@ def mode(a: Array, d: int) -> Any:
     if kind is None:
         return None
     values, index = np.empty(a.shape[:-1], a.dtype), np.empty(a.shape[:-1], np.int64)
-    ready("mode", kind, index.size, n)(a, values, index)
+    ready(Mode, "", kind, index.size, n)(a, values, index)
     return values, index
 
 
@@ -77,7 +77,7 @@ def among(a: Array, b: Array) -> Any:
     if kind is None or kind_of(b, PAIRS // a.size) is None:
         return None
     made = np.empty(a.shape, np.bool_)
-    ready("among", kind, a.size, b.size)(a, b, made)
+    ready(Among, "", kind, a.size, b.size)(a, b, made)
     return made
 
 
@@ -88,7 +88,7 @@ def places(row: Array, values: Array, right: bool) -> Any:
     if kind is None or kind_of(values, FEW) is None:
         return None
     made = np.empty(values.shape, np.int64)
-    ready("right" if right else "left", kind, values.size, row.size)(row, values, made)
+    ready(Places, "right" if right else "left", kind, values.size, row.size)(row, values, made)
     return made
 
 
@@ -105,16 +105,16 @@ def kind_of(a: Array, most: int) -> str | None:
 
 
 @functools.lru_cache(512)
-def ready(what: str, kind: str, total: int, *sizes: int) -> Any:
+def ready(of: type[OfFew], what: str, kind: str, total: int, *sizes: int) -> Any:
     """The kernel for arrays of these sizes, as a builtin function of them."""
-    count, arrays = len(sizes), len(KERNELS[what].arrays)
+    count, arrays = len(sizes), len(of.arrays)
     words = (*sizes, *(0,) * arrays)
-    return ArrayCall(kernel(what, kind), words, range(count, count + arrays), total, 1).here
+    return ArrayCall(kernel(of, what, kind), words, range(count, count + arrays), total, 1).here
 
 
 @functools.cache
-def kernel(what: str, kind: str) -> Call:
-    return Call(f"few {what} {kind}", lambda name: KERNELS[what](name, what, kind))
+def kernel(of: type[OfFew], what: str, kind: str) -> Call:
+    return Call(f"few {of.__name__} {what} {kind}", lambda name: of(name, what, kind))
 
 
 class OfFew(Native):
@@ -149,11 +149,11 @@ class OfFew(Native):
 
 
 class Ends(OfFew):
-    """LLVM for `least`, `most` and `ends`."""
+    """LLVM for `extreme`."""
 
     def write_body(self) -> None:
         b, first = self.b, self.get(self.a, 0)
-        signs = {"least": "<", "most": ">", "ends": "<>"}[self.what]
+        signs = "<>" if self.what == "both" else "<" if self.what == "least" else ">"
 
         def element(j: Value, *found: Value) -> list[Any]:
             x = self.get(self.a, j)
@@ -168,6 +168,8 @@ class Ends(OfFew):
 
 
 class BothEnds(Ends):
+    """LLVM for `ends`."""
+
     arrays = ("a", "low", "high")
 
 
@@ -194,7 +196,7 @@ class Spread(OfFew):
         mean = b.fdiv(total, whole(self.n))
         (total,) = self.count(self.n, square, loop_carried=[none])
         made = b.fdiv(total, whole(self.word_of["degrees"]))
-        if self.what == "std":
+        if self.what == "root":
             made = b.call(self.module.declare_intrinsic("llvm.sqrt", [self.double]), [made])
         made = b.fptrunc(made, self.real) if narrow else made
         self.put(self.array("made", self.element), 0, made)
@@ -284,16 +286,3 @@ class Places(OfFew):
             self.put(made, j, b.load(low))
 
         self.each(element)
-
-
-KERNELS: dict[str, type[OfFew]] = {
-    "least": Ends,
-    "most": Ends,
-    "ends": BothEnds,
-    "var": Spread,
-    "std": Spread,
-    "mode": Mode,
-    "among": Among,
-    "left": Places,
-    "right": Places,
-}

@@ -14,11 +14,7 @@ import numpy as np
 
 from toytorch.facts.hints import Array
 
-try:
-    from numpy.fft import _pocketfft_umath as ufuncs
-except ImportError:  # NumPy has its own names for what lies beneath
-    ufuncs = None  # type: ignore[assignment]
-
+ufuncs: Any = getattr(np.fft, "_pocketfft_umath", None)  # another NumPy may have another name
 REAL = {"f": "f", "d": "d", "F": "f", "D": "d"}  # the type of parts
 COMPLEX = {"f": "F", "d": "D"}
 
@@ -45,8 +41,8 @@ def plan(way: str, kind: str, n: int, norm: str) -> Any:
     real, complex_input = way in ("rfft", "irfft"), kind in "FD"
     if ufuncs is None or kind not in REAL or n < 1 or complex_input == (way == "rfft"):
         return None
-    name = {"rfft": ("rfft_n_odd", "rfft_n_even")[n % 2 == 0]}.get(way, way)
-    transform = getattr(ufuncs, name, None)
+    parity = ("_n_even", "_n_odd")[n % 2] if way == "rfft" else ""
+    transform = getattr(ufuncs, way + parity, None)
     if transform is None:
         return None
     part = np.dtype(REAL[kind])

@@ -120,9 +120,7 @@ def known_ready(kind: str, shape: tuple[int, ...], eps: float) -> Any:
     return ready(KNOWN, kind, ((n, c, p), (n, c, p), (c,), (c,), (c,), (c,)), eps)
 
 
-def known(
-    a: Array, mean: Array, var: Array, w: Array | None, b: Array | None, eps: float
-) -> Any:
+def known(a: Array, mean: Array, var: Array, w: Array | None, b: Array | None, eps: float) -> Any:
     """Few images normalised by statistics of channels that are known, or None."""
     if not fits(a, mean, var, w, b) or not few(a, mean, var, w, b):
         return None

@@ -18,7 +18,6 @@ from toytorch.ops.define import on_tensors, public
 from toytorch.ops.elementwise import compare
 
 
-
 @public("allclose", method=True, reads="elements")
 def allclose(
     input: Tensor,

@@ -48,7 +48,12 @@ class ArrayCall:
     """
 
     def __init__(
-        self, kernel: Call | Compiled, words: Sequence[int], places: Sequence[int], total: int, work: int
+        self,
+        kernel: Call | Compiled,
+        words: Sequence[int],
+        places: Sequence[int],
+        total: int,
+        work: int,
     ) -> None:
         assert len(words) <= MOST, "the function below has room for no more"
         self.total, self.work, self.places = total, work, tuple(places)

@@ -186,9 +186,7 @@ def run(program: Program, *args: Any) -> None:
 
 
 @functools.lru_cache(1024)
-def ready(
-    recipe: Recipe, type: str, shapes: tuple[tuple[int, ...], ...], *numbers: float
-) -> Any:
+def ready(recipe: Recipe, type: str, shapes: tuple[tuple[int, ...], ...], *numbers: float) -> Any:
     """A recipe's kernel as a builtin function of few numbers: of arrays that lie in rows and have, in
     other shapes, the elements of arrays of these shapes (outputs, then inputs); with these scalars.
 

@@ -112,7 +112,7 @@ def _nll(
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
         mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
-            zero = nothing(mean.dtype) if xp is np else 0
+            zero = nothing(mean.dtype) if mean.__class__ is np.ndarray else 0
             return xp.subtract(zero, mean, out=mean)  # 0 and not -0, as all sums that begin with 0
     if (
         logs.ndim == 2
