@@ -99,7 +99,7 @@ def few(how: str, a: Array, d: int, i: Array, other: Array) -> bool:
         and jit.pays(i.size)
     ):
         return False
-    if i.dtype.char not in "lq" or a.dtype is not other.dtype and a.dtype != other.dtype:
+    if i.dtype.char not in "lq" or a.dtype != other.dtype:
         return False
     call = ready(how, a.dtype.char, a.itemsize, a.shape, i.shape, d)
     if call is None:

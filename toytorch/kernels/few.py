@@ -205,11 +205,11 @@ class Spread(OfFew):
 class Mode(OfFew):
     """LLVM for `mode`."""
 
-    arrays = ("a", "values", "at")
+    arrays = ("a", "numbers", "at")
 
     def write_body(self) -> None:
         b, n, a = self.b, self.n, self.a
-        values, at = self.array("values", self.element), self.array("at", "word")
+        numbers, at = self.array("numbers", self.element), self.array("at", "word")
 
         def row(r: Value) -> None:
             start = b.gep(a, [b.mul(r, n)])
@@ -230,7 +230,7 @@ class Mode(OfFew):
             begin = [self.word(0), self.get(start, 0), self.word(0)]
             place, value, _ = self.count(n, element, loop_carried=begin)
             self.put(at, r, place)
-            self.put(values, r, value)
+            self.put(numbers, r, value)
 
         self.each(row)
 
@@ -259,15 +259,15 @@ class Among(OfFew):
 class Places(OfFew):
     """LLVM for `places`."""
 
-    arrays = ("a", "values", "made")
+    arrays = ("a", "wanted", "made")
 
     def write_body(self) -> None:
         b, one = self.b, self.word(1)
-        values, made = self.array("values", self.element), self.array("made", "word")
+        wanted, made = self.array("wanted", self.element), self.array("made", "word")
         before = ">" if self.what == "right" else ">="
 
         def element(j: Value) -> None:
-            x = self.get(values, j)
+            x = self.get(wanted, j)
             low, high = self.alloca(self.word), self.alloca(self.word)
             b.store(self.word(0), low)
             b.store(self.n, high)

@@ -100,7 +100,7 @@ def few(a: Array, *of_channels: Array | None) -> bool:
     shape takes them as they are: what is looked at before another begins takes longer than the work."""
     if not (a.size < SMALLEST and a.ndim > 2 and a.shape[1] > 1 and a.flags.c_contiguous):
         return False
-    for v in of_channels:
+    for v in of_channels:  # noqa: SIM110  # `all` of a generator takes 0.4 µs longer
         if v is not None and v.size != a.shape[1]:
             return False  # which others refuse
     return True

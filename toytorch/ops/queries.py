@@ -37,9 +37,9 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
         raise wrong_argument("equal", "other", 2, "Tensor", other)
     a, b = input._array, other._array
     watched = state.fast_path is not None and state.local.modes
-    if a.__class__ is b.__class__ is np.ndarray and not watched:
-        if a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
-            return every(a == b)
+    plain = a.__class__ is b.__class__ is np.ndarray and not watched
+    if plain and a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
+        return every(a == b)
     return input.shape == other.shape and builtins.bool(input.eq(other).all())
 
 
