@@ -113,7 +113,7 @@ def ready(of: type[OfFew], what: str, kind: str, total: int, *sizes: int) -> Any
 
 
 @functools.cache
-def kernel(of: type[OfFew], what: str, kind: str) -> Call:
+def kernel(of: Any, what: str, kind: str) -> Call:
     return Call(f"few {of.__name__} {what} {kind}", lambda name: of(name, what, kind))
 
 

@@ -125,7 +125,7 @@ class Kernel:
 
         nest, sizes = self.nest, sizes_of(self.program, arrays)
         by_name = dict(zip([b.name for b in arrays_in(nest)], zip(arrays, nest.arrays)))
-        table = {f"size_{d}": n for d, n in sizes.items()}
+        table: dict[str, Any] = {f"size_{d}": n for d, n in sizes.items()}
         for axis, group in enumerate(nest.axes):
             table[f"n{axis}"] = math.prod(sizes[d] for d in group if d in sizes)
         table["context"], table["range"] = jit.context().ctypes.data, self.range_of(table)
