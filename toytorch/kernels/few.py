@@ -105,7 +105,7 @@ def kind_of(a: Array, most: int) -> str | None:
 
 
 @functools.lru_cache(512)
-def ready(of: type[OfFew], what: str, kind: str, total: int, *sizes: int) -> Any:
+def ready(of: Any, what: str, kind: str, total: int, *sizes: int) -> Any:
     """The kernel for arrays of these sizes, as a builtin function of them."""
     count, arrays = len(sizes), len(of.arrays)
     words = (*sizes, *(0,) * arrays)
