@@ -56,6 +56,16 @@ def spread(a: Array, degrees: int, root: bool) -> Any:
     return made
 
 
+def middle(a: Array) -> Any:
+    """The middle one of all numbers in order (the lower of two), NaN if one is; or None."""
+    kind = kind_of(a, PAIRS) if a.size * a.size <= PAIRS else None
+    if kind is None:
+        return None
+    made = np.empty((), a.dtype)
+    ready(Middle, "", kind, 1, a.size)(a, made)
+    return made
+
+
 def mode(a: Array, d: int) -> Any:
     """The most frequent number of each row, the smallest of several, and its last place; or None."""
     n = a.shape[d]
@@ -200,6 +210,32 @@ class Spread(OfFew):
             made = b.call(self.module.declare_intrinsic("llvm.sqrt", [self.double]), [made])
         made = b.fptrunc(made, self.real) if narrow else made
         self.put(self.array("made", self.element), 0, made)
+
+
+class Middle(OfFew):
+    """LLVM for `middle`: the number with as many before it as there are behind it."""
+
+    def write_body(self) -> None:
+        b = self.b
+        half = b.lshr(b.sub(self.n, self.word(1)), self.word(1))
+
+        def element(j: Value, found: Value, none: Value) -> list[Any]:
+            x = self.get(self.a, j)
+
+            def before(k: Value, count: Value) -> list[Any]:
+                y = self.get(self.a, k)
+                earlier = b.and_(self.compare("==", y, x), b.icmp_signed("<", k, j))
+                less = b.or_(self.compare("<", y, x), earlier)
+                return [b.add(count, b.zext(less, self.word))]
+
+            (count,) = self.count(self.n, before, loop_carried=[self.word(0)])
+            bare = self.bare(x)
+            here = b.and_(b.icmp_signed("==", count, half), b.not_(none))
+            return [b.select(b.or_(here, bare), x, found), b.or_(none, bare)]
+
+        begin = [self.get(self.a, 0), self.type("bit")(0)]
+        found, _ = self.count(self.n, element, loop_carried=begin)
+        self.put(self.array("made", self.element), 0, found)
 
 
 class Mode(OfFew):

@@ -74,6 +74,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "max_runs": rows.max_runs,
     "mean_pool": later("pool", "mean_pool"),
     "mean_pool_backward": later("pool", "mean_pool_backward"),
+    "middle": later("few", "middle"),
     "mode": later("few", "mode"),
     "nonzero": later("masks", "nonzero"),
     "ordered": later("radix", "ordered"),

@@ -265,11 +265,10 @@ def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
 def _median_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return median_of_nothing(xp, a)
+    made = attempt(xp, "middle", a)
+    if made is not None:
+        return made
     flat = a.reshape(-1)
-    made = attempt(xp, "top", flat, flat.size, 0, False) if flat.size <= FEW else None
-    if made is not None:  # in order, NaN behind all others
-        last = made[0][-1]
-        return made[0][(flat.size - 1) // 2] if last == last else last
     known = a.__class__ is np.ndarray and a.dtype.kind == "f"
     if known and not some(a != a):
         return flat[order(xp, flat, 0, False)[(flat.size - 1) // 2]]
