@@ -28,7 +28,7 @@ if not sys.platform.startswith("linux"):
 ROOT = Path(__file__).parents[2]
 KERNELS = [f"tests/kernels/test_{name}.py" for name in (
     "conv", "chain", "radix", "pool", "matmul", "tiled_product", "reduce", "dispatch_stub", "threads",
-    "memory_ops", "copy",
+    "memory_ops", "copy", "few",
     "batched_product")] + [
     "tests/loops/test_elementwise.py", "tests/loops/test_pieces.py", "tests/loops/test_loops.py",
     "tests/loops/test_vectors.py",

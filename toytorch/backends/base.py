@@ -294,6 +294,31 @@ def inside(a: Any, n: int) -> bool:
     return low >= 0 and high < n
 
 
+BYTES = 1 << 12  # truth values, up to which they are looked at as bytes, while NumPy begins
+
+
+def every(mask: Any) -> bool:
+    """Whether all truth values of NumPy's array hold.
+
+    >>> every(np.array([True, False])), every(np.array([True]))
+    (False, True)
+    """
+    if mask.size > BYTES:
+        return bool(np.logical_and.reduce(mask, None))
+    return b"\0" not in mask.tobytes()
+
+
+def some(mask: Any) -> bool:
+    """Whether one of the truth values of NumPy's array holds.
+
+    >>> some(np.array([True, False])), some(np.array([False]))
+    (True, False)
+    """
+    if mask.size > BYTES:
+        return bool(np.logical_or.reduce(mask, None))
+    return b"\1" in mask.tobytes()
+
+
 FUNCTIONS: dict[np.ufunc, str] = {  # of arrays, that reduce as ufuncs do
     np.maximum: "amax", np.minimum: "amin", np.logical_or: "any", np.logical_and: "all",
 }  # fmt: skip

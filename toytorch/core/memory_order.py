@@ -119,6 +119,8 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def formatted(*args: Any, **named: Any) -> Any:
         made, first = kernel(*args, **named), args[0]
+        if made.__class__ is ndarray and made.ndim < 4 and made.flags.c_contiguous:
+            return made  # no images
         if first.__class__ is ndarray and first.flags.c_contiguous and not has_channels_last(first):
             for m in made if made.__class__ is tuple else (made,):
                 if m.__class__ is not ndarray or not m.flags.c_contiguous:

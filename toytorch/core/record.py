@@ -103,8 +103,10 @@ def remember(args, view):  # `record` of {name}
     node = Node()
     node.edges = (source._grad_edge or source,)
     node.seq = next(sequence)
-    node.meta = (view._array.shape, view.dtype)
     node.saved, node.versions = {saved}
+{tie}"""
+TIE_ONE = """\
+    node.meta = (view._array.shape, view.dtype)
     if view.dtype.rank < 2:
         return integers(op, view)  # which refuses
     view._requires_grad = True
@@ -113,11 +115,14 @@ def remember(args, view):  # `record` of {name}
     if base is not None and not base._requires_grad:
         guard(view)  # a view of a leaf that is a view itself
 """
+TIE_MANY = """\
+    tie_many(op, node, view)
+"""
 
 
-def recorder(op: Op) -> Callable[[tuple[Any, ...], Tensor], Any]:
-    """`record` for an op that views its first argument, of a source that wants a gradient while
-    nobody watches; one function for each op, kept as its `remember`."""
+def recorder(op: Op) -> Callable[[tuple[Any, ...], Any], Any]:
+    """`record` for an op that views its first argument, once or several times, of a source that wants
+    a gradient while nobody watches; one function for each op, kept as its `remember`."""
     values = []
     for kind, index, _ in op.plan:
         if kind == "argument" and index not in op.tensor_at:
@@ -139,7 +144,9 @@ def recorder(op: Op) -> Callable[[tuple[Any, ...], Tensor], Any]:
     saved = f"({', '.join(values)},), {(None,) * len(values)}" if values else "None, ()"
     space: dict[str, Any] = {f"{trait}_of": found for trait, found in TRAITS.items()}
     space.update(Node=op.node, sequence=sequence, op=op, integers=integers, guard=writing.guard)
-    generate(f"{op.name}: node", REMEMBER.format(name=op.name, saved=saved), space)
+    space["tie_many"] = tie_many
+    tie = TIE_MANY if op.many else TIE_ONE
+    generate(f"{op.name}: node", REMEMBER.format(name=op.name, saved=saved, tie=tie), space)
     op.remember = space["remember"]
     return op.remember
 
@@ -206,12 +213,14 @@ def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:
 
 def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
     """Ties several results to their node."""
-    node.meta = [(r._array.shape, r.dtype) for r in results]
-    node.__dict__["count"] = len(results)
+    metas = node.meta = list[Any]()
+    node.count = len(results)
     every, wanted = len(op.results) == 1, op.results
     for i, r in enumerate(results):
+        kind = r.dtype
+        metas.append((r._array.shape, kind))
         if every or wanted[i]:
-            if r.dtype.rank < 2:
+            if kind.rank < 2:
                 refuse_history(r)
             r._requires_grad = True
             r._grad_edge = output = new(Output)

@@ -268,7 +268,7 @@ def several_views(op: Op, args: tuple[Any, ...], arrays: list[Array]) -> list[Te
     if whys is not None:
         guarded.extend(views[-count:] if count else ())
     if source._requires_grad:
-        record(op, args, made)
+        (op.remember or recorder(op))(args, made)
     return made
 
 
@@ -320,7 +320,8 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
         if views is None:
             owner._views = [seen]
         else:
-            if len(views) > 16 and not len(views) & (len(views) - 1):
+            count = len(views)
+            if count > 16 and not count & (count - 1):
                 views[:] = [v for v in views if v() is not None]
             views.append(seen)
         if storage.version:

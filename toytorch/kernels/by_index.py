@@ -14,6 +14,7 @@ import numpy as np
 
 from toytorch.facts.hints import Array
 from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ def indexed(a: Array, d: int, i: Array) -> bool:
 def gather(a: Array, d: int, i: Array) -> Any:
     """out[b, m, k] = a[b, i[b, m, k], k]; None where NumPy should do it, or has to say what is
     wrong: an index is outside."""
+    if i.size < jit.SMALLEST:
+        made = np.empty(i.shape, a.dtype)
+        return made if few("get", a, d, i, made) else None
     if not indexed(a, d, i):
         return None
     made = np.empty(i.shape, a.dtype)
@@ -69,6 +73,8 @@ def scatter(target: Array, d: int, i: Array, values: Array, adds: bool) -> bool 
     """target[b, i[b, m, k], k] = values[b, m, k], or +=, where the target is a whole array of its
     own; None where NumPy should do it, or has to say what is wrong: an index is outside, and the
     target is spoilt."""
+    if i.size < jit.SMALLEST:
+        return few("plus" if adds else "put", target, d, i, values) or None
     if (
         not indexed(target, d, i)
         or not target.flags.c_contiguous
@@ -80,6 +86,49 @@ def scatter(target: Array, d: int, i: Array, values: Array, adds: bool) -> bool 
     blocks, inner = around(target.shape, d)
     how, n = "plus" if adds else "put", target.shape[d]
     return _run(how, target.dtype, target, i, values, blocks, n, i.shape[d], inner) or None
+
+
+def few(how: str, a: Array, d: int, i: Array, other: Array) -> bool:
+    """`_run` for few indices; False also where the arrays are not what it takes."""
+    if not (
+        a.__class__ is i.__class__ is other.__class__ is np.ndarray
+        and a.flags.c_contiguous
+        and i.flags.c_contiguous
+        and other.flags.c_contiguous
+        and i.shape == other.shape
+        and jit.pays(i.size)
+    ):
+        return False
+    if i.dtype.char not in "lq" or a.dtype != other.dtype:
+        return False
+    call = ready(how, a.dtype.char, a.itemsize, a.shape, i.shape, d)
+    if call is None:
+        return False
+    bad = np.zeros(1, np.int64)
+    call(a, i, other, bad)
+    return not bad.item()
+
+
+@functools.lru_cache(512)
+def ready(
+    how: str, kind: str, item: int, shape: tuple[int, ...], wanted: tuple[int, ...], d: int
+) -> Any:
+    """The kernel for few indices as a builtin function of (array, indices, other, bad); None where
+    there is none."""
+    if (
+        len(shape) != len(wanted)
+        or not (math.prod(wanted) and math.prod(shape))
+        or shape[:d] != wanted[:d]
+        or shape[d + 1 :] != wanted[d + 1 :]
+        or item not in (1, 2, 4, 8)
+        or (how == "plus" and kind not in ADDED)
+    ):
+        return None
+    blocks, inner = around(shape, d)
+    total = blocks * wanted[d] if how == "get" and inner > 1 else blocks
+    name = kind if how == "plus" and kind in FLOATS else str(8 * item)
+    words = (blocks, shape[d], wanted[d], inner, 0, 0, 0, 0, 0)
+    return ArrayCall(kernel(how, name, inner == 1), words, (5, 6, 7, 8), total, 1).here
 
 
 def _run(

@@ -7,6 +7,7 @@ or six functions of NumPy that it replaces 4.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from toytorch.facts.hints import Array
 from toytorch.loops import Recipe
-from toytorch.loops.runtime.jit import works
+from toytorch.loops.runtime.jit import SMALLEST, works
+from toytorch.loops.runtime.kernel import ready
 
 # A NaN in the row makes every result NaN, whatever the largest of the others is.
 SOFTMAX = Recipe("x[i,j] -> y[i,j]\n e = exp(x - fmax[j](x))\n y = e / sum[j](e)")
@@ -40,9 +42,25 @@ def softmax(a: Array, dim: int) -> Any:
     """eˣ/Σeˣ along the last dimension, or None."""
     if not fits(a, dim) or not a.flags.c_contiguous:
         return None
-    y = np.empty_like(a)
-    SOFTMAX(*in_rows(y, a))
+    y = np.empty(a.shape, a.dtype)
+    over_rows(SOFTMAX, y, a)
     return y
+
+
+def over_rows(recipe: Recipe, *arrays: Array) -> None:
+    """Runs a recipe over arrays of one shape that lie in rows, as matrices of these rows."""
+    first = arrays[0]
+    if first.size < SMALLEST:
+        n = first.shape[-1]
+        rows_ready(recipe, first.dtype.char, first.size // n, n, len(arrays))(*arrays)
+    else:
+        recipe(*in_rows(*arrays))
+
+
+@functools.lru_cache(256)
+def rows_ready(recipe: Recipe, kind: str, rows: int, n: int, count: int) -> Any:
+    """The kernel of `over_rows` for few numbers in so many arrays."""
+    return ready(recipe, kind, ((rows, n),) * count)
 
 
 def in_rows(*arrays: Array) -> Sequence[Array]:
@@ -55,11 +73,11 @@ def log_softmax(a: Array, dim: int) -> Any:
     """The logarithm of softmax along the last dimension, or None."""
     if not fits(a, dim) or not a.flags.c_contiguous:
         return None
-    made = np.empty_like(a)
-    y, x = in_rows(made, a)
-    if x.shape[1] >= NARROW or len(x) < FEW:
-        LOG_SOFTMAX(y, x)
+    made, n = np.empty(a.shape, a.dtype), a.shape[-1]
+    if n >= NARROW or a.size < FEW * n:
+        over_rows(LOG_SOFTMAX, made, a)
         return made
+    y, x = in_rows(made, a)
     largest = np.empty(len(x), x.dtype)
     total = np.empty_like(largest)
     LOG_SUM(largest, total, x)
@@ -82,6 +100,6 @@ def _backward(recipe: Recipe, g: Array, y: Array, dim: int) -> Any:
         return None
     if not g.flags.c_contiguous or not y.flags.c_contiguous:
         g, y = np.ascontiguousarray(g), np.ascontiguousarray(y)
-    made = np.empty_like(y)
-    recipe(*in_rows(made, g, y))
+    made = np.empty(y.shape, y.dtype)
+    over_rows(recipe, made, g, y)
     return made

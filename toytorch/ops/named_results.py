@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
+tuple_of = tuple.__new__  # a class of `namedtuple` calls a function of Python's to get here
 VALUES_AND_INDICES = ("values", "indices")
 
 
@@ -38,7 +39,7 @@ def return_type(
     out: Any = None,
 ) -> Any:
     """An op's results with names; those that `out=` holds are of a class of their own."""
-    return result_class(name if out is None else f"{name}_out", fields)(*results)
+    return tuple_of(result_class(name if out is None else f"{name}_out", fields), results)
 
 
 def public_with_names(op: Op) -> Any:
@@ -47,8 +48,8 @@ def public_with_names(op: Op) -> Any:
     made, held = (result_class(name, fields) for name in (op.name, f"{op.name}_out"))
 
     def function(*args: Tensor | int, **kwargs: Any) -> Any:
-        kind = made if kwargs.get("out") is None else held
-        return kind(*record(*args, **kwargs))
+        kind = made if not kwargs or kwargs.get("out") is None else held
+        return tuple_of(kind, record(*args, **kwargs))
 
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.function.__doc__

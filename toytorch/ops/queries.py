@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import every
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -15,8 +16,6 @@ from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation import create
 from toytorch.ops.define import on_tensors, public
 from toytorch.ops.elementwise import compare
-
-FEW = 1 << 12  # elements, whose answers are looked at as bytes
 
 
 @public("allclose", method=True, reads="elements")
@@ -36,12 +35,11 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
     """Whether shape and all elements are the same."""
     if not isinstance(other, Tensor):
         raise wrong_argument("equal", "other", 2, "Tensor", other)
-    if input._array.__class__ is other._array.__class__ is np.ndarray and not state.local.modes:
-        a, b = input._array, other._array
-        if a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
-            if a.size > FEW:
-                return builtins.bool(np.logical_and.reduce(a == b, None))
-            return b"\0" not in (a == b).tobytes()  # which takes a tenth of NumPy's time to begin
+    a, b = input._array, other._array
+    watched = state.fast_path is not None and state.local.modes
+    plain = a.__class__ is b.__class__ is np.ndarray and not watched
+    if plain and a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
+        return every(a == b)
     return input.shape == other.shape and builtins.bool(input.eq(other).all())
 
 

@@ -33,6 +33,8 @@ from toytorch.loops.runtime.trampoline import DATA, LONG
 if TYPE_CHECKING:
     from llvmlite.ir import Value
 
+    from toytorch.loops.runtime.jit import Compiled
+
 
 MOST = 64  # words in a table
 
@@ -46,7 +48,12 @@ class ArrayCall:
     """
 
     def __init__(
-        self, kernel: Call, words: Sequence[int], places: Sequence[int], total: int, work: int
+        self,
+        kernel: Call | Compiled,
+        words: Sequence[int],
+        places: Sequence[int],
+        total: int,
+        work: int,
     ) -> None:
         assert len(words) <= MOST, "the function below has room for no more"
         self.total, self.work, self.places = total, work, tuple(places)

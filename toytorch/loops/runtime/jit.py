@@ -222,8 +222,10 @@ def pays(count: int) -> bool:
     """Whether work on `count` numbers is for compiled code: LLVM takes 50 ms to load, so a program
     with few small calls does without, unless something else has loaded it."""
     global _asked
+    if _linked:
+        return True
     _asked += 1
-    return (count >= SMALLEST or _asked > TRIAL or in_use()) and works()
+    return (count >= SMALLEST or _asked > TRIAL) and works()
 
 
 def in_use() -> bool:
@@ -256,7 +258,7 @@ class Compiled:
         with _lock:
             self.name = "k" + cache.digest(words, target().words, sources())
             code, self.cached = object_code(self.name, lambda: llvm_text(nest, NAME))
-            run = target().link(code, self.name, ("run",))["run"]
+            self.address = run = target().link(code, self.name, ("run",))["run"]
             limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
             descriptor = kernel_descriptor(nest, run, context(), limit)
             self.call = builtin(trampoline(), "kernel", descriptor)

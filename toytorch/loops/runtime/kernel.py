@@ -14,14 +14,21 @@ array([[0.09  , 0.2447, 0.6652],
 
 from __future__ import annotations
 
+import functools
+import math
+import struct
 import threading
 from typing import Any
 
+import numpy as np
+
 from toytorch.facts.hints import Array
 from toytorch.loops.language.program import Program
+from toytorch.loops.language.types import kind
 from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime.entry_point import arrays_in, slots
 from toytorch.loops.schedule.layout import Layout, arrays_of, layout_of, sizes_of
-from toytorch.loops.schedule.nest import Nest
+from toytorch.loops.schedule.nest import Nest, strides_of
 
 RECENT = 4  # kernels of a program that are tried before its arrays' layout is looked at
 _lock = threading.RLock()
@@ -111,6 +118,32 @@ class Kernel:
         names = parameters(self.nest)[count + len(types) :]
         python_function(self.nest)(*views, *types.values(), *(table[n] for n in names))
 
+    def ready(self, arrays: tuple[Array, ...], numbers: tuple[float, ...]) -> Any:
+        """The kernel as a builtin function of arrays that lie as these do, with these numbers: nothing
+        is looked at again, so they may have any shape. For as little work as one thread does."""
+        from toytorch.loops.runtime.array_call import ArrayCall  # for the first that asks
+
+        nest, sizes = self.nest, sizes_of(self.program, arrays)
+        by_name = dict(zip([b.name for b in arrays_in(nest)], zip(arrays, nest.arrays)))
+        table: dict[str, Any] = {f"size_{d}": n for d, n in sizes.items()}
+        for axis, group in enumerate(nest.axes):
+            table[f"n{axis}"] = math.prod(sizes[d] for d in group if d in sizes)
+        table["context"], table["range"] = jit.context().ctypes.data, self.range_of(table)
+        for scalar, number in zip(nest.scalars, numbers):
+            real = kind(scalar.type) == "f"
+            bits = struct.unpack("q", struct.pack("d", number))[0] if real else number
+            table[f"scalar {scalar.name}"] = bits
+        for name, axis in strides_of(nest):
+            array, known = by_name[name]
+            steps = dict(zip(known.dims, zip(array.shape, array.strides)))
+            inner = [d for d in nest.axes[axis] if sizes.get(d, 1) > 1]  # the last one's stride
+            n, step = steps.get(inner[-1], (1, 0)) if inner else (1, 0)
+            table[f"stride {name} {axis}"] = 0 if n == 1 else step // array.itemsize
+        slot = slots(nest)
+        words = [table.get(name, 0) for name in slot]
+        places = [slot[f"data {name}"] for name in by_name]
+        return ArrayCall(self.compiled, words, places, table["range"], 1).here
+
     def range_of(self, sizes: dict[str, int]) -> int:
         """How far the outermost loop goes."""
         total = 1
@@ -150,6 +183,25 @@ def run(program: Program, *args: Any) -> None:
         raise ValueError(f"the arrays do not fit the program {str(program).splitlines()[0]}")
     if kernel not in recent:
         program.made["recent"] = (kernel, *recent)[:RECENT]
+
+
+@functools.lru_cache(1024)
+def ready(recipe: Recipe, type: str, shapes: tuple[tuple[int, ...], ...], *numbers: float) -> Any:
+    """A recipe's kernel as a builtin function of few numbers: of arrays that lie in rows and have, in
+    other shapes, the elements of arrays of these shapes (outputs, then inputs); with these scalars.
+
+    >>> import numpy as np
+    >>> scaled = Recipe("x[i,j], w[j], c -> y[i,j]\\n y = x * w + c")
+    >>> y, x = np.empty((2, 1, 2)), np.arange(4.0)
+    >>> ready(scaled, "d", ((2, 2), (2, 2), (2,)), 0.5)(y, x, np.array([1.0, 10.0]))
+    >>> y
+    array([[[ 0.5, 10.5]],
+    <BLANKLINE>
+           [[ 2.5, 30.5]]])
+    """
+    arrays = tuple([np.empty(shape, type) for shape in shapes])
+    program = recipe.program(arrays[0].dtype.name)
+    return compile_program(program, *arrays).ready(arrays, numbers)
 
 
 class Recipe:

@@ -121,7 +121,7 @@ def group_norm(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
-    batch, channels, *places = input.shape
+    batch, channels, *places = input._array.shape
     _refuse_single([batch * channels // max(num_groups, 1), num_groups, *places])
     if mixed(input, weight):
         return layers.group_norm(input.to(float32), num_groups, weight, bias, eps).to(input.dtype)

@@ -533,7 +533,8 @@ def full_like(
         and (layout, device, memory_format) == NOTHING[:3]
         and not requires_grad
         and input._array.flags.c_contiguous
-        and not {0, 1}.intersection(input._array.shape)  # whose strides are taken over
+        and 1 not in input._array.shape
+        and 0 not in input._array.shape  # whose strides are taken over
     ):
         made = plain_full(input._array.shape, fill_value, dtype or input.dtype)
         if made is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends.base import some
 from toytorch.core.op import Op
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
@@ -348,7 +349,7 @@ def _angle(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind == "c":
         return xp.angle(a)
     made = (a < 0) * a.dtype.type(math.pi)
-    if a.__class__ is np.ndarray and not np.logical_or.reduce(a != a, None):
+    if a.__class__ is np.ndarray and not some(a != a):
         return made
     return xp.where(xp.isnan(a), a, made)
 

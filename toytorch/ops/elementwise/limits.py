@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends.base import every
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import pointwise
@@ -220,7 +221,7 @@ def _nan_to_num(
         made.real = _nan_to_num(xp, a.real, nan, posinf, neginf)
         made.imag = _nan_to_num(xp, a.imag, nan, posinf, neginf)
         return made
-    if a.__class__ is np.ndarray and np.logical_and.reduce(np.isfinite(a), None):
+    if a.__class__ is np.ndarray and every(np.isfinite(a)):
         return a.copy()
     limits = types.finfo(kind)
     made = xp.where(xp.isnan(a), a.dtype.type(nan or 0.0), a)

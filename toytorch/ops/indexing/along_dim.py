@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, inside, reduced, span, worthwhile
+from toytorch.backends.base import attempt, counting, inside, reduced, some, span
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
@@ -23,8 +23,6 @@ from toytorch.settings import alert_not_deterministic
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
-
-MANY = 4096  # indices, from which it is worth asking for a kernel
 
 # -- an index vector ------------------------------------------------------------------------------
 
@@ -419,12 +417,12 @@ def _from_the_front(i: Array) -> bool:
     """Whether no number of NumPy's array counts from the end."""
     if i.size > FEW:
         return bool(np.minimum.reduce(i, None) >= 0)
-    return b"\1" not in (i < NOTHING).tobytes()
+    return not some(i < NOTHING)
 
 
 def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) -> Any:
     d = dim + a.ndim if dim < 0 else dim
-    if 0 <= d < a.ndim and worthwhile(i, MANY):
+    if 0 <= d < a.ndim:
         made = attempt(xp, "gather", a, d, i)
         if made is not None:
             return made
@@ -481,10 +479,9 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
         start = _wide(a) if adds else a
         if start is not a:
             src = _wide(src)
-        if src.ndim and a.ndim and worthwhile(i, MANY):
-            result = in_rows(start)
-            if attempt(xp, "scatter", result, d, i, src, adds):
-                return result.astype(a.dtype, copy=False)
+        result = in_rows(start)  # spoilt only where an index is outside, which is refused below
+        if src.ndim and a.ndim and attempt(xp, "scatter", result, d, i, src, adds):
+            return result if start is a else result.astype(a.dtype)
         if a.__class__ is np.ndarray and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:
             other = 1 - d
             if (
@@ -493,14 +490,13 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
                 and i.flags.c_contiguous  # of equal places the last one counts
                 and _from_the_front(i)
             ):
-                result, along = in_rows(start), counting(a.shape[other])
+                along = counting(a.shape[other])
                 try:
                     write(xp, result, (along[:, None], i) if d else (i, along), src)
                     return result if start is a else result.astype(a.dtype)
                 except IndexError:
                     pass  # which is said in PyTorch's words below
         flat = places(name, xp, a, dim, i, given)
-        result = in_rows(start)
         if i.size:
             values = cut(src, i) if src.ndim else src
             write(xp, result.reshape(-1), flat.reshape(-1), values.reshape(-1))

@@ -437,7 +437,11 @@ def unrecorded(
     """a·b + bias of a stack of matrices with another, or with one matrix, which may be `transposed`
     first, where nobody records the steps it is made of (views, a product, a view) or watches; None
     for what takes more."""
-    x, y, mode = a._array, b._array, state.fast_path
+    mode = state.fast_path
+    wanted = a._requires_grad or b._requires_grad or (bias is not None and bias._requires_grad)
+    if wanted if mode is None else mode != get_ident():
+        return None
+    x, y = a._array, b._array
     if x.__class__ is not np.ndarray or y.__class__ is not np.ndarray:
         return None
     if transposed:
@@ -449,9 +453,6 @@ def unrecorded(
         or not y.size
         or x.shape[-1] != y.shape[-2]
     ):
-        return None
-    wanted = a._requires_grad or b._requires_grad or (bias is not None and bias._requires_grad)
-    if wanted if mode is None else mode != get_ident():
         return None
     if y.ndim > 2:
         if bias is not None or x.shape[:-2] != y.shape[:-2]:

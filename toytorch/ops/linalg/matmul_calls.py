@@ -76,7 +76,8 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if n == 2:  # one matrix for the whole batch: fold the batch into the rows
         rows = convert.reshape(input, (math.prod(x[:-1]), x[-1]))
         product = matmul.mm.function(rows, other)
-        return create.put_out(view.unsafe_viewed(product, (*x[:-1], y[-1])), out)
+        stack = view.unsafe_viewed(product, (*x[:-1], y[-1]))
+        return stack if out is None else create.put_out(stack, out)
     batch = broadcast_pair(x[:-2], y[:-2])
     a = input.expand((*batch, *x[-2:]))
     b = other.expand((*batch, *y[-2:]))

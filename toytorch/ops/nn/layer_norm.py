@@ -413,8 +413,8 @@ def group_norm(
     """(x - mean)·rstd·weight + bias, with statistics over groups of channels."""
     if input.ndim < 2:
         wrap_dim(input.ndim, input.ndim, wrap_scalar=False)  # which refuses
-    batch, channels = input.shape[:2]
-    area = math.prod(input.shape[2:])
+    batch, channels, *places = input._array.shape
+    area = math.prod(places)
     return group_norm_and_statistics(input, weight, bias, batch, channels, area, num_groups, eps)[0]
 
 
@@ -435,7 +435,8 @@ def group_norm_and_statistics(
         _check_group(input._array, C, group, *parameters)
         refuse_mixed(input, weight, bias, whole=True)
     made, mean, rstd = native_group_norm.function(input, weight, bias, N, C, HxW, group, eps)
-    refuse_kinds(weight, bias)
+    if weight is not None or bias is not None:
+        refuse_kinds(weight, bias)
     return made, mean, rstd
 
 

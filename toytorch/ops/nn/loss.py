@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -92,6 +93,12 @@ mse = general(
 )
 
 
+@functools.cache
+def nothing(kind: np.dtype[Any]) -> Any:
+    """0 as an array of a type; NumPy takes as long to make one of a number as to subtract."""
+    return np.zeros((), kind)
+
+
 def _rows(logs: Array) -> Any:
     """(N, C, d…) as (N·d…, C)."""
     moved = np.moveaxis(logs, 1, -1)
@@ -105,7 +112,8 @@ def _nll(
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
         mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
-            return xp.subtract(0, mean, out=mean)  # 0 and not -0, as all sums that begin with 0
+            zero = nothing(mean.dtype) if mean.__class__ is np.ndarray else 0
+            return xp.subtract(zero, mean, out=mean)  # 0 and not -0, as all sums that begin with 0
     if (
         logs.ndim == 2
         and weight is None

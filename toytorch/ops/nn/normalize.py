@@ -198,9 +198,11 @@ def _compiled_batch_norm(
     weight, bias = in_kind(weight, kind), in_kind(bias, kind)
     if not training:
         mean, var = in_kind(running_mean, kind), in_kind(running_var, kind)
-        scale = xp.reciprocal(xp.sqrt(var + kind.type(eps)))
-        scale = scale if weight is None else scale * weight
-        made = attempt(xp, "batch_norm_affine", x, mean, scale, bias)
+        made = attempt(xp, "batch_norm_known", x, mean, var, weight, bias, eps)
+        if made is None:
+            scale = xp.reciprocal(xp.sqrt(var + kind.type(eps)))
+            scale = scale if weight is None else scale * weight
+            made = attempt(xp, "batch_norm_affine", x, mean, scale, bias)
         return None if made is None else (made, xp.zeros(0, kind), xp.zeros(0, kind))
     found = attempt(xp, "batch_norm", x, weight, bias, eps)
     if found is None:

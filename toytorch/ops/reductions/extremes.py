@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import counting, reduced
+from toytorch.backends.base import attempt, counting, reduced
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -88,8 +88,10 @@ def _all_extreme(name: str, ufunc: np.ufunc) -> Any:
     def kernel(xp: ArrayModule, a: Array) -> Any:
         if not a.size or a.dtype.kind == "c":
             _refuse_empty(name, a, None, f"{name}_all")
-        return reduced(ufunc, xp, a)
+        made = attempt(xp, "extreme", end, a)
+        return reduced(ufunc, xp, a) if made is None else made
 
+    end = "most" if ufunc is np.maximum else "least"
     return kernel
 
 
@@ -112,7 +114,8 @@ def _aminmax(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
             "operation has no identity."
         )
     if dim is None and a.__class__ is np.ndarray and a.dtype.kind != "c" and not keepdim:
-        return np.minimum.reduce(a, None), np.maximum.reduce(a, None)
+        made = attempt(xp, "ends", a)
+        return (np.minimum.reduce(a, None), np.maximum.reduce(a, None)) if made is None else made
     _refuse_empty("aminmax", a, dim, "aminmax_cpu")
     over = axes(dim, a.ndim)
     low, high = (reduced(ufunc, xp, a, over, keepdim) for ufunc in (np.minimum, np.maximum))

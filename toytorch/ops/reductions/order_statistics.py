@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import accumulate, counting
+from toytorch.backends.base import accumulate, attempt
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
 from toytorch.facts.composed import cast_to
@@ -84,31 +84,6 @@ def nanmedian(
 # -- the most frequent element --------------------------------------------------------------------
 
 
-FEW = 64  # numbers, which Python counts while NumPy begins
-
-
-def _mode_of_few(a: Array, d: int, keepdim: bool) -> Any:
-    """`mode` of a few numbers of a vector or matrix; None where one is NaN."""
-    rows = a.reshape(1, -1) if a.ndim == 1 else a if d else a.T
-    if b"\1" in (a != a).tobytes():
-        return None
-    index = []
-    for row in rows.tolist():
-        kinds = set(row)
-        if len(kinds) == len(row):
-            index.append(row.index(min(row)))
-            continue
-        often = max(map(row.count, kinds))
-        value = min([v for v in kinds if row.count(v) == often])
-        row.reverse()  # of equals, the last place
-        index.append(len(row) - 1 - row.index(value))
-    at = np.array(index, np.int64)
-    values = rows[counting(len(index)), at]
-    if a.ndim == 1:
-        return (values, at) if keepdim else (values.reshape(()), at.reshape(()))
-    return (np.expand_dims(values, d), np.expand_dims(at, d)) if keepdim else (values, at)
-
-
 def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     if a.ndim == 0:
@@ -118,10 +93,9 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     if a.dtype.kind == "c" and a.size:
         raise no_kernel("mode_cpu", a.dtype)
-    if a.__class__ is np.ndarray and a.ndim < 3 and a.size <= FEW and a.dtype.kind in "fiu":
-        made = _mode_of_few(a, d, keepdim)
-        if made is not None:
-            return made
+    made = attempt(xp, "mode", a, d)
+    if made is not None:
+        return tuple(np.expand_dims(v, d) for v in made) if keepdim else made
     places, lines = sort.order(xp, a, d, False), a
     if d != a.ndim - 1:
         places, lines = xp.moveaxis(places, d, -1), xp.moveaxis(a, d, -1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.backends.base import attempt, reduced, worthwhile
+from toytorch.backends.base import attempt, reduced, some, worthwhile
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim, wrap_dims
@@ -155,7 +155,7 @@ def _nansum(
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if a.__class__ is np.ndarray and a.dtype.kind == "f" and a.flags.c_contiguous:
         made = _sum(xp, a, dim, keepdim, dtype)  # which is NaN where there was one
-        if not np.logical_or.reduce(made != made, None):
+        if not some(made != made):
             return made
     if a.dtype.kind == "f":
         a = xp.where(xp.isnan(a), a.dtype.type(0), a)
@@ -276,6 +276,10 @@ def _var(
         made = attempt(xp, "folded", SPREAD + "v", {"self": a}, given, over, keepdim)
         if made is not None:
             return made
+    elif len(over) == a.ndim and not keepdim and correction.__class__ is int:
+        made = attempt(xp, "spread", a, max(a.size - correction, 0), False)
+        if made is not None:
+            return made
     count = a.size if len(over) == a.ndim else math.prod([a.shape[d] for d in over])
     mean = xp.add.reduce(a, axis=over, keepdims=True) / a.dtype.type(count) if count else xp.nan
     centre = a - mean
@@ -313,6 +317,10 @@ var = reduction(
 def _std(
     xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
 ) -> Any:
+    if dim is None and not keepdim and correction.__class__ is int:
+        made = attempt(xp, "spread", a, max(a.size - correction, 0), True)
+        if made is not None:
+            return made
     made = xp.sqrt(_var(xp, a, dim, correction, keepdim))
     if a.dtype != np.float32:
         return made

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import accumulate, attempt, worthwhile
+from toytorch.backends.base import accumulate, attempt
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
@@ -26,16 +26,13 @@ def _refuse_masks(name: str, a: Array, kind: Any) -> None:
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
 
 
-MANY = 4096  # elements, from which it is worth asking for a kernel
-
-
 def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     d, kind = wrap_dim(dim, a.ndim), sum_type(a, dtype)
     if a.ndim == 0:
         return a.astype(kind)
     _refuse_masks("cumprod", a, kind)
     if a.dtype.kind == "f" and kind == a.dtype:
-        made = attempt(xp, "running_product", a, d) if worthwhile(a, MANY) else None
+        made = attempt(xp, "running_product", a, d)
         if made is not None:
             return made
     if a.__class__ is np.ndarray and kind == np.float32:  # PyTorch multiplies in float64 on the CPU
@@ -65,7 +62,7 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
         return a.astype(kind)
     if dtype is not None:
         _refuse_masks("cumsum", a, kind)
-    if a.dtype.kind == "f" and kind == a.dtype and worthwhile(a, MANY):
+    if a.dtype.kind == "f" and kind == a.dtype:
         made = attempt(xp, "running_sum", a, d)
         if made is not None:
             return made

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting
+from toytorch.backends.base import attempt, counting, every, some
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -279,11 +278,14 @@ def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
 def _median_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return median_of_nothing(xp, a)
+    made = attempt(xp, "middle", a)
+    if made is not None:
+        return made
+    flat = a.reshape(-1)
     known = a.__class__ is np.ndarray and a.dtype.kind == "f"
-    if known and not np.logical_or.reduce(np.isnan(a), None):
-        flat = a.reshape(-1)
+    if known and not some(a != a):
         return flat[order(xp, flat, 0, False)[(flat.size - 1) // 2]]
-    return _median(xp, a.reshape(-1), 0, False, "median_cpu")[0]
+    return _median(xp, flat, 0, False, "median_cpu")[0]
 
 
 def share_equals(g: Tensor, self: Tensor, result: Tensor) -> Any:
@@ -306,17 +308,13 @@ median = general(
 def _places(xp: ArrayModule, row: Array, values: Array, side: str) -> Any:
     """Where values go in a row, by halving, as PyTorch does it: in a row that is not sorted, and
     with NaN, which NumPy takes for the largest number, NumPy finds other places."""
-    few = row.__class__ is np.ndarray and len(row) <= 64 and values.size <= 64
-    if few and row.dtype is values.dtype and row.dtype.kind in "fiu":
-        numbers, wanted = row.tolist(), (values if values.ndim == 1 else values.ravel()).tolist()
-        total = sum(numbers) + sum(wanted)
-        if total == total:  # no NaN: Python's halving is the same
-            place = bisect.bisect_left if side == "left" else bisect.bisect_right
-            made = np.array([place(numbers, v) for v in wanted], np.int64)
-            return made if values.ndim == 1 else made.reshape(values.shape)
+    if row.dtype is values.dtype:
+        made = attempt(xp, "places", row, values, side == "right")
+        if made is not None:
+            return made
     if row.__class__ is np.ndarray and 1 < len(row) <= 64:
-        rising = np.logical_and.reduce(row[1:] >= row[:-1])  # which no NaN is
-        if rising and np.logical_and.reduce(values == values, None):
+        rising = every(row[1:] >= row[:-1])  # which no NaN is
+        if rising and every(values == values):
             return xp.searchsorted(row, values, side)
     known = (row == row).all() and (values == values).all()
     if len(row) > 64 or (known and (row[1:] >= row[:-1]).all()):

@@ -34,6 +34,8 @@ def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int)
                 f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
             )
         if split_size and a.__class__ is np.ndarray and a.size:  # no part is empty
+            if d == 0:
+                return [a[i : i + split_size] for i in range(0, n, split_size)]
             before = (slice(None),) * d
             return [a[(*before, slice(i, i + split_size))] for i in range(0, n, split_size)]
         step = max(split_size, 1)

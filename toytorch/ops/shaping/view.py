@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -268,10 +269,11 @@ t = view(
 
 
 def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
-    d = 0 if dim.__class__ is int and dim == 0 else wrap_dim(dim, a.ndim + 1)
+    shape = a.shape
+    d = 0 if dim.__class__ is int and dim == 0 else wrap_dim(dim, len(shape) + 1)
     if a.flags.c_contiguous and a.size:
-        made = a.reshape((*a.shape[:d], 1, *a.shape[d:]))
-        if 1 not in a.shape or (*made.strides[:d], *made.strides[d + 1 :]) == a.strides:
+        made = a.reshape((*shape[:d], 1, *shape[d:]) if d else (1, *shape))
+        if 1 not in shape or (*made.strides[:d], *made.strides[d + 1 :]) == a.strides:
             return made  # else a dimension of size 1 has a stride of its own, which stays
     step = a.itemsize if d == a.ndim else a.shape[d] * a.strides[d]
     return xp.lib.stride_tricks.as_strided(
@@ -349,23 +351,35 @@ def quick_expand(x: Tensor, sizes: tuple[Any, ...]) -> Tensor | None:
     array = x._array
     if not quick(x):
         return None
+    for n in sizes:
+        if n.__class__ is not int:
+            return None
     shape = array.shape
     if shape == sizes and 1 not in shape:
         return made_view(expand, (x, sizes), array[...])
     if not array.flags.c_contiguous:
         return None
-    lead = len(sizes) - len(shape)
-    strides = [0] * len(sizes)
-    for i, n in enumerate(sizes):
-        if n.__class__ is not int or n < 1:
-            return None
-        if i >= lead and n == shape[i - lead]:
-            strides[i] = array.strides[i - lead]
-        elif n == 1 or (i >= lead and shape[i - lead] != 1):
-            return None
-    if lead < 0:
+    strides = expanded_strides(shape, array.strides, sizes)
+    if strides is None:
         return None
     return made_view(expand, (x, sizes), np.ndarray(sizes, array.dtype, array, 0, strides))
+
+
+@functools.lru_cache(512)
+def expanded_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], sizes: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """The strides of `quick_expand`, or None."""
+    lead = len(sizes) - len(shape)
+    made = [0] * len(sizes)
+    for i, n in enumerate(sizes):
+        if n < 1:
+            return None
+        if i >= lead and n == shape[i - lead]:
+            made[i] = strides[i - lead]
+        elif n == 1 or (i >= lead and shape[i - lead] != 1):
+            return None
+    return None if lead < 0 else tuple(made)
 
 
 def tensor_kind(a: Array) -> str:

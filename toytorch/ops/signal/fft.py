@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.memory_order import copied, dense_strides, with_layout
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -39,10 +40,16 @@ def _c2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, forw
         return copied(a)
     norm = _norm(normalization, forward)
     if len(dims) == 1:  # the same without NumPy's look at all dimensions
-        along = xp.fft.fft if forward else xp.fft.ifft
-        return _laid(along(a, axis=dims[0], norm=norm), a, dims)
+        way = "fft" if forward else "ifft"
+        return _laid(_along(xp, way, a, a.shape[dims[0]], dims[0], norm), a, dims)
     transform = xp.fft.fftn if forward else xp.fft.ifftn
     return _laid(transform(a, axes=dims, norm=norm), a, by_stride(a, dims))
+
+
+def _along(xp: ArrayModule, way: str, a: Array, n: int, d: int, norm: str) -> Any:
+    """A transform of n places along one dimension, by its name in `xp.fft`."""
+    made = attempt(xp, "fourier", way, a, n, d, norm)
+    return getattr(xp.fft, way)(a, n, d, norm) if made is None else made
 
 
 def by_stride(a: Array, dims: Sequence[int]) -> list[int]:
@@ -74,8 +81,8 @@ fft_c2c: Op = general(
 def _r2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     dims, norm = wrap_dims(tuple(dim), a.ndim), _norm(normalization, True)
     if len(dims) == 1:
-        along = xp.fft.rfft if onesided else xp.fft.fft
-        return _laid(along(a, axis=dims[0], norm=norm), a, dims)
+        way = "rfft" if onesided else "fft"
+        return _laid(_along(xp, way, a, a.shape[dims[0]], dims[0], norm), a, dims)
     transform = xp.fft.rfftn if onesided else xp.fft.fftn
     made = transform(a, axes=dims, norm=norm)
     return _laid(made, a, [*by_stride(a, dims[:-1]), dims[-1]])
@@ -109,7 +116,7 @@ def _c2r(
     dims = wrap_dims(tuple(dim), a.ndim)
     if len(dims) == 1:
         norm = _norm(normalization, False)
-        return _laid(xp.fft.irfft(a, last_dim_size, dims[0], norm), a, dims)
+        return _laid(_along(xp, "irfft", a, last_dim_size, dims[0], norm), a, dims)
     sizes = [a.shape[d] for d in dims[:-1]] + [last_dim_size]
     made = xp.fft.irfftn(a, sizes, axes=dims, norm=_norm(normalization, False))
     if len(dims) > 1:  # all but the last are transformed before
