@@ -74,7 +74,7 @@ def _of_subclass(data: Tensor, requires_grad: bool) -> Any:
             f"{type(made).__name__} was found instead. To use the type as a Parameter, please correct "
             "the detach() semantics defined by its __torch_dispatch__() implementation."
         )
-    made._is_param = True
+    vars(made)["_is_param"] = True
     return made
 
 
