@@ -122,7 +122,7 @@ def group_norm(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
     batch, channels, *places = input.shape
-    _refuse_single([batch * channels // max(num_groups, 1), num_groups, *places])
+    _refuse_single([batch * channels // num_groups, num_groups, *places])
     if mixed(input, weight):
         return layers.group_norm(input.to(float32), num_groups, weight, bias, eps).to(input.dtype)
     return layers.group_norm(input, num_groups, weight, bias, eps)
