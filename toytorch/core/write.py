@@ -118,6 +118,9 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             raise
         if late:
             refuse_places(op, args, target)
+        made = from_numpy_dtype(result.dtype)
+        if made.rank > target.dtype.rank:
+            raise cannot_cast(made, target.dtype)
     if result is not target._array:
         write(op, target, result)
     writing.refuse_inference(target)

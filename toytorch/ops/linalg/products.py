@@ -5,8 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from toytorch.core import inplace as writing
+from toytorch.core.compute import REDUCED, refuse_storage_only
 from toytorch.core.op import Op
+from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import warned
@@ -131,8 +135,8 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     for i, x in ((1, v), (2, w)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
-    v, w = _common(xp, [v, w])  # two by two, as PyTorch multiplies, then adds
     a, v, w = _common(xp, [a, v, w])
+    refuse_storage_only(addr, from_numpy_dtype(a.dtype))
     kind = a.dtype.kind
     for name, value in (("beta", beta), ("alpha", alpha)):
         if isinstance(value, bool) and kind != "b":
@@ -141,19 +145,31 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
             raise RuntimeError(
                 f"For integral input tensors, argument {name} must not be a floating point number."
             )
-    product = v[:, None] & w if kind == "b" else v[:, None] * w
-    if broadcast_or_none(a.shape, product.shape) != product.shape:
-        _expand(xp, a, product.shape)  # raises PyTorch's error
+    shape = v.shape + w.shape
+    if broadcast_or_none(a.shape, shape) != shape:
+        _expand(xp, a, shape)  # raises PyTorch's error
     if kind == "b":
-        product = product & bool(alpha)
+        product = v[:, None] & w & bool(alpha)
         return a | product if beta else product
-    return added(xp, a, product, beta, alpha)
+    half = a.dtype if from_numpy_dtype(a.dtype) in REDUCED else None
+
+    def step(x: Array) -> Any:  # half types round each time
+        return x if half is None else x.astype(half).astype(np.float32)
+
+    first, second = (step(as_element(np, n, a.dtype)[()]) for n in (beta, alpha))
+    if half is not None:
+        a, v, w = (x.astype(np.float32) for x in (a, v, w))
+    product = step(step(v if alpha == 1 else v * second)[:, None] * w)
+    if beta:
+        product += a if beta == 1 else step(a * first)
+    return product if half is None else product.astype(half)
 
 
-addr = general(
+addr: Op = general(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addr,
     forms="function method inplace out",
+    upcast=False,
     memory="like",
     d_self=lambda g, beta: scaled(g, beta),
     d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),

@@ -5,9 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted, of_its_own
 from toytorch.facts import warned
 from toytorch.facts.dtype import bool as bool_type
@@ -43,7 +41,9 @@ def _centred(window: Tensor, n_fft: int) -> Any:
 
 def _type_name(x: Tensor) -> str:
     """The name by which PyTorch's C++ calls the type of a tensor."""
-    old = not (x.dtype.is_complex or x.dtype is bool_type)  # of which there are classes by that name
+    old = not (
+        x.dtype.is_complex or x.dtype is bool_type
+    )  # of which there are classes by that name
     return f"torch.{x.dtype.legacy}Tensor" if old else f"CPU{x.dtype.legacy}Type"
 
 
@@ -100,9 +100,7 @@ def stft(
         n_fft=n_fft,
         hop_length=hop,
         win_length=width,
-        window=None
-        if window is None
-        else f"{_type_name(window)}{{{list(window.shape)}}}",
+        window=None if window is None else f"{_type_name(window)}{{{list(window.shape)}}}",
         normalized=int(normalized),
         onesided=onesided,
         return_complex=return_complex if return_complex is None else int(return_complex),
@@ -179,9 +177,7 @@ def istft(
         n_fft=n_fft,
         hop_length=hop,
         win_length=width,
-        window=None
-        if window is None
-        else f"{_type_name(window)}{{{list(window.shape)}}}",
+        window=None if window is None else f"{_type_name(window)}{{{list(window.shape)}}}",
         center=int(center),
         normalized=int(normalized),
         onesided=onesided,
