@@ -348,7 +348,8 @@ def _of_scales(
 MEAN, MAXIMUM = 1, 2
 bags_record: Op = general(
     "_embedding_bag(Tensor weight, Tensor indices, Tensor which, Tensor sizes, Tensor? scales, "
-    "Tensor? shares, int mode, bool scale_grad_by_freq, bool sparse, int padding_idx) -> (Tensor output, Tensor firsts)",
+    "Tensor? shares, int mode, bool scale_grad_by_freq, bool sparse, int padding_idx) -> "
+    "(Tensor output, Tensor firsts)",
     _bags,
     forms="",
     results=(True, False),
