@@ -119,7 +119,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         if late:
             refuse_places(op, args, target)
         made = from_numpy_dtype(result.dtype)
-        if made.rank > target.dtype.rank:
+        if made.rank > target.dtype.rank and op.has_out:  # others, as `copy_`, are there to cast
             raise cannot_cast(made, target.dtype)
     if result is not target._array:
         write(op, target, result)
