@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
-from toytorch.ops.creation.create import put_out
+from toytorch.ops.overloads import div
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
 from toytorch.ops.nn.pad import constant_pad_nd
@@ -157,5 +157,5 @@ def normalize(
     """x/max(‖x‖ₚ, eps) along a dimension."""
     length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     if out is not None:
-        return put_out(input / length, out)
+        return div(input, length, out=out)
     return input / length

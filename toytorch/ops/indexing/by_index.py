@@ -422,6 +422,7 @@ nonzero = general(
     _nonzero,
     upcast=False,
     forms="out",
+    apart="own",
     data_dependent=True,
     doc="The places of all non-zero elements, one a row.",
     out_type="scalar",

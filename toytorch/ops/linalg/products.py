@@ -170,6 +170,7 @@ addr: Op = general(
     _addr,
     forms="function method inplace out",
     upcast=False,
+    apart="partly",
     memory="like",
     d_self=lambda g, beta: scaled(g, beta),
     d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),
