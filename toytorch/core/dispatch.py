@@ -26,6 +26,7 @@ from toytorch.core.views import counted, run_view
 from toytorch.core.write import (
     lacks_kernel,
     need_out,
+    overlapping,
     refuse_before_kernel,
     refuse_first,
     refuse_grad,
@@ -131,7 +132,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
             refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
         elif op.underived and state.local.grad:
             refuse_leaf(op.name, out)
-        if op.kind == "pointwise" and op.overlap is not True:
+        if op.kind == "pointwise" and not overlapping(op, args):
             refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
     if out is not None and op.out_history == "copied" and state.local.grad:
         return copied_to(out, run(op, args))

@@ -247,7 +247,7 @@ def with_history(op: Op) -> str:
         operands=operands,
         wants=" or ".join(f"w{i}" for i in wanted),
         values=", ".join(values),
-        same=" and c.dtype is a0.dtype" if pointwise else " and c.dtype.kind == a0.dtype.kind",
+        same=" and c.dtype is a0.dtype" * pointwise,
         node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(names)}))",
         edges=", ".join(edges),
         save=indent(lines, 28),

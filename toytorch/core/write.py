@@ -118,9 +118,6 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
             raise
         if late:
             refuse_places(op, args, target)
-        made = from_numpy_dtype(result.dtype)
-        if made.rank > target.dtype.rank and op.has_out:  # others, as `copy_`, are there to cast
-            raise cannot_cast(made, target.dtype)
     if result is not target._array:
         write(op, target, result)
     writing.refuse_inference(target)
@@ -453,7 +450,9 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     arrays = results if isinstance(results, tuple) else (results,)
     how = out_type_of(op, args)
     for place, (o, array) in enumerate(zip(outs, arrays)):
-        shares = op.overlap is True  # a condition is about writing in place
+        shares = overlapping(op, args)
+        if callable(op.overlap) and o._array.shape == np.shape(array):
+            shares = False  # what is allowed in place, and to an out= that is laid anew
         if op.kind == "pointwise" and not shares:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
-from toytorch.ops.overloads import div
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
 from toytorch.ops.nn.pad import constant_pad_nd
+from toytorch.ops.overloads import div
 
 __all__ = [
     "batch_norm",

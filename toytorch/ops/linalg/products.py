@@ -16,7 +16,7 @@ from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
@@ -178,6 +178,20 @@ addr: Op = general(
     doc="beta·self + alpha·vec1·vec2ᵀ.",
     older=True,
 )
+
+
+_addr_inplace = Tensor.addr_  # type: ignore[attr-defined]  # attached by the record
+
+
+def addr_(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """In-place form of `addr`, of which the result's type must fit into the tensor's own."""
+    made = [t.dtype for t in (self, *args, *kwargs.values()) if isinstance(t, Tensor)]
+    if any(kind.rank > self.dtype.rank for kind in made):
+        raise cannot_cast(promote(tuple(made), (), ()), self.dtype)
+    return _addr_inplace(self, *args, **kwargs)
+
+
+on_tensors(addr_=addr_)
 
 
 def _vdot(xp: ArrayModule, a: Array, b: Array) -> Any:

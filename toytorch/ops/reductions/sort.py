@@ -162,9 +162,9 @@ def _kth(xp: ArrayModule, a: Array, k: int, dim: int, keepdim: bool) -> Any:
         raise no_kernel("kthvalue_cpu", a.dtype)
     index = order(xp, a, d, False)[(slice(None),) * d + (slice(k - 1, k),)]
     values = xp.take_along_axis(a, index, d)
-    if n <= FEW and a.size <= SEVERAL and a.__class__ is np.ndarray:
-        if bool((_same(a, values).sum(d) > 1).any()):  # the one that PyTorch comes upon
-            index = by_rows(a, d, lambda row: [selected(row, k - 1)])
+    few = n <= FEW and a.size <= SEVERAL and a.__class__ is np.ndarray
+    if few and bool((_same(a, values).sum(d) > 1).any()):  # the one that PyTorch comes upon
+        index = by_rows(a, d, lambda row: [selected(row, k - 1)])
     if not keepdim:
         values, index = values.squeeze(d), index.squeeze(d)
     return values, index.astype(np.int64)
