@@ -82,6 +82,7 @@ detached = general(
     lambda xp, a: xp.array(a, order="C"),
     forms="",
     upcast=False,
+    node="NotImplemented",
     d_self=underived("aten::detach_copy"),
     fresh=True,
     doc="A copy that says of its derivative that there is none.",
