@@ -104,6 +104,7 @@ def stft(
         normalized=int(normalized),
         onesided=onesided,
         return_complex=return_complex if return_complex is None else int(return_complex),
+        align_to_window=align_to_window if align_to_window is None else int(align_to_window),
     )
     if return_complex is None:
         if not (x.dtype.is_complex or (window is not None and window.dtype.is_complex)):
