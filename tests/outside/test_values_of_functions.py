@@ -16,6 +16,7 @@ from tests.outside.alike import (
     BOTH,
     What,
     alike,
+    alike_in_memory,
     alike_for,
     alike_rounded,
     numbers,
@@ -198,6 +199,39 @@ def test_gradients_of_bags_by_frequency(mode: str, padding: int | None) -> None:
             return w.grad
 
         alike(slopes)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0, 2, 0], [2, 4, 0], [3, 6, 0], [1, 1, 0]],
+        [[1.0, 0], [0, 0]],
+        [[0.0, 0], [0, 0]],
+        [[[1.0, 0], [0, 1]], [[0, 0], [0, 0]]],
+        [[[1.0, 0], [0, 1]], [[1, 0], [0, 0]]],
+        [[1.0, 2, 3], [0, 0, 0]],
+    ],
+    ids=str,
+)
+def test_least_squares_of_less_than_full_rank(rows: Any) -> None:
+    def made(m: Any) -> Any:
+        a = m.tensor(rows)
+        return m.linalg.lstsq(a, m.ones(*a.shape[:-1], 2), driver="gels")[0]
+
+    alike_in_memory(made, words=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("correction", [math.nan, math.inf, 6.0, 7.0])
+def test_corrections_that_leave_no_degree_of_freedom(correction: float) -> None:
+    for name, more in itertools.product(("var", "std"), ((), (0,), (1,))):
+        alike_for(
+            lambda m, name, more: getattr(m, name)(
+                m.arange(6.0).reshape(2, 3), *more, correction=correction
+            ),
+            name,
+            more,
+        )
 
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
