@@ -237,7 +237,8 @@ def _is_in(
     if a.__class__ is b.__class__ is np.ndarray and a.dtype is b.dtype and a.size * b.size < FEW:
         found = np.logical_or.reduce(a.reshape(-1, 1) == b.reshape(-1), 1).reshape(a.shape)
         return wrap(np.asarray(~found) if invert else found)
-    return wrap(np.asarray(np.isin(a, b, assume_unique=assume_unique, invert=invert)))
+    made = np.isin(a, b, assume_unique=assume_unique, invert=invert)
+    return wrap(np.asarray(made) if isinstance(made, np.generic) else made)
 
 
 _isin = watched(_is_in, "isin")
