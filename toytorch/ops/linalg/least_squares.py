@@ -158,7 +158,8 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
         error = abs(a @ x - b)
         residuals = (error * error).sum(-2)
         if driver == "gels":  # of zeros alone LAPACK leaves nothing behind
-            residuals = residuals * a.any(axis=(-2, -1), keepdims=True)[..., 0]  # type: ignore[index]
+            something: Any = a.any(axis=(-2, -1), keepdims=True)
+            residuals = residuals * something[..., 0]
     rank = xp.empty(0, np.int64) if driver == "gels" else count
     values = s if driver in ("gelsd", "gelss") else xp.empty(0, real)
     wide = (*x.shape[:-2], x.shape[-1], max(m, n))  # as LAPACK leaves it
