@@ -42,6 +42,34 @@ def test_traced_writes_into_new_tensors_by_out() -> None:
     assert x.tolist() == [0, 0]
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["linspace", "logspace", "arange", "range"])
+def test_ranges_fill_an_out_of_any_shape(name: str) -> None:
+    for shape in ((), (1, 1), (2,)):
+
+        def filled(m: Any, x: Any, shape: tuple[int, ...] = shape) -> Any:
+            out = m.ones(shape) * x[0]
+            ends = (x[0], x[1], 1) if "space" in name else (0, 1) if name == "arange" else (1, 1)
+            getattr(m, name)(*ends, out=out)
+            return out
+
+        for make in (tt.compile, lambda f: tt.jit.trace(f, (tt.ones(2),), check_trace=False)):
+            run = make(lambda x: filled(tt, x))
+            for first in (0.0, 1.0, 1.0):
+                made, want = run(tt.tensor([first, 2.0])), filled(torch, torch.tensor([first, 2.0]))
+                assert (made.tolist(), list(made.shape)) == (want.tolist(), list(want.shape))
+
+
+def test_a_compiled_copy_that_is_detached_says_that_there_is_no_derivative() -> None:
+    run = tt.compile(lambda x: tt.detach_copy(x))
+    x = tt.ones(3, requires_grad=True)
+    for _ in range(3):
+        made = run(x)
+        assert made.requires_grad
+        with pytest.raises(RuntimeError, match="derivative for aten::detach_copy is not"):
+            made.sum().backward()
+
+
 def test_a_trace_refuses_to_write_to_leaves() -> None:
     leaf = tt.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="a view of a leaf Variable"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from tests.oracle import attempt, torch, tt
 from tests.outside.alike import (
+    alike,
     alike_in_memory,
     alike_rounded,
     same,
@@ -95,6 +97,42 @@ def test_a_number_that_does_not_fit(what: Any, dtype: str, number: Any) -> None:
 )
 def test_two_numbers_by_position(what: Any) -> None:
     alike_in_memory(what)
+
+
+KINDS = ("bool", "int32", "float16", "bfloat16", "float32", "complex64")
+
+
+@pytest.mark.parametrize("form", ["function", "in place", "scaled"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_types_of_outer_products_that_are_added(kind: str, form: str) -> None:
+    for first, second in itertools.product(KINDS, KINDS):
+
+        def made(m: Any, first: str = first, second: str = second) -> Any:
+            x = m.ones(2, 3).to(getattr(m, kind))
+            v = m.tensor([1.5, 2.7]).to(getattr(m, first))
+            w = m.tensor([1.3, 2.7, -1.1]).to(getattr(m, second))
+            if form == "in place":
+                return x.addr_(v, w)
+            return m.addr(x, v, w) if form == "function" else m.addr(x, v, w, beta=2, alpha=3)
+
+        alike_in_memory(made, words=True)
+
+
+@pytest.mark.parametrize("weight", [None, "float32", "bfloat16"])
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_types_of_running_statistics(kind: str, weight: str | None) -> None:
+    for first, second in itertools.product(("float32", "float64", "int64", "complex64"), repeat=2):
+
+        def made(m: Any, first: str = first, second: str = second) -> Any:
+            x = m.arange(24.0).reshape(2, 3, 4).to(getattr(m, kind))
+            mean, var = (m.arange(1, 4).to(getattr(m, name)) for name in (first, second))
+            scale = None if weight is None else m.ones(3, dtype=getattr(m, weight))
+            made = m.nn.functional.instance_norm(x, mean, var, scale, scale)
+            return str(made.dtype)[-8:], *(
+                v.to(m.complex64).real.round(decimals=2) for v in (mean, var)
+            )
+
+        alike(made)
 
 
 # -- types and numbers -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.oracle import ORACLE, SUBJECT, attempt, torch, tt
-from tests.outside.alike import BOTH, LAYOUTS, alike_for, same, steps, whats
+from tests.outside.alike import BOTH, LAYOUTS, alike, alike_for, same, steps, whats
 
 
 @pytest.mark.parametrize("op", ["add", "lt", "atan2", "rsub", "mul"])
@@ -106,6 +106,17 @@ LAID: dict[str, Callable[[Any], Any]] = {
     "halves and truth values": lambda x: x.half() + (x > 0),
     "truth values and halves": lambda x: (x.as_strided(x.shape, x.stride()) > 0) + x.half(),
 }
+
+
+@pytest.mark.parametrize("kinds", [("float32", "float64"), ("int32", "float16"), ("bool", "bool")])
+def test_stacks_of_images_lie_as_joined_ones(kinds: tuple[str, str]) -> None:
+    def made(m: Any) -> Any:
+        x, y = (
+            m.ones(2, 3, 4, 5).to(getattr(m, k)).to(memory_format=m.channels_last) for k in kinds
+        )
+        return [m.stack([x, y], d).stride() for d in range(5)], m.stack([x, y]).dtype
+
+    alike(made)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -94,6 +94,19 @@ PROGRAMS = (
     "y = torch.nn.functional.max_unpool3d(x[None], i[None], (2, 1))",
     "y = torch.nn.functional.max_unpool2d(x, i, 2, 2, (1,))",
     "y = x.stride(axis=-2), x.size(axis=1)", "y = x.stride(axis=5)", "y = x.size(0, axis=0)",
+    "y = torch.lu_solve(x.T.half(), q.half(), p.long())", "y = torch.lu_solve(x, q, p)",
+    "y = torch.linalg.lu_solve(q[:2], p.long(), x)", "y = torch.linalg.lu_solve(q[:2], p, x)",
+    "y = torch.linalg.lu_solve(q, p[:2], x.T)", "y = torch.linalg.lu_solve(q, p.long(), x.T)",
+    "y = torch.lu_solve(x[0], q, p)", "y = torch.nn.functional.group_norm(x, 0)",
+    "y = x.masked_scatter(x > 2, x[0])", "y = x.to(torch.float8_e5m2).hash_tensor()",
+    "y = torch.nn.functional.pad(x[0], (1, 1), mode='reflect')",
+    "y = torch.nn.functional.pad(x[:0] > 0, (1, 1), mode='reflect')",
+    "y = torch.stft(x[:0], 3, 2, 3, return_complex=True)", "y = torch.stft(x[None], 3, 2, 3, return_complex=True)",
+    "y = torch.stft(x[0, :0], 3, 2, 3, pad_mode='replicate', return_complex=True)",
+    "y = torch.stft(x[0, 0], 3, 2, 3, pad_mode='circular', return_complex=True)",
+    "y = torch.stft(x > 0, 3, 2, 3, pad_mode='constant', return_complex=True)",
+    "y = torch.stft(c[:, :1], 5, pad_mode='constant', return_complex=True)",
+    "x.addr_(c[0], q[0])", "i.addr_(i[:, 0], x[0])", "y = torch.isin(-1, i, invert=True)",
     "y = torch.linalg.lstsq(x, x[:, :1], out=(x > 0, i[0], i[1], x[0]))",
     "y = torch.linalg.lstsq(x, x[:, :1], out=(torch.zeros(0), torch.zeros(0), i[:0, 0], torch.zeros(0)))",
 )  # fmt: skip
@@ -101,9 +114,9 @@ HEAD = (
     "x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])",
     "c = torch.tensor([[1j, 2.0], [3.0, 4j]])",
     "i = torch.zeros((2, 3), dtype=torch.int64)",
-    "g = torch.ones(3, requires_grad=True)",
+    "g = torch.ones(3, requires_grad=True)", "q = torch.eye(3)", "p = torch.tensor([1, 2, 3], dtype=torch.int32)",
     "w = torch.ones(2)[:].requires_grad_()",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("line", PROGRAMS)

@@ -321,3 +321,27 @@ def test_an_out_over_part_of_the_operand_is_refused(name: str, place: str) -> No
         return np.allclose(made.numpy(), whole[:4].numpy()), whole.numpy().round(4).tolist()
 
     same(run)
+
+
+OVER: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "conj_physical": lambda m, x, out: m.conj_physical(x, out=out),
+    "outer": lambda m, x, out: m.outer(x.reshape(-1)[:2], x.reshape(-1)[:3], out=out),
+    "addr": lambda m, x, out: m.addr(m.ones(2, 3), x[0, :2], x[0], out=out),
+    "normalize": lambda m, x, out: m.nn.functional.normalize(x, dim=0, out=out),
+    "nan_to_num": lambda m, x, out: m.nan_to_num(x, out=out),
+    "nonzero": lambda m, x, out: m.nonzero(x[0], out=m.zeros(1).long().expand(3, 1)),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("place", ["same", "over", "expanded", "other"])
+@pytest.mark.parametrize("name", OVER)
+def test_an_out_over_the_operands(name: str, place: str) -> None:
+    def run(m: Any) -> Any:
+        whole = m.arange(1.0, 11.0)
+        x = whole[:6].view(2, 3)
+        over, expanded = whole[1:7].view(2, 3), m.zeros(1).expand(2, 3)
+        out = {"same": x, "over": over, "expanded": expanded, "other": m.zeros(1, 2)}[place]
+        return OVER[name](m, x, out).numpy().round(4).tolist(), whole.tolist()
+
+    alike_in_memory(run, words=True)

@@ -35,6 +35,23 @@ PROGRAMS = {
         a.data = b.detach()
         b.backward(gradient=b.detach() * 2)
     """,
+    "data of another shape whose strides are the gradient's": """
+        a = torch.ones(2, 1, 4).requires_grad_()
+        b = a * 2
+        a.data = a.detach().unfold(0, 2, 1)
+        b.sum().backward()
+    """,
+    "data of a shape that the gradient has no room in": """
+        a = torch.ones(2, 1, 4).requires_grad_()
+        b = a.exp()
+        a.data = torch.ones(2, 1, 5)
+        b.sum().backward()
+    """,
+    "a fused layer saves a copy of what lies otherwise": """
+        with torch.inference_mode():
+            a = torch.ones(2, 4).t()
+        b = torch.nn.LSTM(2, 2)(a)[0].shape
+    """,
     "data of another type": """
         a = torch.ones(2, 2).requires_grad_()
         b = a * a

@@ -17,6 +17,7 @@ from tests.outside.alike import (
     What,
     alike,
     alike_for,
+    alike_in_memory,
     alike_rounded,
     numbers,
     outcome,
@@ -157,6 +158,99 @@ def test_which_of_equal_elements_is_the_kth() -> None:
         rows = [[float(rng.choice(few)) for _ in range(n)] for _ in range(2)]
         k = rng.randint(1, n)
         alike_for(lambda m, rows, k: m.tensor(rows).kthvalue(k), rows, k)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_which_of_equal_elements_are_the_largest() -> None:
+    rng = random.Random(0)
+    for _ in range(200):
+        n = rng.choice([1, 2, 3, 8, 14, 20, 70, 200])
+        few: list[float] = rng.choice(([0, 1], [0, 1, 2], [0.0, math.nan, 1.0], list(range(99))))
+        rows = [[float(rng.choice(few)) for _ in range(n)] for _ in range(2)]
+        k = rng.randint(0, n) if rng.random() < 0.7 else min(n, 3)
+        largest, in_order = rng.random() < 0.5, rng.random() < 0.6
+        alike_for(
+            lambda m, *given: m.topk(m.tensor(given[0]), *given[1:]), rows, k, 1, largest, in_order
+        )
+
+
+@pytest.mark.parametrize("eps", [None, 0.1, 0.0, -0.1])
+def test_gradients_of_logit_with_any_limit(eps: float | None) -> None:
+    def slopes(m: Any) -> Any:
+        x = m.linspace(-0.2, 1.2, 15).requires_grad_()
+        m.logit(x, eps).sum().backward()
+        return x.grad
+
+    alike(slopes)
+
+
+@pytest.mark.parametrize("padding", [None, 0, 2, -1])
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_gradients_of_bags_by_frequency(mode: str, padding: int | None) -> None:
+    for rows in ([3, 1, 2, 1, 3, 3], [2, 2, 2, 0, 0, 1]):
+
+        def slopes(m: Any, rows: list[int] = rows) -> Any:
+            w = m.arange(12.0).reshape(4, 3).requires_grad_()
+            made = m.nn.functional.embedding_bag(
+                m.tensor(rows), w, m.tensor([0, 2, 2]), mode=mode, padding_idx=padding,
+                scale_grad_by_freq=True,
+            )  # fmt: skip
+            made.backward(m.arange(1.0, 10.0).reshape(3, 3))
+            return w.grad
+
+        alike(slopes)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0, 2, 0], [2, 4, 0], [3, 6, 0], [1, 1, 0]],
+        [[1.0, 0], [0, 0]],
+        [[0.0, 0], [0, 0]],
+        [[[1.0, 0], [0, 1]], [[0, 0], [0, 0]]],
+        [[[1.0, 0], [0, 1]], [[1, 0], [0, 0]]],
+        [[1.0, 2, 3], [0, 0, 0]],
+    ],
+    ids=str,
+)
+def test_least_squares_of_less_than_full_rank(rows: Any) -> None:
+    def made(m: Any) -> Any:
+        a = m.tensor(rows)
+        return m.linalg.lstsq(a, m.ones(*a.shape[:-1], 2), driver="gels")[0]
+
+    alike_in_memory(made, words=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("correction", [math.nan, math.inf, 6.0, 7.0])
+def test_corrections_that_leave_no_degree_of_freedom(correction: float) -> None:
+    for name, more in itertools.product(("var", "std"), ((), (0,), (1,))):
+        alike_for(
+            lambda m, name, more: getattr(m, name)(
+                m.arange(6.0).reshape(2, 3), *more, correction=correction
+            ),
+            name,
+            more,
+        )
+
+
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+@pytest.mark.parametrize("name", ["scatter", "scatter_add", *REDUCTIONS])
+def test_gradients_of_sources(name: str) -> None:
+    """Of one that is larger than the index there is none."""
+    for shape in ((2, 2), (3, 4), (2, 5), (5, 2)):
+
+        def slopes(m: Any, shape: tuple[int, int] = shape) -> Any:
+            x = m.arange(12.0).reshape(3, 4).requires_grad_()
+            source = m.arange(1.0, 1 + math.prod(shape)).reshape(shape).requires_grad_()
+            more: tuple[Any, ...] = (0, m.tensor([[0, 1], [1, 2]]), source)
+            how = ("scatter_reduce", (*more, name)) if name in REDUCTIONS else (name, more)
+            getattr(m, how[0])(x, *how[1]).backward(m.arange(12.0).reshape(3, 4))
+            return x.grad, source.grad
+
+        alike(slopes)
 
 
 # -- values ----------------------------------------------------------------------------------------

@@ -529,6 +529,8 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
             and all(part.flags.c_contiguous for _, part in array.parts())
         )
         return wrap(array.with_values(array.values) if alone else array.copy(), grad.dtype)
+    if array.shape != leaf._array.shape and array.__class__ is ndarray:
+        return of_another_shape(grad, leaf._array)
     alone = (
         sys.getrefcount(grad) <= ONE_NAME
         and grad._grad_edge is None
@@ -566,6 +568,18 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     layout[...] = array
     copy: Tensor = wrap(layout, grad.dtype)
     return copy
+
+
+def of_another_shape(grad: Tensor, leaf: Array) -> Any:
+    """What a leaf whose `data` has another shape by now gets: PyTorch takes a gradient whose strides
+    are the leaf's first ones as it is, and copies others into the leaf's shape if they broadcast."""
+    array = grad._array
+    dense = leaf.__class__ is not ndarray or is_dense(leaf.shape, leaf.strides, leaf.itemsize)
+    steps = (*leaf.strides, *(-1 for _ in array.shape))
+    if not dense or all(n == 1 or s == t for n, s, t in zip(array.shape, array.strides, steps)):
+        return wrap(array.copy("K" if dense else "C"), grad.dtype)
+    layout: Any = wrap(lying_as(np, leaf, array.dtype), grad.dtype)
+    return layout.zero_().add_(grad)
 
 
 def lies_as(array: Array, leaf: Array) -> bool:

@@ -209,7 +209,8 @@ def compute_pointwise(
     if reduced and op.narrow:
         at = op.schema.index[op.narrow]
         if arrays[at].__class__ is float:
-            arrays[at] = float(own.type(arrays[at]))
+            value = own.type(arrays[at])
+            arrays[at] = value if op.in_halves else float(value)  # a float would widen bfloat16
     options_in_type(op, arrays, common)
     if op.spreads and xp is np and np.dtype(work).kind == "c" and arrays[-1] == 1:
         at = op.schema.index[op.spreads]

@@ -222,6 +222,7 @@ for _name, _calls in COPIES.items():
             V(t((3, 4), i64), *_calls[0]),
         ),
         exact=True,
+        covers=("_detach_copy",) if _name == "detach" else (),
     )  # fmt: skip
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
-from toytorch.ops.creation.create import put_out
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
 from toytorch.ops.nn.pad import constant_pad_nd
+from toytorch.ops.overloads import div
 
 __all__ = [
     "batch_norm",
@@ -122,7 +122,7 @@ def group_norm(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
     batch, channels, *places = input._array.shape
-    _refuse_single([batch * channels // max(num_groups, 1), num_groups, *places])
+    _refuse_single([batch * channels // num_groups, num_groups, *places])
     if mixed(input, weight):
         return layers.group_norm(input.to(float32), num_groups, weight, bias, eps).to(input.dtype)
     return layers.group_norm(input, num_groups, weight, bias, eps)
@@ -157,5 +157,5 @@ def normalize(
     """x/max(‖x‖ₚ, eps) along a dimension."""
     length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     if out is not None:
-        return put_out(input / length, out)
+        return div(input, length, out=out)
     return input / length

@@ -74,7 +74,11 @@ def pad(
     kinds = {"reflect": borders.REFLECT, "replicate": borders.REPLICATE}
     if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
         raise NotImplementedError(
-            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
+            f"Padding size {len(pads)} is not supported for {input.ndim}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
         )
     return kinds[mode][n - 1].function(input, pads)
 

@@ -11,6 +11,7 @@ from typing import Any
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
+from toytorch.facts.dtype import float32
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -191,6 +192,8 @@ class RNNBase(Module):
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         hidden = self._start(x, batch, hidden)
         spans = [(t * batch, (t + 1) * batch) for t in range(length)]
+        if self.mode == "LSTM" and x.dtype is float32 and not self.proj_size:
+            x = x.contiguous()  # as PyTorch's fused layer takes it, and saves it
         made, last = self._layers(x.reshape([length * batch, x.shape[2]]), hidden, spans)
         made = of_its_own(made.reshape([length, batch, made.shape[1]]))
         if self.batch_first:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.storage import Conjugated
 from toytorch.core.tensor import Tensor, strides_of
@@ -83,6 +84,9 @@ def conj(input: Tensor) -> Tensor:
 @public("conj_physical", method=True)
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex conjugate in fresh memory; a real tensor is its own."""
+    if out is not None:
+        writing.refuse_overlap(out)
+        writing.refuse_shared(out, (None, input))
     if input.dtype.is_complex or out is not None:
         return arithmetic.conj_physical.function(input, out=out)
     return input

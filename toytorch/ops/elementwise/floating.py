@@ -180,7 +180,8 @@ logit = pointwise(
     narrow="eps",
     d_self="""
         slope = g / (self * (1 - self))
-        (nan if self < 0 or self > 1 else slope) if eps is None else 0 if self < eps or self > 1 - eps else slope
+        anywhere = nan if self < 0 or self > 1 else slope
+        anywhere if eps is None or eps < 0 else 0 if self < eps or self > 1 - eps else slope
     """,
     checks=only_floats("logit"),
     doc="log(x/(1 - x)), the inverse of sigmoid.",

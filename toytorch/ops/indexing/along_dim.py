@@ -509,18 +509,15 @@ def _put(xp: ArrayModule, target: Array, at: Array | tuple[Array, ...], values: 
     target[at] = values
 
 
-def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: tuple[int, ...]) -> Any:
-    """The gradient of what an index picked, in the shape of the source."""
-    return padded(g.gather(dim, index), src_shape)
-
-
-def padded(part: Tensor, shape: tuple[int, ...]) -> Any:
-    """A gradient of a source's first part, with zeros for the rest."""
-    if tuple(part.shape) == tuple(shape):
-        return part
-    full = part.new_zeros(shape)
-    full[tuple(slice(n) for n in part.shape)] = part
-    return full
+def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: tuple[int, ...], op: str) -> Any:
+    """The gradient of what an index picked. Of a source larger than the index PyTorch has none."""
+    part = g.gather(dim, index)
+    if tuple(part.shape) != tuple(src_shape):
+        raise RuntimeError(
+            f"Function {op}Backward0 returned an invalid gradient at index 1 - got "
+            f"{list(part.shape)} but expected shape compatible with {list(src_shape)}"
+        )
+    return part
 
 
 scatter: Op = define(
@@ -532,7 +529,7 @@ scatter: Op = define(
     upcast=False,
     variant=lambda self, dim, index, src: 0 if hasattr(src, "dtype") else 1,
     d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
-    d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
+    d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape, "Scatter"),
     batch="along",
     fresh=True,
     doc="self[index[i][j]][j] = src[i][j] (for dim=0).",
@@ -546,7 +543,7 @@ scatter_add = define(
     apart="own in place",
     upcast=False,
     d_self=lambda g: g,
-    d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
+    d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape, "ScatterAdd"),
     batch="along",
     fresh=True,
     doc="self[index[i][j]][j] += src[i][j] (for dim=0).",

@@ -361,10 +361,7 @@ def _masked_scatter(xp: ArrayModule, a: Array, mask: Array, source: Array) -> An
     result, mask = xp.broadcast_to(a, shape).copy(), xp.broadcast_to(mask, shape)
     count = int(mask.sum())
     if count > source.size:
-        raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes or enough "
-            f"elements: {count} wanted, {source.size} given"
-        )
+        raise RuntimeError("Number of elements of source < number of ones in mask")
     result[mask] = source.reshape(-1)[:count]
     return result
 
@@ -425,6 +422,7 @@ nonzero = general(
     _nonzero,
     upcast=False,
     forms="out",
+    apart="own",
     data_dependent=True,
     doc="The places of all non-zero elements, one a row.",
     out_type="scalar",

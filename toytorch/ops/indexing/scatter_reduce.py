@@ -13,7 +13,7 @@ from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import define
-from toytorch.ops.indexing.along_dim import back_to_source, check_slices, cut, padded, places
+from toytorch.ops.indexing.along_dim import back_to_source, check_slices, cut, places
 from toytorch.ops.indexing.by_index import add_at, type_name
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _to_self(
         # Where self is 0 its slope is the product of what came from the source.
         g = g * product / others
     elif reduce in ("amax", "amin"):
-        mine, _, count = _ties(self, dim, index, cut(src, index), result)
+        mine, _, count = _ties(self, dim, index, src, result)
         g = mine * g / count
     return g if include_self else g.scatter(dim, index, 0)
 
@@ -148,26 +148,23 @@ def _share(
     refusal: str,
 ) -> Any:
     """The gradient of the source; with `refusal` where it cannot be differentiated again."""
-    if reduce == "sum":
-        return back_to_source(g, dim, index, src.shape)
-    if reduce == "mean":
-        return back_to_source(g / _number(g, dim, index, include_self), dim, index, src.shape)
-    part = cut(src, index)
+    if reduce in ("sum", "mean"):
+        g = g / _number(g, dim, index, include_self) if reduce == "mean" else g
+        return back_to_source(g, dim, index, src.shape, "ScatterReduce")
     if reduce in ("amax", "amin"):
-        _, theirs, count = _ties(self, dim, index, part, result)
+        _, theirs, count = _ties(self, dim, index, src, result)
         # As in PyTorch, self counts among those that share, whether it was asked or not.
-        return padded(theirs * (g / count).gather(dim, index), src.shape)
-    zero = part == 0
+        return theirs * (g / count).gather(dim, index)
+    zero = src == 0
     count = g.new_zeros(g.shape).scatter_add(dim, index, zero.to(g.dtype)).gather(dim, index)
     several = state.local.grad and bool((zero & (count > 1)).any())
     alone = zero & (count == 1)  # a single zero: its slope is the product of all the others
     others = self.scatter_reduce(
-        dim, index, part.masked_fill(alone, 1), "prod", include_self=include_self
+        dim, index, src.masked_fill(alone, 1), "prod", include_self=include_self
     )
     slope = (g * others).gather(dim, index).masked_fill(~alone, 0) + (
-        (g * result).gather(dim, index) / part.masked_fill(zero, 1)
+        (g * result).gather(dim, index) / src.masked_fill(zero, 1)
     ).masked_fill(zero, 0)
-    slope = padded(slope, src.shape)
     if several:
         from toytorch.core.barriers import DelayedError  # seldom needed
 

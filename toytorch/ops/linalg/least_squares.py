@@ -14,7 +14,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, contiguous_strides
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import absent, named
+from toytorch.ops.linalg.checks import LinAlgError, absent, named
 from toytorch.ops.linalg.solve import is_vector
 from toytorch.ops.linalg.svd import pinv_gradient, pinv_op
 from toytorch.ops.linalg.triangular import triangular
@@ -54,12 +54,25 @@ def _check(a: Array, b: Array, driver: str | None) -> None:
 
 
 def full_rank(xp: ArrayModule, a: Array, b: Array) -> Any:
-    """X by QR, as LAPACK's gels finds it: the rank is taken as full."""
-    if a.shape[-2] >= a.shape[-1]:
-        q, r = xp.linalg.qr(a)
+    """X by QR, as LAPACK's gels finds it: of a rank that is full, or else of zeros alone."""
+    nothing = ~a.any(axis=(-2, -1), keepdims=True)
+    if nothing.any():
+        x = full_rank(xp, xp.where(nothing, xp.eye(*a.shape[-2:], dtype=a.dtype), a), b)
+        return xp.where(nothing, x.dtype.type(0), x)
+    tall = a.shape[-2] >= a.shape[-1]
+    q, r = xp.linalg.qr(a if tall else a.swapaxes(-1, -2).conj())
+    lost = xp.diagonal(r, axis1=-2, axis2=-1) == 0
+    if lost.any():
+        rows = lost.reshape(-1, lost.shape[-1])
+        i = int(rows.any(-1).argmax())
+        where = f"(Batch element {i}): " if a.ndim > 2 else ""
+        raise LinAlgError(
+            f"torch.linalg.lstsq: {where}The least squares solution could not be computed because "
+            f"the input matrix does not have full rank (error code: {int(rows[i].argmax()) + 1})."
+        )
+    if tall:
         return triangular(xp, r, q.swapaxes(-1, -2).conj() @ b, True)
-    q, r = xp.linalg.qr(a.swapaxes(-1, -2).conj())  # of all X the smallest, Q·R⁻ᴴB
-    return q @ triangular(xp, r.swapaxes(-1, -2).conj(), b, False)
+    return q @ triangular(xp, r.swapaxes(-1, -2).conj(), b, False)  # of all X the smallest, Q·R⁻ᴴB
 
 
 def pivoted(a: Array) -> tuple[Array, Array, list[int]]:
@@ -144,6 +157,9 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
     if m > n and driver != "gelsy" and (driver == "gels" or bool((count == n).all())):
         error = abs(a @ x - b)
         residuals = (error * error).sum(-2)
+        if driver == "gels":  # of zeros alone LAPACK leaves nothing behind
+            something: Any = a.any(axis=(-2, -1), keepdims=True)
+            residuals = residuals * something[..., 0]
     rank = xp.empty(0, np.int64) if driver == "gels" else count
     values = s if driver in ("gelsd", "gelss") else xp.empty(0, real)
     wide = (*x.shape[:-2], x.shape[-1], max(m, n))  # as LAPACK leaves it

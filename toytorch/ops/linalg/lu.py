@@ -17,7 +17,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
-from toytorch.facts.dtype import int32
+from toytorch.facts.dtype import bfloat16, float16, from_numpy_dtype, int32
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
@@ -29,6 +29,7 @@ from toytorch.ops.linalg.checks import (
     need_float,
     need_kernel,
     need_same_dtype,
+    need_square,
     raise_first,
     workable,
 )
@@ -298,11 +299,13 @@ def _lu_solve(
     xp: ArrayModule, lu: Array, pivots: Array, b: Array, left: bool, adjoint: bool
 ) -> Any:
     name = "torch.linalg.lu_solve"
-    need_float(name, lu, "linalg.lu_solve_cpu")
+    if from_numpy_dtype(lu.dtype) not in (float16, bfloat16):  # which are refused below
+        need_float(name, lu)
     need_same_dtype("linalg.lu_solve", lu, b, "LU")
     if pivots.dtype != np.int32:
-        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
-    need_fit(name, lu, b, left)
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    need_square(name, lu)
+    need_fit("linalg.lu_solve", lu, b, left)
     if lu.shape[-1] != pivots.shape[-1]:
         raise RuntimeError(
             "linalg.lu_solve: Number of pivots per batch should be same as the "
@@ -313,6 +316,7 @@ def _lu_solve(
             "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the "
             f"same, but got pivots with shape {list(pivots.shape)} instead"
         )
+    need_kernel("linalg.lu_solve_cpu", lu)
     if not left:  # XA = B is AᴴXᴴ = Bᴴ
         b, adjoint = b.swapaxes(-1, -2).conj(), not adjoint
     order = order_of(xp, pivots, lu.shape[-1])

@@ -322,6 +322,7 @@ outer = general(
     d_vec2=lambda g, self: g.t().mv(self.to(g.dtype)),
     node="MulBackward0",
     fresh=True,
+    apart="own",
     doc="Outer product, out[i, j] = a[i]·b[j].",
 )
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from toytorch.core import inplace as writing
+from toytorch.core.compute import REDUCED, refuse_storage_only
 from toytorch.core.op import Op
+from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
@@ -131,8 +135,8 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     for i, x in ((1, v), (2, w)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
-    v, w = _common(xp, [v, w])  # two by two, as PyTorch multiplies, then adds
     a, v, w = _common(xp, [a, v, w])
+    refuse_storage_only(addr, from_numpy_dtype(a.dtype))
     kind = a.dtype.kind
     for name, value in (("beta", beta), ("alpha", alpha)):
         if isinstance(value, bool) and kind != "b":
@@ -141,19 +145,32 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
             raise RuntimeError(
                 f"For integral input tensors, argument {name} must not be a floating point number."
             )
-    product = v[:, None] & w if kind == "b" else v[:, None] * w
-    if broadcast_or_none(a.shape, product.shape) != product.shape:
-        _expand(xp, a, product.shape)  # raises PyTorch's error
+    shape = v.shape + w.shape
+    if broadcast_or_none(a.shape, shape) != shape:
+        _expand(xp, a, shape)  # raises PyTorch's error
     if kind == "b":
-        product = product & bool(alpha)
+        product = v[:, None] & w & bool(alpha)
         return a | product if beta else product
-    return added(xp, a, product, beta, alpha)
+    half = a.dtype if from_numpy_dtype(a.dtype) in REDUCED else None
+
+    def step(x: Array) -> Any:  # half types round each time
+        return x if half is None else x.astype(half).astype(np.float32)
+
+    first, second = (step(as_element(np, n, a.dtype)[()]) for n in (beta, alpha))
+    if half is not None:
+        a, v, w = (x.astype(np.float32) for x in (a, v, w))
+    product = step(step(v if alpha == 1 else v * second)[:, None] * w)
+    if beta:
+        product += a if beta == 1 else step(a * first)
+    return product if half is None else product.astype(half)
 
 
-addr = general(
+addr: Op = general(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addr,
     forms="function method inplace out",
+    upcast=False,
+    apart="partly",
     memory="like",
     d_self=lambda g, beta: scaled(g, beta),
     d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),
@@ -161,6 +178,20 @@ addr = general(
     doc="beta·self + alpha·vec1·vec2ᵀ.",
     older=True,
 )
+
+
+_addr_inplace = Tensor.addr_  # type: ignore[attr-defined]  # attached by the record
+
+
+def addr_(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """In-place form of `addr`, of which the result's type must fit into the tensor's own."""
+    made = [t.dtype for t in (self, *args, *kwargs.values()) if isinstance(t, Tensor)]
+    if any(kind.rank > self.dtype.rank for kind in made):
+        raise cannot_cast(promote(tuple(made), (), ()), self.dtype)
+    return _addr_inplace(self, *args, **kwargs)
+
+
+on_tensors(addr_=addr_)
 
 
 def _vdot(xp: ArrayModule, a: Array, b: Array) -> Any:

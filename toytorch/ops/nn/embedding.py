@@ -246,10 +246,22 @@ def embedding_bag(
     if include_last_offset and not slow:
         counted, _ = bag_numbers(offsets, indices.numel(), True, True)
     sizes = wrap(base.of_array(numbers).xp.bincount(counted, minlength=bags))
+    shares = _shares(indices, used) if scale_grad_by_freq and not sparse else None
     made, _ = bags_record.function(
-        weight, used, which, sizes, scales, mode, scale_grad_by_freq, sparse, padding
+        weight, used, which, sizes, scales, shares, mode, scale_grad_by_freq, sparse, padding
     )
     return made, which, sizes, which.new_zeros([bags if mode == 2 else 0])
+
+
+def _shares(indices: Tensor, used: Tensor) -> Any:
+    """What multiplies the gradients of rows for `scale_grad_by_freq`: PyTorch divides those of the
+    i-th number in use by how often the i-th of all sorted indices occurs, which is another number
+    where one before it occurs twice."""
+    flat = indices._array.reshape(-1)
+    xp = base.of_array(flat).xp
+    numbers, counts = xp.unique(flat, return_counts=True)
+    often = counts[xp.searchsorted(numbers, xp.sort(flat)[: len(numbers)])]
+    return wrap(1.0 / often[xp.searchsorted(numbers, used._array.reshape(-1))])
 
 
 def _bags(
@@ -259,6 +271,7 @@ def _bags(
     which: Array,
     sizes: Array,
     scales: Array | None,
+    shares: Array | None,
     mode: int,
     by_frequency: bool,
     sparse: bool,
@@ -302,6 +315,7 @@ def _of_table(
     which: Tensor,
     sizes: Tensor,
     scales: Tensor | None,
+    shares: Tensor | None,
     mode: int,
     scale_grad_by_freq: bool,
     sparse: bool,
@@ -309,10 +323,12 @@ def _of_table(
     result1: Tensor,
 ) -> Any:
     rows = _of_rows(gs[0], which, sizes, mode, result1)
-    if scales is not None:
-        rows = rows * scales.unsqueeze(-1)
-    backward = sparse_backward if sparse else dense_backward.function
-    return backward(rows, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+    for each in (scales, shares):
+        if each is not None:
+            rows = rows * each.to(rows.dtype).unsqueeze(-1)
+    if sparse:
+        return sparse_backward(rows, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+    return dense_backward.function(rows, indices, weight_shape[0], padding_idx, False)
 
 
 def _of_scales(
@@ -332,7 +348,8 @@ def _of_scales(
 MEAN, MAXIMUM = 1, 2
 bags_record: Op = general(
     "_embedding_bag(Tensor weight, Tensor indices, Tensor which, Tensor sizes, Tensor? scales, "
-    "int mode, bool scale_grad_by_freq, bool sparse, int padding_idx) -> (Tensor output, Tensor firsts)",
+    "Tensor? shares, int mode, bool scale_grad_by_freq, bool sparse, int padding_idx) -> "
+    "(Tensor output, Tensor firsts)",
     _bags,
     forms="",
     results=(True, False),

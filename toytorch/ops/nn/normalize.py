@@ -576,6 +576,9 @@ def instance_norm(
     weight, bias, mean, var = (
         None if v is None else v.repeat(batch) for v in (weight, bias, running_mean, running_var)
     )
+    kind = input.dtype if weight is None else weight.dtype
+    if mean is not None and mean.dtype is not kind:  # PyTorch asks this of the mean alone
+        mean, var = mean.to(kind), None if var is None else var.to(kind)
     made = batch_norm(
         input.reshape([1, batch * channels, *input.shape[2:]]),
         weight,

@@ -198,13 +198,13 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
 
     def forward(xp: ArrayModule, a: Array, pad: Sequence[int]) -> Any:
         if places is not _around:
-            if a.dtype.kind == "b":
-                raise no_kernel(name, a.dtype)
             _check_sizes(a, pad, name)
         if check is not None:
             check(a, pad, name)
         if places is not _around:
             _made_sizes(a, pad)
+            if a.dtype.kind == "b":
+                raise no_kernel(name, a.dtype)
         if narrow(pad):
             return _framed(xp, a, _frame(places, tuple(a.shape), tuple(pad)))
         return apply_all(xp, a, _maps(places, a.shape, pad))

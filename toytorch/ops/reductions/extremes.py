@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import attempt, counting, reduced
-from toytorch.facts.dtype import no_kernel
+from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
@@ -317,9 +317,10 @@ def _hash(
     if mode:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     _refuse_empty("hash_tensor", a, dim, "xor_sum_cpu", "")
-    if a.dtype.kind == "u" and a.itemsize > 1:
+    kind = from_numpy_dtype(a.dtype)
+    if kind.storage_only or (a.dtype.kind == "u" and a.itemsize > 1):
         raise no_kernel("xor_sum_cpu", a.dtype)
-    bits = a.astype(np.float64 if a.dtype.kind == "f" else np.int64).view(np.uint64)
+    bits = a.astype(np.float64 if kind.rank == 2 else np.int64).view(np.uint64)
     for d in axes(dim, a.ndim):
         rows = xp.moveaxis(bits, d, 0)
         while len(rows) > 1:  # the first half with the second, and one that is left over
@@ -333,6 +334,7 @@ hash_tensor = reduction(
     "hash_tensor(Tensor self, int[]? dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
     _hash,
     forms="function method out",
+    upcast=False,
     doc="The bits of all elements, as numbers of 64 bits, joined by exclusive or.",
     out_type="hash",
 )

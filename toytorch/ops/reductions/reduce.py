@@ -285,7 +285,7 @@ def _var(
     centre = a - mean
     squares = xp.abs(centre) ** 2 if a.dtype.kind == "c" else centre * centre
     total = xp.add.reduce(squares, axis=over, keepdims=keepdim)
-    degrees = max(count - correction, 0) if count else 0  # of nothing, NaN
+    degrees = max(0, count - correction) if count else 0  # of nothing, NaN; less NaN, 0
     return total / total.dtype.type(degrees)
 
 

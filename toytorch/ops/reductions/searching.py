@@ -238,8 +238,9 @@ def _is_in(
         found = attempt(np, "among", a, b)
         if found is None:
             found = np.logical_or.reduce(a.reshape(-1, 1) == b.reshape(-1), 1).reshape(a.shape)
-        return wrap(~found if invert else found)
-    return wrap(np.isin(a, b, assume_unique=assume_unique, invert=invert))
+        return wrap(np.asarray(~found) if invert else found)
+    made = np.isin(a, b, assume_unique=assume_unique, invert=invert)
+    return wrap(np.asarray(made) if isinstance(made, np.generic) else made)
 
 
 _isin = watched(_is_in, "isin")

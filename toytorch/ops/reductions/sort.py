@@ -100,10 +100,37 @@ def _topk(xp: ArrayModule, a: Array, k: int, dim: int, largest: bool, sorted: bo
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     made = attempt(xp, "top", a, k, d, largest)
-    if made is not None:
-        return made
-    index = order(xp, a, d, largest)[(slice(None),) * d + (slice(k),)]
-    return taken(xp, a, index, d), index.astype(np.int64)
+    if made is None:
+        index = order(xp, a, d, largest)[(slice(None),) * d + (slice(k),)]
+        made = taken(xp, a, index, d), index.astype(np.int64)
+    if n <= FEW and a.size <= SEVERAL and a.__class__ is np.ndarray and made[0].size:
+        values = made[0]
+        last = values[(slice(None),) * d + (slice(k - 1, k),)]
+        if not sorted or equal(values, d) or bool((_same(a, last).sum(d) > 1).any()):
+            from toytorch.ops.reductions.equals import top  # seldom needed
+
+            index = by_rows(a, d, lambda row: top(row, k, largest, sorted))
+            return taken(xp, a, index, d), index
+    return made
+
+
+def _same(a: Array, b: Array) -> Any:
+    return (a == b) | ((a != a) & (b != b))
+
+
+def equal(values: Array, d: int) -> bool:
+    """Whether neighbours along a dimension are equal."""
+    lead = (slice(None),) * d
+    return bool(_same(values[(*lead, slice(1, None))], values[(*lead, slice(-1))]).any())
+
+
+def by_rows(a: Array, d: int, places: Callable[[list[Any]], list[int]]) -> Any:
+    """The places that a function names in each row along a dimension."""
+    turned = np.moveaxis(a, d, -1)
+    plain = turned.astype(np.float32) if a.dtype.kind == "V" else turned
+    found = [places(row) for row in plain.reshape(-1, plain.shape[-1]).tolist()]
+    made = np.array(found, np.int64).reshape(*turned.shape[:-1], len(found[0]))
+    return np.ascontiguousarray(np.moveaxis(made, -1, d))
 
 
 topk = general(
@@ -134,18 +161,16 @@ def _kth(xp: ArrayModule, a: Array, k: int, dim: int, keepdim: bool) -> Any:
         raise no_kernel("kthvalue_cpu", a.dtype)
     index = order(xp, a, d, False)[(slice(None),) * d + (slice(k - 1, k),)]
     values = xp.take_along_axis(a, index, d)
-    if n <= FEW and a.__class__ is np.ndarray:  # of equal elements the one that PyTorch comes upon
-        equal = (a == values) | ((a != a) & (values != values))
-        if bool((equal.sum(d) > 1).any()):
-            rows = np.moveaxis(a, d, -1).reshape(-1, n).tolist()
-            found = np.array([selected(row, k - 1) for row in rows], np.int64)
-            index = np.moveaxis(found.reshape(*np.moveaxis(index, d, -1).shape), -1, d)
+    few = n <= FEW and a.size <= SEVERAL and a.__class__ is np.ndarray
+    if few and bool((_same(a, values).sum(d) > 1).any()):  # the one that PyTorch comes upon
+        index = by_rows(a, d, lambda row: [selected(row, k - 1)])
     if not keepdim:
         values, index = values.squeeze(d), index.squeeze(d)
     return values, index.astype(np.int64)
 
 
 FEW = 256  # elements of a row, of which equal ones are told apart
+SEVERAL = 1 << 15  # elements of all such rows
 
 
 def selected(row: list[Any], k: int) -> int:

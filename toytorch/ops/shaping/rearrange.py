@@ -126,30 +126,28 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     need_list("stack", tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    if alike(tensors):
-        shape = tensors[0].shape
-        d = wrap_dim(dim, len(shape) + 1)
-        if d < len(shape) > 3 and all(
-            a.__class__ is np.ndarray and has_channels_last(a) for a in tensors
-        ):
-            joined = in_format(np.concatenate(tensors, d), True)  # as they would be joined
-            return joined.reshape(*shape[:d], len(tensors), *shape[d:])
-        if d == 0 and shape:
-            return row_major(_joined(xp, tensors, 0)).reshape(len(tensors), *shape)
-        wide = (*shape[:d], 1, *shape[d:])
-        if d == len(shape) and len(tensors) > BLOCK and tensors[0].size >= MANY:
-            rows = _joined(xp, tensors, 0).reshape(len(tensors), -1)  # quicker to turn than to mix
-            return row_major(rows.T).reshape(*shape, len(tensors))
-        return row_major(_joined(xp, [a.reshape(wide) for a in tensors], d))
-    d = wrap_dim(dim, tensors[0].ndim + 1)
-    for i, a in enumerate(tensors):
-        if a.shape != tensors[0].shape:
-            raise RuntimeError(
-                "stack expects each tensor to be equal size, but got "
-                f"{list(tensors[0].shape)} at entry 0 and {list(a.shape)} at entry "
-                f"{i}"
-            )
-    return row_major(xp.stack(_common(xp, list(tensors)), d))
+    shape = tensors[0].shape
+    d = wrap_dim(dim, len(shape) + 1)
+    if not alike(tensors):
+        for i, a in enumerate(tensors):
+            if a.shape != shape:
+                raise RuntimeError(
+                    f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 "
+                    f"and {list(a.shape)} at entry {i}"
+                )
+        tensors = _common(xp, tensors)
+    if d < len(shape) > 3 and all(
+        a.__class__ is np.ndarray and has_channels_last(a) for a in tensors
+    ):
+        joined = in_format(np.concatenate(tensors, d), True)  # as they would be joined
+        return joined.reshape(*shape[:d], len(tensors), *shape[d:])
+    if d == 0 and shape:
+        return row_major(_joined(xp, tensors, 0)).reshape(len(tensors), *shape)
+    wide = (*shape[:d], 1, *shape[d:])
+    if d == len(shape) and len(tensors) > BLOCK and tensors[0].size >= MANY:
+        rows = _joined(xp, tensors, 0).reshape(len(tensors), -1)  # quicker to turn than to mix
+        return row_major(rows.T).reshape(*shape, len(tensors))
+    return row_major(_joined(xp, [a.reshape(wide) for a in tensors], d))
 
 
 stack = general(

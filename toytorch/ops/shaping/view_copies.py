@@ -7,14 +7,13 @@ from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.op import Op
-from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad, refuse_leaf
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
-from toytorch.ops.define import general, on_tensors, public, with_words
+from toytorch.ops.define import general, on_tensors, public, underived, with_words
 from toytorch.ops.elementwise import complex_numbers
 from toytorch.ops.shaping import several, slices, strided, view
 from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
@@ -78,6 +77,18 @@ def _need_sizes(name: str, args: tuple[Any, ...]) -> None:
         raise wrong_argument(f"{name}_copy", SIZES[name], 2, "tuple of ints", args[1])
 
 
+detached = general(
+    "_detach_copy(Tensor self) -> Tensor",
+    lambda xp, a: xp.array(a, order="C"),
+    forms="",
+    upcast=False,
+    node="NotImplemented",
+    d_self=underived("aten::detach_copy"),
+    fresh=True,
+    doc="A copy that says of its derivative that there is none.",
+)
+
+
 def _copying(name: str, show: Callable[..., Any]) -> Any:
     show = with_words(show) if show.__module__ != "toytorch.ops" else show  # records' know words
 
@@ -98,9 +109,9 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
             refuse_grad("narrow_copy", sources, out)
         if isinstance(made, Tensor):
             order = None if made.is_sparse else convert.CONTIGUOUS
+            if out is None and name == "detach" and not made.is_sparse:
+                return detached.function(*sources)
             copy = made.clone(memory_format=order)
-            if out is None and name == "detach":
-                underive("aten::detach_copy", sources, copy)
             return create.put_out(copy, out, same=True, aten=aten, of=sources)
         outs = [None] * len(made) if out is None else out
         if len(outs) != len(made):

@@ -5,40 +5,32 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted, of_its_own
 from toytorch.facts import warned
-from toytorch.facts.dtype import int64
+from toytorch.facts.dtype import bool as bool_type
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import view_as_real
+from toytorch.ops.nn.pad import REFLECT, REPLICATE, circular
 from toytorch.ops.shaping.rearrange import cat
 from toytorch.ops.shaping.slices import unfold_backward
 from toytorch.ops.signal.fft import fft_c2c, fft_c2r, fft_r2c, resized
 
-PADDING = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 NARROW = 1e-11  # an envelope below this cannot be divided out
 
 
 def padded(x: Tensor, before: int, after: int, mode: str = "constant") -> Any:
     """The signal continued at both ends, by zeros or by its own samples."""
-    n = x.shape[-1]
     if mode == "constant":
         zeros = [x.new_zeros((*x.shape[:-1], k)) for k in (before, after)]
         return cat.function([zeros[0], x, zeros[1]], -1)
-    if mode not in PADDING:
+    kinds = {"reflect": REFLECT, "replicate": REPLICATE}
+    if mode not in (*kinds, "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    if mode == "reflect" and max(before, after) >= n:
-        raise RuntimeError(
-            "Argument #4: Padding size should be less than the corresponding input "
-            f"dimension, but got: padding ({before}, {after}) at dimension 2 of "
-            f"input {[1] * (3 - x.ndim) + list(x.shape)}"
-        )
-    if mode == "circular" and max(before, after) > n:
-        raise RuntimeError("Padding value causes wrapping around more than once.")
-    places = np.pad(np.arange(n), (before, after), PADDING[mode])  # type: ignore[call-overload]  # the mode comes from a table
-    return x.index_select(-1, wrap(places, int64).to(x.device))
+    record = circular if mode == "circular" else kinds[mode][0]
+    wide = x.reshape([1] * (3 - x.ndim) + list(x.shape))
+    made = record.function(wide, (before, after))
+    return made.view(made.shape[-x.ndim :])
 
 
 def _centred(window: Tensor, n_fft: int) -> Any:
@@ -47,9 +39,17 @@ def _centred(window: Tensor, n_fft: int) -> Any:
     return padded(window, left, n_fft - window.shape[0] - left)
 
 
+def _type_name(x: Tensor) -> str:
+    """The name by which PyTorch's C++ calls the type of a tensor."""
+    old = not (
+        x.dtype.is_complex or x.dtype is bool_type
+    )  # of which there are classes by that name
+    return f"torch.{x.dtype.legacy}Tensor" if old else f"CPU{x.dtype.legacy}Type"
+
+
 def _describe(name: str, x: Tensor, **options: object) -> str:
     parts = ", ".join(f"{k}={v}" for k, v in options.items())
-    return f"{name}(torch.{x.dtype.legacy}Tensor{list(x.shape)}, {parts}) : "
+    return f"{name}({_type_name(x)}{list(x.shape)}, {parts}) : "
 
 
 def _need_real(onesided: bool | None, is_complex: bool, window: Tensor | None) -> bool:
@@ -92,26 +92,19 @@ def stft(
         raise RuntimeError("stft align_to_window should only be set when center = false")
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
-    if center and not x.dim() and n_fft > 1:
-        p = n_fft // 2
-        raise RuntimeError(
-            "Argument #4: Padding size should be less than the corresponding input dimension, but "
-            f"got: padding ({p}, {p}) at dimension 2 of input [1, 1, 1]"
-        )
-    if center and x.dim() <= 2:
-        x = padded(x, n_fft // 2, n_fft // 2, pad_mode)
+    if center:
+        x = padded(x if x.ndim else x.view([1, 1, 1]), n_fft // 2, n_fft // 2, pad_mode)
     text = _describe(
         "stft",
         x,
         n_fft=n_fft,
         hop_length=hop,
         win_length=width,
-        window=None
-        if window is None
-        else f"torch.{window.dtype.legacy}Tensor{{{list(window.shape)}}}",
+        window=None if window is None else f"{_type_name(window)}{{{list(window.shape)}}}",
         normalized=int(normalized),
         onesided=onesided,
         return_complex=return_complex if return_complex is None else int(return_complex),
+        align_to_window=align_to_window if align_to_window is None else int(align_to_window),
     )
     if return_complex is None:
         if not (x.dtype.is_complex or (window is not None and window.dtype.is_complex)):
@@ -185,9 +178,7 @@ def istft(
         n_fft=n_fft,
         hop_length=hop,
         win_length=width,
-        window=None
-        if window is None
-        else f"torch.{window.dtype.legacy}Tensor{{{list(window.shape)}}}",
+        window=None if window is None else f"{_type_name(window)}{{{list(window.shape)}}}",
         center=int(center),
         normalized=int(normalized),
         onesided=onesided,
