@@ -252,6 +252,23 @@ def told_of(side: Side) -> list[str]:
         _, refused = attempt(call)
         said.append(f"{type(refused).__name__}: {str(refused).split(';')[0]}")
 
+    disabled = import_module(f"{root.__name__}._C")._disabled_torch_function_impl
+    said.append([c.__torch_function__ is disabled for c in (Silent, Plain, mine.Held)])
+
+    class Through(root.Tensor):
+        """Has memory of its own."""
+
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            said.append([str(func), [t.__name__ for t in types]])
+            with import_module(f"{root.__name__}._C")._DisableTorchDispatch():
+                return func(*args, **(kwargs or {}))
+
+    made = root.ones(2).as_subclass(Through) + 1
+    said += [type(made).__name__, made.sum()]
+
     class Double(mine.dispatch.TorchDispatchMode):  # type: ignore[name-defined,misc]  # by side
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None

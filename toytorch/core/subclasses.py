@@ -30,6 +30,7 @@ class Asking(threading.local):
     everybody = False  # whether the functions ask, in all threads
     off = False  # whether subclasses are not asked
     all_off = False  # whether modes are not asked either
+    dispatch_off = False  # whether the `__torch_dispatch__` of subclasses is not asked
     modes: tuple[Any, ...] = ()  # `TorchFunctionMode`s in force; the last one is asked first
 
 
@@ -53,6 +54,16 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
     """A context in which neither subclasses nor modes are asked."""
 
     everything = True
+
+
+class DisableTorchDispatch:
+    """A context in which the `__torch_dispatch__` of subclasses is not asked."""
+
+    def __enter__(self) -> None:
+        self.before, asking.dispatch_off = asking.dispatch_off, True
+
+    def __exit__(self, *error: object) -> None:
+        asking.dispatch_off = self.before
 
 
 def disabled_torch_function_impl(
@@ -102,6 +113,8 @@ def as_subclass(self: Tensor, cls: type) -> Any:
         setattr(made, slot, getattr(source, slot))
     made._storage = source._memory()
     vars(made).update(vars(source))
+    if dispatches(cls):
+        ask_below()
     return made
 
 
@@ -184,7 +197,13 @@ below: Any = None
 
 
 def init_subclass(cls: type) -> None:
-    """Tells that there is a class that wants to be asked."""
+    """Tells that there is a class that wants to be asked.
+
+    A class that is asked about ops is not asked about functions, unless it says so.
+    """
+    own: Any = getattr(cls, ANSWER)
+    if DISPATCH in vars(cls) and getattr(own, "__func__", None) is torch_function:
+        setattr(cls, ANSWER, staticmethod(disabled_torch_function_impl))
     if not is_ours(cls.__module__) and getattr(cls, ANSWER) is not disabled_torch_function_impl:
         appeared()
 

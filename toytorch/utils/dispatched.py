@@ -151,6 +151,8 @@ class Classes:
 
 def kinds_of(args: tuple[Any, ...]) -> list[Any]:
     """The classes among arguments that want to be asked, subclasses before their bases."""
+    if subclasses.asking.dispatch_off:
+        return []
     kinds = {type(t): None for t in asking(args)}
     return sorted(kinds, key=lambda kind: -len(kind.__mro__))
 
