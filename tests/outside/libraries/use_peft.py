@@ -1,6 +1,7 @@
 """LoRA and its relatives of peft on a tiny model of transformers."""
 
 import torch
+import torchvision_operators  # noqa: F401 - before torchvision is imported
 from peft import IA3Config, LoraConfig, PromptTuningConfig, get_peft_model
 from transformers import GPT2Config, GPT2LMHeadModel
 
