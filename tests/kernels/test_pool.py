@@ -109,6 +109,7 @@ def test_mask(monkeypatch: Any, p: float) -> None:
     assert abs(dropped - p) < 5 * (p * (1 - p) / made.size) ** 0.5 + 1e-12
     np.testing.assert_array_equal(made[made != 0], np.float32(1 / (1 - p)))
     monkeypatch.setattr(jit, "works", lambda: False)
+    monkeypatch.setattr(jit, "pays", lambda count: False)
     np.testing.assert_array_equal(made, rows_native.mask((400, 250), np.float32, p, key))
 
 
