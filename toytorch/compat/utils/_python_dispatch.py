@@ -10,6 +10,7 @@ after autograd has looked at the call, and once for every op that a function is 
 ...         return func(*args, **(kwargs or {}))
 >>> with Loud():
 ...     x = (torch.ones(2) * 3).sum()
+aten.ones.default
 aten.mul.Tensor
 aten.sum.default
 """
