@@ -344,3 +344,17 @@ def test_what_was_put_off_is_there_for_whoever_looks(sim: Any) -> None:
         assert {s.source[1] for s in kernels[1:5001] if s.source is not None} == {
             kernels[1].source[1]
         }
+
+
+def test_a_mode_may_watch_a_backward_pass(sim: Any) -> None:
+    """A derivative that is one kernel elsewhere runs as its records, of which the mode hears."""
+    from toytorch.utils._python_dispatch import BaseTorchDispatchMode
+
+    found = []
+    for device in ("cpu", "cuda"):
+        x, y = (torch.tensor([a, 2.0], device=device, requires_grad=True) for a in (1.0, 3.0))
+        with BaseTorchDispatchMode():
+            torch.xlogy(x, y).tanh().sum().backward()
+        found.append([t.grad.cpu() for t in (x, y)])
+    for on_cpu, on_device in zip(*found, strict=True):
+        torch.testing.assert_close(on_cpu, on_device)
