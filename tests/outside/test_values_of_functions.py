@@ -174,6 +174,18 @@ def test_which_of_equal_elements_are_the_largest() -> None:
         )
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_equal_elements_of_one_row_beside_nan_in_another() -> None:
+    rng = random.Random(0)
+    for _ in range(300):
+        n = rng.randint(1, 40)
+        top = rng.randint(2, 60)
+        rows = [[float(rng.randrange(top)) for _ in range(n)] for _ in range(3)]
+        rows[0] = [math.nan if rng.random() < 0.2 else x for x in rows[0]]
+        k, largest = rng.randint(1, n), rng.random() < 0.5
+        alike_for(lambda m, *given: m.topk(m.tensor(given[0]), *given[1:]), rows, k, 1, largest)
+
+
 @pytest.mark.parametrize("eps", [None, 0.1, 0.0, -0.1])
 def test_gradients_of_logit_with_any_limit(eps: float | None) -> None:
     def slopes(m: Any) -> Any:
