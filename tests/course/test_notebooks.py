@@ -115,7 +115,7 @@ def another_processor() -> dict[str, str]:
 
     Their sums are then taken in another order, so that last bits differ.
     """
-    features: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
+    features: Any = np._core._multiarray_umath  # type: ignore[attr-defined]  # NumPy's stubs leave it out
     here = [name for name in features.__cpu_dispatch__ if features.__cpu_features__.get(name)]
     found = {"NPY_DISABLE_CPU_FEATURES": " ".join(here)}
     found |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TOYTORCH_THREADS"), "2")

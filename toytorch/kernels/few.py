@@ -143,7 +143,7 @@ class OfFew(Native):
 
     def write_body(self) -> None:
         """The code of the kernel."""
-        raise NotImplementedError
+        raise NotImplementedError  # what a kernel does is its subclass's part
 
     def each(self, body: Any) -> None:
         """A loop over the range."""
