@@ -314,10 +314,14 @@ def test_an_out_over_part_of_the_operand_is_refused(name: str, place: str) -> No
         whole = m.arange(20.0).view(5, 4) / 7 - 1
         a = whole[:4]
         out = {"over": whole[1:], "same": a, "transposed": a.t()}[place]
+        sums = a.numpy() + a.numpy() @ a.numpy()
         try:
             made = PARTLY[name](m, a, out)
         except RuntimeError as error:
             return str(error)
+        if name == "addmm":  # on some processors, PyTorch's product reads what it has written
+            assert m is torch or np.allclose(made.numpy(), sums)
+            return made is out
         return np.allclose(made.numpy(), whole[:4].numpy()), whole.numpy().round(4).tolist()
 
     same(run)

@@ -439,7 +439,7 @@ class Engine:
                 grad = owned(holder, given, leaf)
             else:
                 grad = holder.pop()
-                if leaf._grad is None and grad._batches is None and state.fast_path is None:
+                if leaf._grad is None and grad._batches is None and not state.watched():
                     grad = copied(grad, leaf)
             if state.profiler is not None:
                 state.profiler.backward(leaf._accumulator(), grad, leaf._accumulate, grad)

@@ -8,11 +8,13 @@ functions when the first of them appears, and `appeared` here is how it is told.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.core.tensor import Tensor, like_class, new
+from toytorch.core import tensor
+from toytorch.core.tensor import Tensor, like_class, of_class
 from toytorch.facts import state
 from toytorch.facts.dtype import get_default_dtype
 from toytorch.facts.hints import Device, DType, Layout, MemoryFormat
@@ -108,13 +110,11 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"as_subclass(): argument 'cls' must be a Tensor subclass, got {cls}")
     source = self.view_as(self) if self._requires_grad and self._grad_edge is None else self
-    made: Any = new(cls)
+    made = of_class(cls)
     for slot in ("_array", "dtype", "_requires_grad", "_grad_edge"):
         setattr(made, slot, getattr(source, slot))
     made._storage = source._memory()
     vars(made).update(vars(source))
-    if dispatches(cls):
-        ask_below()
     return made
 
 
@@ -122,8 +122,6 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **more: A
     """An object of a subclass over the memory of a tensor, without its history."""
     made = like_class(cls, data)
     made.requires_grad_(require_grad)
-    if dispatches(cls):
-        ask_below()
     return made
 
 
@@ -149,13 +147,12 @@ def make_wrapper(
         raise TypeError(f"{cls.__name__} must define {DISPATCH}")
     meta: Any = base.of_kind("meta")  # which few programs need
 
-    made: Any = new(cls)
+    made = of_class(cls)
     made.dtype = dtype or get_default_dtype()
     made._array = meta.wrapped(tuple(size), made.dtype.numpy, strides, storage_offset or 0, device)
     made._storage, made._grad_edge, made._requires_grad = None, None, False
     if requires_grad:
         made.requires_grad_()
-    ask_below()
     return made
 
 
@@ -179,13 +176,16 @@ def disabled_torch_dispatch_impl(
     return func(*args, **(kwargs or {}))
 
 
-def ask_below() -> None:
-    """Sends every call through the general path, which asks `below`, from the first object on whose
-    class wants to be asked."""
+def ask_below(made: Tensor) -> None:
+    """Sends every call through the general path, which asks `below`, as long as there is an object
+    whose class wants to be asked about ops."""
     global below
+    if not dispatches(type(made)):
+        return
     if below is None:
         below = answering()
-        state.watch(1)
+    state.count_asked(1)
+    weakref.finalize(made, state.count_asked, -1).atexit = False
 
 
 # None, or who asks the classes of operands what a call comes to, which is NotImplemented where none of
@@ -240,6 +240,7 @@ def answers(cls: type) -> bool:
     return found is not None and found is not disabled_torch_function_impl and cls is not Tensor
 
 
+tensor.appeared = ask_below
 for _name, _function in {
     ANSWER: classmethod(torch_function),
     "__init_subclass__": classmethod(init_subclass),

@@ -879,7 +879,7 @@ def rebuild(
     if flat.dtype != kind.numpy:  # the memory is known by the type of another view
         whole = flat.nbytes // kind.itemsize * kind.itemsize
         flat = flat.view("uint8")[:whole].view(kind.numpy)
-    made: Any = new(cls)
+    made = of_class(cls)
     made._array = base.of_array(flat).as_strided(flat, size, stride, offset)
     made.dtype, made._requires_grad, made._grad_edge = kind, False, None
     made._storage = memory.counted_anew(1)  # as after `set_`, by which PyTorch makes it
@@ -966,9 +966,20 @@ def alias(source: Tensor) -> Tensor:
     return tensor
 
 
+appeared: Callable[[Any], None] = lambda tensor: None  # noqa: E731  # what core/subclasses.py puts here
+
+
+def of_class(cls: type) -> Any:
+    """A tensor of a class, of which nothing is filled in yet."""
+    made: Any = new(cls)
+    if cls is not Tensor:
+        appeared(made)
+    return made
+
+
 def like_class(cls: type, source: Tensor) -> Any:
     """A tensor of class `cls` over the memory of `source`, with no history."""
-    tensor: Any = new(cls)
+    tensor = of_class(cls)
     tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
     tensor._requires_grad, tensor._grad_edge = False, None
     return tensor
@@ -976,7 +987,7 @@ def like_class(cls: type, source: Tensor) -> Any:
 
 def like(source: Tensor, array: Any) -> Any:
     """A tensor of the class of `source` over a new array."""
-    tensor = new(type(source))
+    tensor = of_class(type(source))
     tensor._array, tensor.dtype = array, source.dtype
     tensor._requires_grad, tensor._grad_edge, tensor._storage = False, None, None
     return tensor

@@ -183,7 +183,7 @@ def conjugates(op: Op, source: Tensor) -> Tensor | None:
     """The conjugates of a tensor as a view of it; None where that is a copy: on other devices, and
     while somebody watches or gradients are off."""
     array = source._array
-    if state.fast_path is not None or array.__class__ is not ndarray:
+    if array.__class__ is not ndarray or not state.local.grad or state.watched():
         return None
     base, why = source._base, source._no_grad_view
     if base is not None and not base.dtype.is_complex:

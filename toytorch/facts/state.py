@@ -50,10 +50,13 @@ class _Leaving:
 
 
 local = ThreadState()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a tensor that ends while it is held may count itself out
 _without_grad: set[int] = set()
 _watching = 0  # how many modes are in force, in all threads
 everywhere: Any = None  # a mode of all threads, asked after each thread's own
+asked_below = (
+    0  # how many tensors there are whose classes are asked about ops (see core/subclasses.py)
+)
 capturing = False  # whether a CUDA graph takes in what is launched
 # When data of another shape or type were last given to a leaf, as nodes of graphs are counted: graphs
 # from before may meet arrays that do not fit.
@@ -98,6 +101,24 @@ def watch(change: int) -> None:
     with _lock:
         _watching += change
         _update()
+
+
+def count_asked(change: int) -> None:
+    """Counts tensors whose classes are asked about ops."""
+    global asked_below
+    with _lock:
+        asked_below += change
+    watch(change)
+
+
+def watched() -> bool:
+    """Whether anybody watches the calls of this thread, which need not be so on the general path."""
+    return fast_path is SLOW and bool(local.modes or everywhere or profiler)
+
+
+def watched_or_asked() -> bool:
+    """Whether anybody watches, or there are tensors whose classes are asked about ops."""
+    return fast_path is SLOW and bool(asked_below or watched())
 
 
 @contextmanager

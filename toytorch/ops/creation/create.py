@@ -161,6 +161,15 @@ ONE_NUMBER = ("zeros", "ones", "full")  # what writes one number everywhere
 NOTHING = (None,) * 5  # arguments that were not given
 
 
+def filled(fill: Callable[..., Any], size: tuple[Any, ...], kind: Any) -> Any:
+    """An array by NumPy's function; PyTorch's words where it is too large."""
+    try:
+        return fill(size, kind)
+    except (MemoryError, ValueError) as error:
+        raise_too_large(error, size)
+        raise
+
+
 def plain_fill(fill: str, size: tuple[Any, ...], dtype: DType | None) -> Tensor | None:
     """The tensor for a size of plain ints and a type of torch's; None for what takes more."""
     if len(size) == 1 and size[0].__class__ in (tuple, list, Size):
@@ -174,11 +183,7 @@ def plain_fill(fill: str, size: tuple[Any, ...], dtype: DType | None) -> Tensor 
         dtype = types.get_default_dtype()
     elif dtype.__class__ is not types.dtype:
         return None
-    try:
-        array = FILLS[fill](size, dtype.numpy)
-    except (MemoryError, ValueError) as error:
-        raise_too_large(error, size)
-        raise
+    array = filled(FILLS[fill], size, dtype.numpy)
     return wrap(settled(array, fill) if fill == "empty" else array, dtype)
 
 
@@ -230,7 +235,7 @@ def _filled(name: str, fill: str, doc: str) -> Any:
             return without_entries(fill, shape, dtype, device, requires_grad, layout=layout)
         kind = out.dtype if dtype is None and out is not None else dtype
         made = finish(
-            lambda xp: settled(getattr(xp, fill)(shape, dtype=_kind(kind, name)), fill),
+            lambda xp: settled(filled(getattr(xp, fill), shape, _kind(kind, name)), fill),
             device,
             requires_grad,
             name,
