@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from toytorch.backends.simulator.records import records
 
 MIB = 1 << 20
 SMALLEST = 512  # bytes that every size is a multiple of
@@ -36,6 +38,8 @@ STEP = 2 * MIB  # what segments' sizes are multiples of
 FIRST_ADDRESS = 0x7F0000000000  # where PyTorch's addresses usually lie
 POOLS = ("small", "large")
 TRACED = 50_000  # events that are kept
+FREED = "free_requested free_completed"  # both at once, as most are
+FIELDS = 6  # of each: action, address, size, stream, time, source
 Source: TypeAlias = tuple[str, int] | None  # a file and a line of the user's program
 
 
@@ -86,14 +90,14 @@ class Block:
     before: Block | None  # its neighbours in the segment
     after: Block | None
     source: Source  # where it was asked for
-    events: list[Any]  # what has to happen before it is free
+    users: tuple[Any, ...]  # further streams that use it (`record_stream`)
+    events: Sequence[Any]  # what has to happen before it is free
 
     def __init__(self, segment: Segment, address: int, size: int) -> None:
         self.segment, self.address, self.size = segment, address, size
         self.before = self.after = None
         self.used, self.requested, self.source = False, 0, None
-        self.users: set[Any] = set()  # further streams that use it (`record_stream`)
-        self.events = []
+        self.users = self.events = ()
 
     def __repr__(self) -> str:
         return f"<block of {self.size} bytes at {self.address:#x}>"
@@ -224,6 +228,11 @@ class Statistics:
                 figure.freed += more - last
 
 
+def new_trace() -> deque[Any]:
+    """What happens to memory, from now on: the fields of events, one after the other (see `records`)."""
+    return deque(maxlen=FIELDS * TRACED)
+
+
 class Shortage(Exception):
     """The driver has no more memory. `size` is what was asked for."""
 
@@ -259,7 +268,7 @@ class CachingAllocator:
         self.free: dict[tuple[int, str, int], list[Free]] = {}
         self.waiting: list[Block] = []
         self.statistics = Statistics()
-        self._trace: deque[tuple[Any, ...]] | None = deque(maxlen=TRACED)
+        self._trace: deque[Any] | None = new_trace()
         self.reserved = 0
         self._parts = self._part_bytes = 0  # free parts that came (or, if negative, went) just now
         self._next = first_address
@@ -280,7 +289,7 @@ class CachingAllocator:
         self.statistics.log += (kind == "large", taken, size, self._parts, self._part_bytes)
         self._parts = self._part_bytes = 0
         if self._trace is not None:
-            self._trace.append(("alloc", block.address, size, stream, self.now(), source))
+            self._trace += ("alloc", block.address, size, stream, self.now(), source)
         return block
 
     def release(self, block: Block, record: Callable[[Any], Any] | None = None) -> None:
@@ -292,10 +301,8 @@ class CachingAllocator:
             record = None
         trace = self._trace
         if trace is not None:
-            where, stream, now, source = block.address, segment.stream, self.now(), block.source
-            trace.append(("free_requested", where, requested, stream, now, source))
-            if record is None:
-                trace.append(("free_completed", where, requested, stream, now, source))
+            what = "free_requested" if record is not None else FREED
+            trace += (what, block.address, requested, segment.stream, self.now(), block.source)
         if record is None:
             self._make_free(block)
             statistics = self.statistics
@@ -308,7 +315,7 @@ class CachingAllocator:
             self.statistics.in_use -= size
             self.statistics.log += (STILL_ACTIVE + (kind == "large"), -size, -requested, 0, 0)
             block.events = [record(user) for user in block.users]
-            block.users = set()
+            block.users = ()
             self.waiting.append(block)
 
     def look_at_waiting(self) -> None:
@@ -467,11 +474,11 @@ class CachingAllocator:
     ) -> None:
         """One line of the trace, while one is kept."""
         if self._trace is not None:
-            self._trace.append((action, address, size, stream, self.now(), source))
+            self._trace += (action, address, size, stream, self.now(), source)
 
     def record(self, enabled: bool) -> None:
         """Begins a new trace, or ends it."""
-        self._trace = deque(maxlen=TRACED) if enabled else None
+        self._trace = new_trace() if enabled else None
 
     @property
     def trace(self) -> list[dict[str, Any]]:
@@ -485,7 +492,8 @@ class CachingAllocator:
                 "time_us": time,
                 "frames": frames(source),
             }
-            for action, address, size, stream, time, source in self._trace or ()
+            for what, address, size, stream, time, source in records(self._trace or (), FIELDS)
+            for action in what.split()
         ]
 
     def snapshot(self) -> list[dict[str, Any]]:

@@ -14,7 +14,6 @@ from toytorch.backends.simulator.allocator import (
     CachingAllocator,
 )
 from toytorch.backends.simulator.races import Access, Clock, History
-from toytorch.backends.simulator.records import MEMORY
 from toytorch.backends.simulator.roofline import kernel_time
 from toytorch.facts.cards import Card
 from toytorch.facts.device import device as device_class
@@ -167,9 +166,8 @@ class SimulatedDevice:
     def note_memory(self) -> None:
         """Writes down how much memory is in use."""
         allocator, machine = self.allocator, self.machine
-        machine.timeline.push(
-            (MEMORY, machine.host_time, self.index, allocator.statistics.in_use, allocator.reserved)
-        )
+        used, reserved = allocator.statistics.in_use, allocator.reserved
+        machine.timeline.point((machine.host_time, self.index, used, reserved))
 
     def take_over(self, block: Block, stream: Stream) -> None:
         """Forgets what a stream did in a place that it writes to all of now: whoever waits for the

@@ -23,7 +23,7 @@ import numpy as np
 
 from toytorch.backends.simulator.devices import Event, SimulatedDevice, Stream
 from toytorch.backends.simulator.races import HOST, Clock, Races
-from toytorch.backends.simulator.records import ARROW, LAUNCH, MEMORY, SPAN, LiveTimeline
+from toytorch.backends.simulator.records import LAUNCH, SPAN, LiveTimeline
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
 from toytorch.facts.package import is_ours
@@ -139,6 +139,7 @@ class Machine:
 
     def _deal_with(self, log: deque[Any]) -> None:
         op, take, push = self.host.op, log.popleft, self.timeline.push
+        point = self.timeline.point
         for device in self.devices:
             device.claimed = 0
         while log:
@@ -159,7 +160,7 @@ class Machine:
                         device.keep_ghosts(block, stream, history)
                     allocator.release(block, self.marked)
                 used = allocator.statistics.in_use
-                push((MEMORY, self.host_time, device.index, used, allocator.reserved))
+                point((self.host_time, device.index, used, allocator.reserved))
                 continue
             stream, name, key, kind, source = row
             device, ends = stream.device, stream.queue
@@ -192,7 +193,7 @@ class Machine:
             self.started = number + 2
             push((
                 LAUNCH, number, name, began, now, start, end, stream.place, source, moved, work,
-                limit,
+                limit, None,
             ))  # fmt: skip
             stream.newest = number + 1
 
@@ -213,13 +214,13 @@ class Machine:
         self.settle()
         number = self.started
         self.started = number + 1
-        self.timeline.push((SPAN, number, kind, name, row, start, end, *more))
+        self.timeline.span(number, kind, name, row, start, end, *more)
         return number
 
     def arrow(self, before: int | None, after: int | None, kind: str) -> None:
         """Writes down that one span waited for another."""
         if before is not None and after is not None:
-            self.timeline.push((ARROW, before, after, kind))
+            self.timeline.arrow(before, after, kind)
 
     def spend(self, microseconds: float, name: str, source: Any = None) -> int:
         """The host works for a while."""
@@ -284,7 +285,7 @@ class Machine:
             self.host_time += cost
             now, asked = self.host_time, self.started
             self.started = asked + 1
-            push((SPAN, asked, "host", name, "host", began, now, None, None, source))
+            push((SPAN, asked, "host", name, "host", began, now, None, None, source, 0, 0, ""))
             if len(ends) >= QUEUE:
                 del ends[: bisect_right(ends, now)]  # what is over
                 if len(ends) >= QUEUE:
@@ -307,7 +308,7 @@ class Machine:
         if self.watcher is not None:
             self.watcher(kind, name, start, end, device.index, stream.handle, figures[0])
         if asked is not None:
-            push((ARROW, asked, number, "launch"))
+            self.timeline.arrow(asked, number, "launch")
         if stream.waits:
             for before in stream.waits:
                 self.arrow(before, number, "event")
@@ -468,7 +469,16 @@ def blocking() -> bool:
     return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
 
 
-_files: dict[str, bool] = {}  # whether a file, by its name in code objects, is of this package
+_ours: set[str] = set()  # files of this package, by their names in code objects
+
+
+def is_own(file: str, frame: Any) -> bool:
+    """Whether a frame's file is of this package."""
+    made = file.startswith("<toytorch")  # from a record
+    own = made or is_ours(frame.f_globals.get("__name__"))
+    if own and (made or not file.startswith("<")):  # texts without a file are all "<string>"
+        _ours.add(file)
+    return own
 
 
 def users_line(known: int = 1) -> tuple[str, int] | None:
@@ -477,13 +487,7 @@ def users_line(known: int = 1) -> tuple[str, int] | None:
     frame: Any = sys._getframe(known)
     while frame is not None:
         file = frame.f_code.co_filename
-        ours = _files.get(file)
-        if ours is None:
-            made = file.startswith("<toytorch")  # from a record
-            ours = made or is_ours(frame.f_globals.get("__name__"))
-            if made or not file.startswith("<"):  # texts without a file are all "<string>"
-                _files[file] = ours
-        if not ours:
+        if file not in _ours and not is_own(file, frame):
             return file, frame.f_lineno
         frame = frame.f_back
     return None

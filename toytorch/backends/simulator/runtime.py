@@ -137,8 +137,9 @@ class SimulatorRuntime:
 
     def record_stream(self, array: DeviceArray, stream: Stream) -> None:
         block = array.buffer.block
-        if block is not None and stream is not array.buffer.stream:
-            block.users.add(stream)
+        if block is None or stream is array.buffer.stream or stream in block.users:
+            return
+        block.users = (*block.users, stream)
 
     # -- memory -------------------------------------------------------------------------------
 
