@@ -12,7 +12,7 @@ from tests.oracle import SELFTEST
 if SELFTEST:
     pytest.skip("looks into toytorch's own kernels", allow_module_level=True)
 
-from toytorch.kernels import pool
+from toytorch.kernels import hashed_mask, pool
 from toytorch.kernels import rows as rows_native
 from toytorch.loops.runtime import jit
 from toytorch.ops.nn.linear_maps import apply_all
@@ -104,19 +104,19 @@ def test_rows(dtype: Any) -> None:
 def test_mask(monkeypatch: Any, p: float) -> None:
     """As many zeros as p says, and the same ones without a compiler."""
     key = 0x1234_5678_9ABC_DEF0
-    made = rows_native.mask((400, 250), np.float32, p, key)
+    made = hashed_mask.mask((400, 250), np.float32, p, key)
     dropped = float((made == 0).mean())
     assert abs(dropped - p) < 5 * (p * (1 - p) / made.size) ** 0.5 + 1e-12
     np.testing.assert_array_equal(made[made != 0], np.float32(1 / (1 - p)))
     monkeypatch.setattr(jit, "works", lambda: False)
     monkeypatch.setattr(jit, "pays", lambda count: False)
-    np.testing.assert_array_equal(made, rows_native.mask((400, 250), np.float32, p, key))
+    np.testing.assert_array_equal(made, hashed_mask.mask((400, 250), np.float32, p, key))
 
 
 def test_masks_are_independent() -> None:
     """Neighbours, and masks of neighbouring keys, agree no more often than chance has it."""
     masks = [
-        rows_native.mask(200_000, np.float32, 0.5, key) != 0
+        hashed_mask.mask(200_000, np.float32, 0.5, key) != 0
         for key in (1, 2, 1 << 32, (1 << 32) + 1)
     ]
     bound = 5 * 0.5 / 200_000**0.5

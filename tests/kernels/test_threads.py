@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import toytorch as torch
+from toytorch.kernels.hashed_mask import mask
 from toytorch.kernels.matmul import is_symmetric
 from toytorch.kernels.memory_format import transpose
-from toytorch.kernels.rows import add_rows, mask, take_rows
+from toytorch.kernels.rows import add_rows, take_rows
 from toytorch.loops import set_thread_count
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel

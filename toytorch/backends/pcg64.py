@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends.numpy_draws import NumpyDraws
-from toytorch.kernels import rows
+from toytorch.kernels import hashed_mask
 
 STATE_BYTES = 256
 
@@ -36,8 +36,8 @@ class HashedDraws(NumpyDraws):
         self.source.bit_generator.state = place
 
     def factors(self, count: int, type: npt.DTypeLike, p: float) -> Any:
-        """0 with probability p, else 1/(1 - p): all from one number (`kernels.rows.mask`)."""
-        return rows.mask(count, type, p, int(self.source.bit_generator.random_raw()))
+        """0 with probability p, else 1/(1 - p): all from one number (`kernels.hashed_mask.mask`)."""
+        return hashed_mask.mask(count, type, p, int(self.source.bit_generator.random_raw()))
 
 
 @functools.cache

@@ -208,6 +208,7 @@ class Derivative:
     """The formula of a derivative, as functions of tensors and of arrays.
 
     params  what the formula names: `g`, results, arguments, facts of arguments (`self_shape`)
+    late    of a record's name, its function, which is looked up when it is called
     name    of its kernel
     """
 
