@@ -9,13 +9,14 @@ Functions keep the name of their module, by which the compiler's archives find t
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.metadata
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,6 +30,7 @@ from toytorch.torch_version import TorchVersion
 from toytorch.version import compatible
 
 OWN, TAKEN = "toytorch", "torch"
+SHOWN = {p for p in PLACES if not p.startswith("torch.optim.")}  # PyTorch deletes these attributes
 STAND_IN = Path(__file__).parent / "stand_in"  # on the path of processes that are started
 
 
@@ -146,6 +148,19 @@ def take_in(module: ModuleType) -> None:
         vars(module).setdefault(name, value)
     module.__package__ = taken_name(module.__package__ or "")
     module.__spec__ = spec_of(module)
+    if any(place.rpartition(".")[0] == module.__name__ for place in SHOWN):
+        find = vars(module).get("__getattr__")
+        vars(module)["__getattr__"] = functools.partial(below, module.__name__, find)
+
+
+def below(package: str, find: Callable[[str], Any] | None, name: str) -> Any:
+    """What a package has not itself: a module that PyTorch keeps there, or what else is found."""
+    place = f"{package}.{name}"
+    if place in SHOWN:
+        return importlib.import_module(place)
+    if find is None:
+        raise AttributeError(f"module '{package}' has no attribute '{name}'")
+    return find(name)
 
 
 def rename(kinds: Iterable[type]) -> None:

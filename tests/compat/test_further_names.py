@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -199,3 +202,41 @@ def test_no_casting_within_a_guard() -> None:
             return [inside, str((a @ a).dtype), str(m.is_autocast_enabled("cpu"))]
 
     assert run(tt) == run(torch)
+
+
+ATTRIBUTES = """
+import functools, sys, torch
+for name, module in list(sys.modules.items()):
+    first, *parts = name.split(".")
+    if first == "torch" and functools.reduce(lambda m, p: getattr(m, p, 0), parts, torch) is module:
+        print(name)
+"""
+MODULES = """
+import sys
+import toytorch.alias
+toytorch.alias.install()
+import torch
+for name in sys.argv[1:]:
+    found = torch
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert found.__name__ == "torch." + name, found
+    assert found is sys.modules["torch." + name], name
+try:
+    torch.optim.adamw  # which PyTorch deletes
+except AttributeError as error:
+    assert str(error) == "module 'torch.optim' has no attribute 'adamw'", error
+"""
+
+
+def test_modules_are_attributes_before_they_are_imported() -> None:
+    """PyTorch has imported them by itself; nobody has written `import torch.utils.weak`."""
+    asked = [sys.executable, "-c", ATTRIBUTES]
+    theirs = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    compat = {
+        f"torch.{f.parent.name}.{f.stem}" for f in Path(tt.__file__).parent.glob("compat/utils/*")
+    }
+    places = [n for n in theirs if n in PLACES or is_there(n) or n in compat]
+    assert {"torch.amp.autocast_mode", "torch.utils._python_dispatch"} <= {*places}
+    names = [n.removeprefix("torch.") for n in places if n.count(".") and "._" not in n[:7]]
+    subprocess.run([sys.executable, "-c", MODULES, *names], check=True)
