@@ -289,3 +289,79 @@ def told_of(side: Side) -> list[str]:
 
 def test_wrappers_and_modes_beside_pytorch() -> None:
     assert told_of(SUBJECT) == told_of(ORACLE)
+
+
+OVERLOADS = """
+x.pow(2) x.pow(y) 2**x 1+x 1-x x/2 x//2 x%2 2%x x>0 x==y i&1 i.bitwise_or(b) i^i x.lerp(y,.5) x.fmod(2)
+x.lerp(y,y) x.masked_fill(b,0) m.where(b,x,y) x.clamp(0,1) x.clamp(min=y) x.sum(0) x.mean(0) x.mean()
+x.amax(0) x.any(0) x.all() x.all((0,1)) x.prod(0) x.var() x.var(0) x.std(0,keepdim=True) x.argmax(0)
+x.sort(0) x.topk(2) x.kthvalue(1) x.mode() x.cummax(0) x.squeeze(0) x.squeeze((0,1)) x.squeeze()
+x.chunk(2) x.split(2) x.split([1,2]) x.unbind() x.scatter(0,i,y) x.scatter(0,i,1.) x.index_fill(0,i[0],2)
+x.nansum(0) x.norm(dim=0) x.count_nonzero(0) m.arange(3) m.arange(1,3) m.arange(1,5,2) m.empty(3)
+x.pow_(2) x.pow_(y) x.mul_(2) x.fmod_(2) x.masked_fill_(b,1)
+"""
+
+
+@pytest.mark.parametrize("call", OVERLOADS.split())
+def test_overloads_are_pytorchs(call: str) -> None:
+    heard = []
+    for side in SIDES:
+        mine, notes, m = kit(side), list[str](), side.root
+        x, y = m.arange(1.0, 10).view(3, 3), m.full((3, 3), 2.0)
+        space = {"m": m, "x": x, "y": y, "i": m.arange(9).view(3, 3) % 3, "b": x > 3}
+        with mine.Log(notes):
+            eval(call, space)
+        heard.append(notes)
+    assert heard[0] == heard[1]
+
+
+RULES = {
+    "SGD": {"lr": 0.1},
+    "SGD with momentum": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+    "AdamW": {"lr": 0.1},
+    "Adagrad": {"lr": 0.1},
+    "RMSprop": {"lr": 0.1, "momentum": 0.5},
+    "Rprop": {"lr": 0.1},
+    "ASGD": {"lr": 0.1},
+    "Adadelta": {"lr": 1.0},
+    "NAdam": {"lr": 0.1},
+    "RAdam": {"lr": 0.1},
+    "Adamax": {"lr": 0.1},
+}
+
+
+def trained(side: Side, rule: str) -> Any:
+    """A parameter that holds another tensor, after three steps; and what was written to it."""
+    mine, m = kit(side), side.root
+    written: list[str] = []
+
+    class Weight(mine.Held):  # type: ignore[name-defined,misc]  # by side
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            made = func(*mine.unwrapped(args), **mine.unwrapped(kwargs or {}))
+            if func._schema.name == "aten::detach":
+                return cls(made)
+            if func._schema.name[-1] == "_":
+                written.append(func._schema.name)
+                return args[0]
+            return made
+
+    weight = m.nn.Parameter(Weight(m.arange(6.0).view(2, 3) / 7))
+    layer = m.nn.Linear(3, 2)
+    m.nn.init.ones_(layer.bias)
+    layer.weight = weight
+    optimizer = getattr(m.optim, rule.split()[0])(layer.parameters(), **RULES[rule])
+    x = m.arange(12.0).view(4, 3) / 9 - 0.5
+    for _ in range(3):
+        optimizer.zero_grad()
+        layer(x).pow(2).mean().backward()
+        optimizer.step()
+    assert len(written) >= 3
+    return weight.held, weight.grad, layer.bias
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_parameters_that_hold_tensors_are_trained(rule: str) -> None:
+    assert not differences(trained(ORACLE, rule), trained(SUBJECT, rule), SUBJECT)

@@ -519,8 +519,13 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     array, storage = grad._array, grad._storage
     if grad._batches is not None:
         return grad  # inside vmap
-    if grad.__class__ is not Tensor and subclasses.dispatches(grad.__class__):
-        return grad.detach()  # whose memory is its class's business
+    if (
+        state.asked_below
+    ):  # memory of a tensor whose class is asked about ops is its class's business
+        if subclasses.dispatches(grad.__class__):
+            return grad.detach()
+        if subclasses.dispatches(leaf.__class__):
+            return grad.clone()
     if array.__class__ in TABLES:  # it gets parts of its own unless nobody else has these
         alone = (
             sys.getrefcount(grad) <= ONE_NAME

@@ -15,16 +15,19 @@ from toytorch.facts.hints import DType
 from toytorch.ops import aten
 from toytorch.ops.aten import OpOverload, OpOverloadPacket
 from toytorch.ops.define import PUBLIC
-from toytorch.ops.elementwise import arithmetic
+from toytorch.ops.elementwise import arithmetic, compare, limits
 from toytorch.ops.indexing import along_dim, by_index
-from toytorch.ops.reductions import exponentials
-from toytorch.ops.shaping import copies, slices, view
+from toytorch.ops.reductions import exponentials, extremes, reduce
+from toytorch.ops.shaping import copies, several, slices, view
 
 PACKETS: Any = aten  # whose ops are made when they are asked for
 WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")  # where a new one begins
 
 # Besides comparisons, the ops that ATen has another overload of where an operand is a number.
-WITH_SCALARS = {copies.fill, by_index.masked_fill, along_dim.index_fill}
+WITH_SCALARS = {
+    copies.fill, by_index.masked_fill, limits.lerp, compare.bitwise_and,
+    compare.bitwise_or, compare.bitwise_xor, arithmetic.fmod, arithmetic.rsub,
+}  # fmt: skip
 
 
 def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> OpOverload:
@@ -36,16 +39,19 @@ def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> OpOverload
     if node != pascal(name) and hasattr(aten, below):
         name = below
     others = [i for i, a in enumerate(op.schema.args) if i and a.type == "Operand"]
-    if not kind and others:
+    special = KINDS.get(op)
+    if special is not None:
+        kind = special(*args, written) if callable(special) else special
+    elif not kind and others:
         number = not isinstance(args[others[0]], Tensor)
         compares = op.schema.returns[0] == "BoolTensor"
         kind = "Scalar" if number and (compares or op in WITH_SCALARS) else "Tensor"
     elif op.kind == "reduction" and not kind and "dim" in op.schema.index:
         dim = op.schema.index["dim"]
-        several = op.schema.args[dim].is_optional and args[dim] is not None
+        several = op.schema.args[dim].type == "int[]?" and args[dim] is not None
         kind = "dim_IntList" if several else "default"
     packet: OpOverloadPacket = getattr(aten, name + "_" * written)
-    found: OpOverload = getattr(packet, kind or KINDS.get(op) or "default")
+    found: OpOverload = getattr(packet, kind or "default")
     return found
 
 
@@ -63,7 +69,7 @@ def written_out(
     """A record's call as a function below the public ones, with arguments to call it again."""
     form = None if written else FORMS.get(op)
     if form is not None and (other := form(*args)) is not None:
-        return *other, {}
+        return (*other, {})[:3]
     found = overload(op, args, written)
     if not written and not takes_the_same(op, found.overloadpacket):
         found = own(op)
@@ -97,41 +103,94 @@ def _probabilities(packet: OpOverloadPacket) -> Callable[..., Any]:
     return form
 
 
-# Records whose op in ATen takes other arguments: the overload and those, or None where the record's
-# own are the same.
+def _spread_of(packet: OpOverloadPacket) -> Callable[..., Any]:
+    def form(x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+        more = {"correction": correction} | ({"keepdim": True} if keepdim else {})
+        dims = [dim] if isinstance(dim, int) else as_list(dim)
+        return packet.correction, (x,) if dim is None else (x, dims), more
+
+    return form
+
+
+# Records whose op in ATen takes other arguments: the overload and those (and those by name), or None
+# where the record's own are the same.
 FORMS: dict[Op, Callable[..., Any]] = {
     exponentials.softmax: _probabilities(PACKETS._softmax),
     exponentials.log_softmax: _probabilities(PACKETS._log_softmax),
+    reduce.var: _spread_of(PACKETS.var),
+    reduce.std: _spread_of(PACKETS.std),
     arithmetic.relu_backward: lambda g, y: (PACKETS.threshold_backward.default, (g, y, 0)),
     registry["_spread"]: lambda g, shape, dim, keepdim: (
         (PACKETS.expand.default, (g, list(shape))) if keepdim or not g.ndim else None
     ),
 }
-# The words of ATen's overloads that say more than which operands are numbers.
-KINDS: dict[Op, str] = {
+# The words of ATen's overloads that say more than which operands are numbers: one, or what a call's
+# arguments (and whether it writes to the first) come to.
+KINDS: dict[Op, str | Callable[..., str]] = {
     slices.select: "int",
     slices.slice_: "Tensor",
     by_index.index: "Tensor",
+    by_index.where: "self",
     view.transpose: "int",
+    several.unbind: "int",
+    several.split: "Tensor",
+    view.squeeze: lambda x, dim, _: along(dim),
+    arithmetic.floor_divide: "default",
+    along_dim.index_fill: lambda x, dim, index, value, _: f"int_{tensor_or_scalar(value)}",
+    reduce.mean: lambda x, dim, *_: "default" if dim is None else "dim",
+    reduce.prod: lambda x, dim, *_: "default" if dim is None else "dim_int",
+    reduce.nansum: "default",
+    extremes.count_nonzero: lambda x, dim, _: (
+        "dim_IntList" if isinstance(dim, (tuple, list)) else "default"
+    ),
+    exponentials.vector_norm: "default",
+    extremes.any: lambda x, dim, *_: along(dim),
+    extremes.all: lambda x, dim, *_: along(dim),
+    arithmetic.remainder: lambda x, y, _: (
+        "Scalar_Tensor" if not isinstance(x, Tensor) else tensor_or_scalar(y)
+    ),
+    arithmetic.pow: lambda x, y, written: (
+        tensor_or_scalar(y)
+        if written
+        else f"Tensor_{tensor_or_scalar(y)}"
+        if isinstance(x, Tensor)
+        else "Scalar"
+    ),
+    limits.clamp: lambda x, low, high, _: (
+        "Tensor" if isinstance(low, Tensor) or isinstance(high, Tensor) else "default"
+    ),
+    along_dim.scatter: lambda x, dim, index, source, _: (
+        "src" if isinstance(source, Tensor) else "value"
+    ),
 }
+
+
+def tensor_or_scalar(value: object) -> str:
+    """ATen's word for an operand that may be a number."""
+    return "Tensor" if isinstance(value, Tensor) else "Scalar"
+
+
+def along(dim: Any) -> str:
+    """ATen's word for one dimension, for several, and for all of them."""
+    return "default" if dim is None else "dims" if isinstance(dim, (tuple, list)) else "dim"
 
 
 @functools.cache
 def takes_the_same(op: Op, packet: OpOverloadPacket) -> bool:
     """Whether an op of ATen's takes its arguments in the order of a record."""
     function = packet._function
-    if function is op.function:
-        return True
-    name, _, kind = op.schema.name.partition(".")
     theirs = registry.get(packet.__name__)
+    known = inspect.signature(function).parameters
+    if function is op.function or (theirs is op and [*known] == ["args", "kwargs"]):
+        return True  # the record's function, or that with names for its results
+    name, _, kind = op.schema.name.partition(".")
     if kind not in ("", "dim") or (
         packet.__name__ != name and (theirs is None or theirs.schema.returns != op.schema.returns)
     ):
         return False
     names = [arguments.called(op, i) for i in range(len(op.schema.args))]
-    known = inspect.signature(function).parameters
     needed = [n for n, p in known.items() if p.default is p.empty]
-    spelled = ["input" if n == "self" else n for n in known]
+    spelled = ["input" if n in ("self", "tensor") else n for n in known]
     if packet.__name__ != name or f"aten.{name}" in PUBLIC:  # another op's name, or ATen's own form
         return names == spelled
     return names == spelled[: len(names)] and len(needed) <= len(names)

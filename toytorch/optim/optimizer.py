@@ -12,6 +12,7 @@ import numpy as np
 from toytorch.autograd.modes import enable_grad, no_grad
 from toytorch.backends import base
 from toytorch.core.inplace import refuse_overlap
+from toytorch.core.subclasses import dispatches
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
 from toytorch.facts.dtype import float32
@@ -223,7 +224,9 @@ class Optimizer:
                             f"{type(self).__name__} does not support sparse gradients{self.sparse}"
                         )
                     refuse_overlap(p)
-                    self.update(p, p._grad, self.state[p], group)
+                    heard = core_state.fast_path is core_state.SLOW and is_heard(p)
+                    how = {**group, "differentiable": True} if heard else group
+                    self.update(p, p._grad, self.state[p], how)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(optimizer, args, kwargs) before each step."""
@@ -346,6 +349,14 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(optimizer, args, kwargs) after each step of every optimizer."""
     return Handle(AFTER, hook)
+
+
+def is_heard(param: Tensor) -> bool:
+    """Whether somebody is asked about each op of a step, which has to run on tensors then: a
+    parameter's or a gradient's class, or a mode (`__torch_dispatch__`)."""
+    if any(getattr(mode, "hears_steps", False) for mode in core_state.local.modes):
+        return True
+    return dispatches(type(param)) or dispatches(type(param._grad))
 
 
 def raw(tensor: Tensor, group: dict[str, Any]) -> Any:

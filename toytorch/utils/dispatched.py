@@ -20,6 +20,7 @@ from toytorch.facts import state
 from toytorch.ops import aten
 from toytorch.ops.aten import OpOverload, OpOverloadPacket
 from toytorch.ops.aten_calls import as_list, written_out
+from toytorch.ops.creation import create, ranges
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.linalg import matmul
 
@@ -28,6 +29,8 @@ Handler = Callable[..., Any]  # func, types, args, kwargs
 
 class Asked:
     """The watcher of a mode with `__torch_dispatch__`."""
+
+    hears_steps = True  # of optimizers
 
     def __init__(self, handler: Handler, mode: object) -> None:
         self.handler, self.mode = handler, mode
@@ -103,7 +106,12 @@ def created(
         args = (list(spread(args)),)
     more = {word: value for word, value in kwargs.items() if word != "requires_grad"}
     types = tuple(kinds_of(args))
-    made = handler(packet.default, types, tuple(map(as_list, args)), more)
+    kind = "default"
+    if function is create.empty:
+        kind = "memory_format"
+    elif function is ranges.arange and len(args) > 1:
+        kind = "start" if len(args) == 2 else "start_step"
+    made = handler(getattr(packet, kind), types, tuple(map(as_list, args)), more)
     return made.requires_grad_() if kwargs.get("requires_grad") else made
 
 
