@@ -356,7 +356,7 @@ class Elementary(Emit):
         return self.select(self.unordered(x, x), x, y)
 
     def erfc_above(self, x: Value) -> Any:
-        """erfc for x from 0.45 to 28."""
+        """erfc for x from 0.45 to 28. Below 0.75, `1 - erf` is nearer."""
         # The square of the upper half of x's digits is exact.
         high = self.number_of(self.b.and_(self.bits_of(x), self.int(-1 << 27)))
         d = self.exact_mul(self.sub(high, x), self.add(high, x))
@@ -371,9 +371,9 @@ class Elementary(Emit):
         size = self.abs(x)
         far = self.erfc_above(self.within(size, 0.45, 28.0))
         far = self.select(self.less(x, self.num(0)), self.sub(self.num(2), far), far)
-        low = self.within(x, -0.5, 0.5)
+        low = self.within(x, -0.75, 0.75)
         near = self.fma(
             self.neg(low), self.poly(c.ERF_NEAR[self.type], self.mul(low, low)), self.num(1)
         )
-        y = self.select(self.less(size, self.num(0.5)), near, far)
+        y = self.select(self.less(size, self.num(0.75)), near, far)
         return self.select(self.unordered(x, x), x, y)
