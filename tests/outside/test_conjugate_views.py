@@ -71,6 +71,27 @@ def test_conjugates_stay_in_step(show: str, write: str) -> None:
         alike(what, lie, wanted)
 
 
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("show", SHOWN)
+def test_conjugates_without_a_graph(show: str, write: str) -> None:
+    def what(m: Any, lie: str, leaf: bool) -> Any:
+        x = LYING[lie](m.arange(12).to(m.complex64) * (1 + 2j))
+        if leaf:
+            x = x.clone().requires_grad_()
+        with m.no_grad():
+            view, other = SHOWN[show](x), x.conj()
+            WRITES[write](m, x, view)
+            found = [x.detach(), view, other, view._version, view._is_view()]
+            found += [view.storage_offset(), view.requires_grad, other.requires_grad, other.grad_fn]
+        if leaf:
+            (x * x.conj()).real.sum().backward()
+            found += [x.grad, x.is_leaf]
+        return found
+
+    for lie, leaf in itertools.product(LYING, (False, True)):
+        alike(what, lie, leaf)
+
+
 def test_conjugates_of_memory_that_moves() -> None:
     def what(m: Any) -> Any:
         x = m.arange(3).to(m.complex64) * 1j

@@ -181,9 +181,9 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
 
 def conjugates(op: Op, source: Tensor) -> Tensor | None:
     """The conjugates of a tensor as a view of it; None where that is a copy: on other devices, and
-    while somebody watches or gradients are off."""
+    while somebody watches."""
     array = source._array
-    if array.__class__ is not ndarray or not state.local.grad or state.watched():
+    if array.__class__ is not ndarray or (state.fast_path is state.SLOW and state.watched()):
         return None
     base, why = source._base, source._no_grad_view
     if base is not None and not base.dtype.is_complex:
@@ -201,6 +201,9 @@ def conjugates(op: Op, source: Tensor) -> Tensor | None:
     else:
         return None
     view._storage = other
+    if not state.local.grad:
+        unrecorded(source, view)
+        return view
     if source._requires_grad:
         record(op, (source,), view)
     if why is not None:

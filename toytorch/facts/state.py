@@ -112,13 +112,14 @@ def count_asked(change: int) -> None:
 
 
 def watched() -> bool:
-    """Whether anybody watches the calls of this thread, which need not be so on the general path."""
-    return fast_path is SLOW and bool(local.modes or everywhere or profiler)
+    """Whether anybody watches the calls of this thread: a question for the general path alone, where
+    it need not be so."""
+    return bool(local.modes or everywhere or profiler)
 
 
 def watched_or_asked() -> bool:
     """Whether anybody watches, or there are tensors whose classes are asked about ops."""
-    return fast_path is SLOW and bool(asked_below or watched())
+    return bool(asked_below or watched())
 
 
 @contextmanager

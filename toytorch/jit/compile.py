@@ -44,7 +44,7 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: object, **kwargs: Any) -> Any:
-        if state.watched_or_asked():
+        if state.fast_path is state.SLOW and state.watched_or_asked():
             return self.function(*args, **kwargs)
         if not kwargs and {*map(type, args)} == TENSORS:
             leaves, spec = list(args), flat(len(args))  # the common call

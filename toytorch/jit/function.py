@@ -131,7 +131,7 @@ class TracedFunction(ScriptFunction):
                     f"'{self.name}'."
                 )
         plain = not self.nested and self.owner is None and self.spec is None
-        if plain and not state.watched_or_asked():
+        if plain and (state.fast_path is not state.SLOW or not state.watched_or_asked()):
             plan = self.executor.plans.get(self.executor.key(args))
             if plan is not None:
                 return plan(args)

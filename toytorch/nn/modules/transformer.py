@@ -262,7 +262,7 @@ class TransformerEncoder(_Stack):
             or not self.use_nested_tensor
             or layer.training
             or src.ndim != 3
-            or state.watched_or_asked()
+            or (state.fast_path is state.SLOW and state.watched_or_asked())
         ):
             return False
         asked = [src, *layer.parameters()]
