@@ -4,13 +4,12 @@ form of."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Ints
 from toytorch.loops import Program, run
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
@@ -214,7 +213,7 @@ class Pick(Builder):
 MIX = ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1))  # shifts and factors; Wellons 2018, lowbias32
 
 
-def mask(shape: int | Sequence[int], dtype: npt.DTypeLike, p: float, key: int) -> Any:
+def mask(shape: Ints, dtype: npt.DTypeLike, p: float, key: int) -> Any:
     """An array that is 0 with probability p, and 1/(1 - p) elsewhere.
 
     Element i is decided by a hash of i and the 64 bits of the key alone (Salmon et al. 2011,

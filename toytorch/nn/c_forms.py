@@ -10,6 +10,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
+from toytorch.facts.hints import Ints
 from toytorch.facts.schema import wrong_argument
 from toytorch.nn import functional
 from toytorch.nn.functional import loss
@@ -119,7 +120,7 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: f
 
 @takes_words()
 def frobenius_norm(
-    input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Any:
     """√Σ|x|² over one or two dimensions."""
     if out is not None:

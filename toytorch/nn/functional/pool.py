@@ -454,7 +454,7 @@ def check_samples(samples: Tensor, images: Tensor, n: int) -> None:
 def _fractional(
     n: int,
     input: Tensor,
-    kernel_size: Sequence[int] | int | None,
+    kernel_size: Ints | None,
     output_size: int | Sequence[int | None] | None,
     output_ratio: Any,
     samples: Tensor | None,

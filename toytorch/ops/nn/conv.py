@@ -128,7 +128,7 @@ def _cropped(made: Tensor, shape: tuple[int, ...]) -> Any:
     return made
 
 
-def _conv_transposed(g: Tensor, weight: Tensor, *rest: int | Sequence[int]) -> Any:
+def _conv_transposed(g: Tensor, weight: Tensor, *rest: Ints) -> Any:
     stride, padding, dilation, extra, groups = rest
     return convolution.function(g, weight, None, stride, padding, dilation, True, extra, groups)
 

@@ -6,7 +6,6 @@ sparse are compressed again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from toytorch.backends.compressed import BY_ROWS, IN_BLOCKS, CompressedArray, backend
@@ -14,7 +13,7 @@ from toytorch.backends.sparse import TABLES, SparseArray, positions, unsupported
 from toytorch.core.op import Op
 from toytorch.facts.device import layout_name, sparse_csr, strided
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, DType
+from toytorch.facts.hints import Array, DType, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.linalg.matmul import check_factors, check_vector
 from toytorch.ops.reductions import reduce as reductions
@@ -99,9 +98,7 @@ def _copy(a: Any, source: Any, non_blocking: bool) -> CompressedArray:
 
 
 @kernel("sum")
-def _sum(
-    a: CompressedArray, dim: int | Sequence[int] | None, keepdim: bool, dtype: DType | None
-) -> Any:
+def _sum(a: CompressedArray, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Any:
     if dim is None:
         kind = reductions.sum_type(a.values, dtype)
         return xp_of(a).asarray(a.values.sum(dtype=kind))
