@@ -100,7 +100,6 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "compat/_names.py": ("methods of sparse tensors", "values"),
     "functional.py": ("names that the package exports", ""),
     "sparse/__init__.py": ("names that the package exports", ""),
-    "signal/windows/__init__.py": ("names that the package exports", "exponential"),
     "optim/": ("words of `mode=`, `anneal_strategy=` and the like", "cos linear min max abs"),
     "trainer/": ("words of `mode=` and `reduce_fx=`; Python's module", "mean sum min max random"),
     "autograd/graph.py": ("words of `mode=`", "all any"),
