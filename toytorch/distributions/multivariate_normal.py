@@ -8,7 +8,7 @@ from collections.abc import Callable
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
-from toytorch.distributions.distribution import Distribution
+from toytorch.distributions.around import Around
 from toytorch.distributions.utils import Shape, _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
@@ -56,7 +56,7 @@ def log_diagonal(tril: Tensor) -> Tensor:
     return found
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(Around):
     """Normal vectors (D,): p(x) = exp(-(x - m)ᵀΣ⁻¹(x - m)/2)/√((2π)ᴰ det Σ), m = `loc`.
 
     Give one of Σ (`covariance_matrix`), Σ⁻¹ (`precision_matrix`) and L with Σ = LLᵀ (`scale_tril`,
@@ -119,16 +119,6 @@ class MultivariateNormal(Distribution):
     def precision_matrix(self) -> Tensor:
         """(LLᵀ)⁻¹."""
         return self._square(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
-
-    @property
-    def mean(self) -> Tensor:
-        """m."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
