@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.utils import Value
+from toytorch.facts.parts import of_part
 
 __all__ = [
     "Constraint",
@@ -168,10 +169,7 @@ class _IndependentConstraint(Constraint):
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    @property
-    def is_discrete(self) -> bool:
-        """Whether the region is."""
-        return self.base_constraint.is_discrete
+    is_discrete = of_part("base_constraint.is_discrete", "Whether the region is.")
 
     @property
     def event_dim(self) -> int:
@@ -202,15 +200,8 @@ class MixtureSameFamilyConstraint(Constraint):
             )
         self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self) -> bool:
-        """Whether the region of the components is."""
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:
-        """As the components have it."""
-        return self.base_constraint.event_dim
+    is_discrete = of_part("base_constraint.is_discrete", "Whether the region of the components is.")
+    event_dim = of_part("base_constraint.event_dim", "As the components have it.")
 
     def check(self, value: Tensor) -> Tensor:
         """Whether the value could be drawn from each of the components."""

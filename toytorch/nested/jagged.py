@@ -21,6 +21,7 @@ import toytorch as torch
 from toytorch import overrides
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts.hints import Device, DType
+from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size, wrap_dim
 from toytorch.symbolic import RaggedSize
 
@@ -233,20 +234,9 @@ class NestedTensor(Tensor):
         self._values.requires_grad_(requires_grad)
         return self
 
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no recorded op made its values."""
-        return self._values.is_leaf
-
-    @property
-    def grad_fn(self) -> Any:
-        """The Node that made the values."""
-        return self._values.grad_fn
-
-    @property
-    def output_nr(self) -> int:
-        """Which result of `grad_fn` the values are."""
-        return self._values.output_nr
+    is_leaf = of_part("_values.is_leaf", "Whether no recorded op made its values.")
+    grad_fn = of_part("_values.grad_fn", "The Node that made the values.")
+    output_nr = of_part("_values.output_nr", "Which result of `grad_fn` the values are.")
 
     @property
     def _version(self) -> int:
@@ -270,10 +260,9 @@ class NestedTensor(Tensor):
         """Makes backward fill in `.grad` though the values are no leaf."""
         self._values.retain_grad()
 
-    @property
-    def retains_grad(self) -> bool:
-        """Whether `retain_grad` was called on this non-leaf."""
-        return self._values.retains_grad
+    retains_grad = of_part(
+        "_values.retains_grad", "Whether `retain_grad` was called on this non-leaf."
+    )
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Calls hook(grad) with a nested gradient; what it returns takes its place."""
