@@ -61,7 +61,6 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "abs cos exp lgamma log log1p pow sin",
     ),
     "cuda/comm.py": ("functions between devices", "scatter gather"),
-    "nn/parallel/__init__.py": ("functions between devices", "scatter gather"),
     "cuda/memory.py": ("both pools of an allocator", "all"),
     "core/formulas.py": ("words of formulas", "maximum minimum sign"),
     "core/node_class.py": ("words of conditions in formulas", "where logical_not"),
