@@ -124,8 +124,7 @@ def _now() -> SimulatorBackend:
             "no device is simulated: call toytorch.cuda.simulate() first, or set TOYTORCH_CUDA="
             "simulate"
         )
-    found: SimulatorBackend = base.simulation
-    return found
+    return base.simulation
 
 
 def timeline() -> Timeline:

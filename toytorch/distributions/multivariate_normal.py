@@ -16,8 +16,7 @@ __all__ = ["MultivariateNormal"]
 
 def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
     """Products of matrices (..., n, m) and vectors (..., m)."""
-    found: Tensor = torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
-    return found
+    return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
 
 
 def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
@@ -37,8 +36,7 @@ def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
     columns = split.reshape(-1, len(factors), n).permute(1, 2, 0)  # (f, n, all others)
     squares = torch.linalg.solve_triangular(factors, columns, upper=False).pow(2).sum(-2).t()
     back = sorted(range(len(order)), key=order.__getitem__)
-    found: Tensor = squares.reshape(split.shape[:-1]).permute(back).reshape(batch)
-    return found
+    return squares.reshape(split.shape[:-1]).permute(back).reshape(batch)
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
@@ -46,14 +44,12 @@ def _precision_to_scale_tril(P: Tensor) -> Tensor:
     flipped = torch.linalg.cholesky(torch.flip(P, (-2, -1)))
     inverse = torch.transpose(torch.flip(flipped, (-2, -1)), -2, -1)
     one = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device)
-    found: Tensor = torch.linalg.solve_triangular(inverse, one, upper=False)
-    return found
+    return torch.linalg.solve_triangular(inverse, one, upper=False)
 
 
 def log_diagonal(tril: Tensor) -> Tensor:
     """The log of the determinant of a triangular matrix: half that of LLᵀ."""
-    found: Tensor = tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    return found
+    return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 class MultivariateNormal(Around):

@@ -41,8 +41,7 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
     small = _polynomial((x / 3.75) ** 2, SMALL[order])
     small = (x.abs() * small if order == 1 else small).log()
     large = x - 0.5 * x.log() + _polynomial(3.75 / x, LARGE[order]).log()
-    found: Tensor = torch.where(x < 3.75, small, large)
-    return found
+    return torch.where(x < 3.75, small, large)
 
 
 class VonMises(Around):

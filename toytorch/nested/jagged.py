@@ -99,8 +99,7 @@ class NestedTensor(Tensor):
 
     def values(self) -> Tensor:
         """All parts, side by side in the ragged dimension."""
-        found: Tensor = self._values.view_as(self._values)
-        return found
+        return self._values.view_as(self._values)
 
     def offsets(self) -> Tensor:
         """Where parts begin, and at the end where the last one ends."""
@@ -120,8 +119,7 @@ class NestedTensor(Tensor):
 
     def _seqlens(self) -> list[int]:
         lengths = self._offsets.diff() if self._lengths is None else self._lengths
-        found: list[int] = lengths.tolist()
-        return found
+        return lengths.tolist()
 
     def _get_max_seqlen(self) -> int:
         if "max_seqlen" not in self._metadata_cache:
@@ -471,8 +469,7 @@ def to_padded(nested: NestedTensor, padding: float, length: int) -> Tensor:
     if not bool(kept.all()):
         part, place, values = part[kept], place[kept], values[: len(part)][kept]
     dense = values.new_full((len(nested), length, *values.shape[1:]), padding)
-    filled: Tensor = dense.index_put((part, place), values[: len(part)]).movedim(1, dim)
-    return filled
+    return dense.index_put((part, place), values[: len(part)]).movedim(1, dim)
 
 
 def from_padded(padded: Tensor, source: NestedTensor) -> NestedTensor:

@@ -93,8 +93,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
 @takes_words()
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The largest number of each of even bins, and where it is."""
-    made: tuple[Tensor, Tensor] = functional.adaptive_max_pool1d(input, output_size, True)
-    return made
+    return functional.adaptive_max_pool1d(input, output_size, True)
 
 
 @takes_words()
@@ -114,8 +113,7 @@ def max_pool1d_with_indices(
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """input ← β·input + α·mat·vec."""
-    made: Tensor = input.addmv_(mat, vec, beta=beta, alpha=alpha)
-    return made
+    return input.addmv_(mat, vec, beta=beta, alpha=alpha)
 
 
 @takes_words()

@@ -45,8 +45,7 @@ def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> OpOverload
         several = op.schema.args[dim].is_optional and args[dim] is not None
         kind = "dim_IntList" if several else "default"
     packet: OpOverloadPacket = getattr(aten, name + "_" * written)
-    found: OpOverload = getattr(packet, kind or KINDS.get(op) or "default")
-    return found
+    return getattr(packet, kind or KINDS.get(op) or "default")
 
 
 def given(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -87,8 +87,7 @@ def drawn_here(make: Callable[..., Any]) -> Tensor:
         if ask is not None:
             with state.below(mode):
                 return ask(make)
-    made: Tensor = make(())
-    return made
+    return make(())
 
 
 def plainly_drawn(

@@ -93,8 +93,7 @@ def _copy(a: Any, source: Any, non_blocking: bool) -> CompressedArray:
             "copy of sparse compressed tensors having different number of specified elements is "
             f"not supported, self has {a.nnz} but src has {source.nnz}"
         )
-    made: CompressedArray = source.copy().astype(a.dtype)
-    return made
+    return source.copy().astype(a.dtype)
 
 
 @kernel("sum")
