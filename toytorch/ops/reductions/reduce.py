@@ -223,13 +223,9 @@ def _prod_gradient(g: Tensor, self: Tensor, dim: int | None, keepdim: bool, resu
     n = self.shape[dim]
     if n == 1:
         return g * ones
-    before = _cat([ones, self.narrow(dim, 0, n - 1)], dim).cumprod(dim)
-    after = _cat([ones, self.flip(dim).narrow(dim, 0, n - 1)], dim).cumprod(dim).flip(dim)
+    before = cat.function([ones, self.narrow(dim, 0, n - 1)], dim).cumprod(dim)
+    after = cat.function([ones, self.flip(dim).narrow(dim, 0, n - 1)], dim).cumprod(dim).flip(dim)
     return g * (before * after)
-
-
-def _cat(tensors: Sequence[Tensor], dim: int) -> Any:
-    return cat.function(tensors, dim)
 
 
 prod = reduction(

@@ -146,15 +146,10 @@ def _transpose(a: CompressedArray, dim0: int, dim1: int) -> CompressedArray:
 def _select(a: CompressedArray, dim: int, index: int) -> Any:
     """One matrix of a batch; else a row or column, in coordinates."""
     d, lead = wrap_dim(dim, a.ndim), a.batch_dim
-    n = a.shape[d]
-    if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(a.shape)} "
-            f"at dimension {d}"
-        )
+    index = layout.place_in(a, d, index)
     if d < lead:
         shape = a.shape[:d] + a.shape[d + 1 :]
-        ends, places, values = (p.take(index % n, d) for p in (a.ends, a.places, a.values))
+        ends, places, values = (p.take(index, d) for p in (a.ends, a.places, a.values))
         return CompressedArray(ends, places, values, shape, a.layout)
     return layout._select(a.coordinates(), d, index)
 
