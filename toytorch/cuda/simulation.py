@@ -7,7 +7,6 @@ streams, copies and memory can be seen and reasoned about anywhere, with the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from toytorch.backends import base
@@ -60,12 +59,7 @@ class Simulation:
     def __enter__(self) -> Simulation:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if base.simulation is self._backend:
             self.end()
             if self._before is not None:
