@@ -80,8 +80,7 @@ class Graph(cuda.CUDAGraph):
 
     def __new__(cls, *args: Any, **options: Any) -> Graph:
         _there()
-        made: Graph = super().__new__(cls)
-        return made
+        return super().__new__(cls)
 
     def __init__(
         self, keep_graph: bool = False, *, pool: Any = None, capture_error_mode: str = "default"

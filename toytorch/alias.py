@@ -205,8 +205,7 @@ FURTHER = "toytorch.compat._further"
 
 def further_names(module: str) -> dict[str, Any]:
     """What PyTorch's module of that name has beside the names of ours."""
-    found: dict[str, Any] = sys.modules[FURTHER].__dict__["FURTHER"].get(module, {})
-    return found
+    return sys.modules[FURTHER].__dict__["FURTHER"].get(module, {})
 
 
 ALIAS = Alias()

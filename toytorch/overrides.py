@@ -305,8 +305,7 @@ def asks_with(free: tuple[str, ...]) -> types.CodeType:
     space: dict[str, Any] = {"Any": Any}
     exec(f"def around({', '.join(free)}):\n    {text}\n    return asks", space)
     made: Any = space["around"]
-    found: types.CodeType = made(*free).__code__
-    return found
+    return made(*free).__code__
 
 
 _lock = threading.Lock()

@@ -1,7 +1,5 @@
 """Names for the hints of programs, as in `torch.types`."""
 
-from __future__ import annotations
-
 import builtins
 import os
 from collections.abc import Sequence

@@ -11,7 +11,6 @@ from toytorch.jit import interpreter
 from toytorch.jit.check import check
 from toytorch.jit.passes.algebra import simplify_algebra
 from toytorch.jit.passes.batch_mm import batch_matrix_products
-from toytorch.jit.passes.canonical import canonical
 from toytorch.jit.passes.constant import propagate_constants
 from toytorch.jit.passes.cse import eliminate_common_subexpressions
 from toytorch.jit.passes.dce import eliminate_dead_code
@@ -29,7 +28,6 @@ PASSES = [
     peephole,
     unroll,
     batch_matrix_products,
-    canonical,
 ]
 
 

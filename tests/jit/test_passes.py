@@ -20,7 +20,6 @@ from toytorch.jit.ir import Graph
 from toytorch.jit.passes import pipeline
 from toytorch.jit.passes.algebra import simplify_algebra
 from toytorch.jit.passes.batch_mm import batch_matrix_products
-from toytorch.jit.passes.canonical import canonical
 from toytorch.jit.passes.constant import propagate_constants
 from toytorch.jit.passes.cse import eliminate_common_subexpressions
 from toytorch.jit.passes.peephole import peephole, peephole_any_shape
@@ -381,15 +380,6 @@ def test_products_are_left_alone_where_copies_cost_more_than_they_save() -> None
     w = torch.randn(300, 2)
     f = torch.jit.trace(lambda a, b, c, w: (a @ w) * (b @ w) + c @ w, (*given, w))
     assert str(batch_matrix_products(f.graph)).count("aten::mm") == 3
-
-
-def test_canonical_text_is_equal_for_equal_graphs() -> None:
-    f = torch.jit.trace(lambda x: (x * 2).tanh(), torch.ones(2))
-    g = torch.jit.trace(lambda much_longer_name: (much_longer_name * 2).tanh(), torch.ones(2))
-    assert str(f.graph) != str(g.graph)
-    assert str(canonical(f.graph)) == str(canonical(g.graph))
-    h = torch.jit.trace(lambda x: (x * 3).tanh(), torch.ones(2))
-    assert str(canonical(f.graph)) != str(canonical(h.graph))
 
 
 def test_the_checker_names_the_pass_that_broke_the_graph() -> None:

@@ -97,8 +97,7 @@ class GradScaler:
         if self._scale is None:
             self._scale = full((), self._init_scale, dtype=float32, device=where)
             self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=where)
-        found: Tensor = self._scale.to(where)
-        return found
+        return self._scale.to(where)
 
     def _need(self, what: str) -> Tensor:
         if self._scale is None:

@@ -24,34 +24,7 @@ from toytorch.autograd.modes import (
     set_multithreading_enabled,
 )
 from toytorch.autograd.variable import Variable
-
-__all__ = [
-    "Engine",
-    "Function",
-    "Variable",
-    "backward",
-    "detect_anomaly",
-    "enable_grad",
-    "engine",
-    "forward_ad",
-    "functional",
-    "grad",
-    "grad_mode",
-    "gradcheck",
-    "gradgradcheck",
-    "graph",
-    "inference_mode",
-    "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "is_multithreading_enabled",
-    "no_grad",
-    "profiler",
-    "set_detect_anomaly",
-    "set_grad_enabled",
-    "set_multithreading_enabled",
-]
+from toytorch.facts.package import show as _show
 
 LATER = {  # what is seldom asked for, and where it is
     "SavedTensor": "facts.saved",
@@ -71,3 +44,6 @@ def __getattr__(name: str) -> object:
 def variable(*args: object, **kwargs: object) -> None:
     """Raises RuntimeError: `torch.tensor` makes tensors. The module of this name has `Variable`."""
     raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
+
+
+_show(globals(), "engine", "forward_ad", "functional", "grad_mode", "graph", "profiler")

@@ -30,7 +30,7 @@ def _tensors(inputs: Any) -> list[Any]:
     return [t.tensor() if isinstance(t, GradientEdge) else t for t in _tuple(inputs)]
 
 
-def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tuple[Any, Tensor]]:
+def make_roots(tensors: Any, grads: Any) -> list[tuple[Any, Tensor]]:
     """Pairs of an edge and the gradient to start from."""
     roots = []
     grads = (None,) * len(tensors) if grads is None else _tuple(grads)
@@ -141,7 +141,7 @@ def backward(
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
     if state.fast_path is state.SLOW:
         state.beside("backward() puts gradients into leaves")
-    roots = make_roots(_tuple(tensors), grad_tensors, create_graph)
+    roots = make_roots(_tuple(tensors), grad_tensors)
     if create_graph:
         from toytorch.facts import warned  # seldom needed
 
@@ -185,7 +185,7 @@ def grad(
     if is_grads_batched:
         more = retain_graph, create_graph, materialize_grads
         return batched(_tuple(outputs), inputs, _tuple(grad_outputs), allow_unused, *more)
-    roots = make_roots(_tuple(outputs), grad_outputs, create_graph)
+    roots = make_roots(_tuple(outputs), grad_outputs)
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
             raise TypeError(

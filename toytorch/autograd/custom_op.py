@@ -194,8 +194,7 @@ def _fits(word: str, value: object) -> bool:
 def found(op: object) -> Definition:
     """The definition of an operator that is given by name or as an object."""
     if hasattr(op, "_definition"):
-        known: Definition = op._definition
-        return known
+        return op._definition
     qualified = str(op)
     namespace, name = split(qualified)
     found = NAMESPACES.get(namespace, {}).get(name)

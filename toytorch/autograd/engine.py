@@ -571,8 +571,7 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
         return grad
     layout = lying_as(base.of_array(array).xp, leaf._array, array.dtype)
     layout[...] = array
-    copy: Tensor = wrap(layout, grad.dtype)
-    return copy
+    return wrap(layout, grad.dtype)
 
 
 def of_another_shape(grad: Tensor, leaf: Array) -> Any:

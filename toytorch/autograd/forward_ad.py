@@ -56,8 +56,7 @@ class Level:
     def get(self, value: Any) -> Tensor | None:
         """The tangent of a tensor at this level, None where it is zero."""
         tangents = value._tangents if isinstance(value, Tensor) else None
-        found: Tensor | None = None if tangents is None else tangents.get(self)
-        return found
+        return None if tangents is None else tangents.get(self)
 
     def put(self, tensor: Tensor, tangent: Tensor) -> None:
         """Gives a tensor its tangent."""

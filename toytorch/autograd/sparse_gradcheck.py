@@ -45,8 +45,7 @@ def with_values(x: Tensor, values: Tensor) -> Tensor:
     """A tensor with other values at the same places."""
     if x.is_sparse:
         a = x._array
-        made: Tensor = coo.construct.function(x._indices(), values, tuple(a.shape), a.coalesced)
-        return made
+        return coo.construct.function(x._indices(), values, tuple(a.shape), a.coalesced)
     from toytorch.ops.sparse import compressed  # few programs need these layouts
 
     return compressed.with_values(x, values)
@@ -56,8 +55,7 @@ def as_layout(x: Tensor, dense: Tensor) -> Tensor:
     """A dense tensor in the layout of a sparse one."""
     a = x._array
     if x.is_sparse:
-        made: Tensor = dense.to_sparse(a.sparse_dim)
-        return made
+        return dense.to_sparse(a.sparse_dim)
     made = dense.to_sparse(
         layout=x.layout, blocksize=a.blocksize or None, dense_dim=a.dense_dim or None
     )

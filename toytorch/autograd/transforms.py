@@ -11,6 +11,7 @@ from toytorch.autograd.forward_ad import Level, lifted, released
 from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.facts.pytree import tree_flatten, tree_map, tree_unflatten
 from toytorch.ops import registry
 from toytorch.ops.creation.create import eye, zeros_like
@@ -59,9 +60,7 @@ def filled(grads: Sequence[Tensor | None], xs: list[Tensor], tracked: bool) -> l
     return found if tracked else [released(g) for g in found]
 
 
-def grad_and_value(
-    func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-) -> Any:
+def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> Any:
     """A function that gives (gradient, value) of a scalar function; see `grad`."""
 
     @functools.wraps(func)
@@ -131,7 +130,7 @@ def captured(value: Tensor, xs: list[Tensor]) -> bool:
     return False
 
 
-def grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Any:
+def grad(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> Any:
     """The gradient of a scalar function, as a function. Like `torch.func.grad`.
 
     >>> import toytorch as torch
@@ -292,7 +291,7 @@ def basis(values: list[Tensor]) -> list[Tensor]:
 
 def jacrev(
     func: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: Ints = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
@@ -327,11 +326,7 @@ def jacrev(
 
 
 def jacfwd(
-    func: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
+    func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Any:
     """The Jacobian, column by column in forward mode. Like `torch.func.jacfwd`.
 
@@ -374,7 +369,7 @@ def jacfwd(
     return wrapper
 
 
-def hessian(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Any:
+def hessian(func: Callable[..., Any], argnums: Ints = 0) -> Any:
     """The Hessian, forward over reverse. Like `torch.func.hessian`.
 
     >>> import toytorch as torch

@@ -23,8 +23,7 @@ class Batch:
     def full(self, value: object) -> Tensor | None:
         """The whole batch of a tensor of which the function sees one example."""
         batches = value._batches if isinstance(value, Tensor) else None
-        found: Tensor | None = None if batches is None else batches.get(self)
-        return found
+        return None if batches is None else batches.get(self)
 
     def any_full(self, args: Any) -> bool:
         """Whether any argument is batched."""

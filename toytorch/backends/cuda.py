@@ -40,8 +40,7 @@ def _preferred(which: str, backend: str | None, known: tuple[str, ...]) -> str:
             shown = ", ".join(known)
             raise RuntimeError(f"Unknown input value. Choose from: {shown}.")
         setattr(chosen, which, backend.lower())
-    found: str = getattr(chosen, which)
-    return found
+    return getattr(chosen, which)
 
 
 def preferred_linalg_library(backend: str | None = None) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 
 from toytorch.backends.cupy_rows import launch, real
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.kernels.fold import LETTERS, grouped, recipe_of
+from toytorch.kernels.fold import LETTERS, recipe_of
+from toytorch.kernels.reduce import grouped
 from toytorch.loops import Program, Recipe
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.formula import CONSTANTS, Formula

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, NoReturn
 
 from toytorch.facts.hints import Array
+from toytorch.facts.parts import of_part
 
 
 class HeldArray:
@@ -21,45 +22,14 @@ class HeldArray:
 
     # -- what it is ---------------------------------------------------------------------------
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of its dimensions."""
-        return self.held.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Steps in bytes."""
-        return self.held.strides
-
-    @property
-    def dtype(self) -> Any:
-        """The type of its elements."""
-        return self.held.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.held.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.held.size
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.held.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.held.nbytes
-
-    @property
-    def flags(self) -> Any:
-        """How it lies in memory."""
-        return self.held.flags
+    shape = of_part("held.shape", "The sizes of its dimensions.")
+    strides = of_part("held.strides", "Steps in bytes.")
+    dtype = of_part("held.dtype", "The type of its elements.")
+    ndim = of_part("held.ndim", "The number of dimensions.")
+    size = of_part("held.size", "The number of elements.")
+    itemsize = of_part("held.itemsize", "Bytes of an element.")
+    nbytes = of_part("held.nbytes", "Bytes of all elements.")
+    flags = of_part("held.flags", "How it lies in memory.")
 
     def __len__(self) -> int:
         return len(self.held)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends.philox_cuda import SOURCES
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Ints
 
 Size = int | Sequence[int] | None
 
@@ -128,15 +128,15 @@ class PhiloxGenerator:
         """Uniform numbers in [0, 1): cuRAND's lie in (0, 1], so 1 becomes 0."""
         return self.numbers("below", size, dtype)
 
-    def open_uniform(self, size: Size, dtype: npt.DTypeLike = np.float64) -> Any:
+    def open_uniform(self, size: Size) -> Any:
         """Uniform numbers in (0, 1]."""
-        return self.numbers("uniform", size, dtype)
+        return self.numbers("uniform", size, np.float64)
 
     def standard_normal(self, size: Size = None, dtype: npt.DTypeLike = np.float64) -> Any:
         """Normal numbers by the transformation of Box and Muller (1958)."""
         return self.numbers("normal", size, dtype)
 
-    def integers(self, low: int, high: int, size: int | Sequence[int]) -> Any:
+    def integers(self, low: int, high: int, size: Ints) -> Any:
         """Integers from low up to, but not with, high."""
         shape = (size,) if isinstance(size, int) else tuple(size)
         span = high - low

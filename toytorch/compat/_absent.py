@@ -164,8 +164,7 @@ def base_of(name: str) -> type:
     """What libraries take such a class to be one of, where they ask."""
     if name not in ("GraphModule", "_CodeOnlyModule"):
         return object
-    found: type = importlib.import_module("toytorch.nn").Module
-    return found
+    return importlib.import_module("toytorch.nn").Module
 
 
 def module_of(name: str) -> ModuleType:

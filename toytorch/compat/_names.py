@@ -127,8 +127,7 @@ def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 def _into(function: Callable[..., Any]) -> Callable[..., Tensor]:
     def write(input: Tensor, p: float, train: bool) -> Tensor:
-        found: Tensor = input.copy_(function(input, p, train))
-        return found
+        return input.copy_(function(input, p, train))
 
     write.__name__ = write.__qualname__ = function.__name__ + "_"
     write.__doc__ = f"`{function.__name__}` in place."
@@ -142,8 +141,7 @@ feature_dropout_ = _into(F.dropout2d)
 
 def _copied(name: str) -> Callable[[Tensor], Tensor]:
     def copy(input: Tensor) -> Tensor:
-        found: Tensor = getattr(input, name)().clone()
-        return found
+        return getattr(input, name)().clone()
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
     copy.__doc__ = f"`Tensor.{name}`, copied."

@@ -23,8 +23,7 @@ def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple
             if v.__class__ is not int:
                 break
         else:
-            whole: tuple[int, ...] = values[0]
-            return whole
+            return values[0]
     if (
         len(values) == 1
         and not isinstance(values[0], int)

@@ -405,8 +405,7 @@ class Op:
             return self.kernel_on(xp)
         ufunc = getattr(xp, self.plain)
         if xp is np or self.formula is None:
-            found: Callable[..., Any] = ufunc
-            return found
+            return ufunc
         return one_kernel(xp, self.formula, self.schema, ufunc)
 
     @contextmanager

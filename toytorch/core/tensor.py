@@ -236,8 +236,7 @@ class Tensor:
         """The storage, made now if this tensor had none."""
         if self._storage is None:
             self._storage = Storage(self._array)
-        found: Storage = self._storage
-        return found
+        return self._storage
 
     def storage(self) -> TypedStorage:
         """The elements of the whole memory, in memory order."""
@@ -463,8 +462,7 @@ class Tensor:
                 UserWarning,
                 stacklevel=2,
             )
-        found: Tensor | None = self._grad
-        return found
+        return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:

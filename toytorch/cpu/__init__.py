@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from toytorch.cpu import amp
 from toytorch.facts.hints import Device
-
-__all__ = [
-    "Stream",
-    "StreamContext",
-    "amp",
-    "current_device",
-    "current_stream",
-    "device_count",
-    "is_available",
-    "is_initialized",
-    "set_device",
-    "stream",
-    "synchronize",
-]
+from toytorch.facts.package import show as _show
 
 
 def is_available() -> bool:
@@ -82,3 +69,6 @@ def stream(stream: Stream | None) -> StreamContext:
 def current_stream(device: Device = None) -> Stream:
     """The order in which work is done."""
     return Stream()
+
+
+_show(globals(), "amp")

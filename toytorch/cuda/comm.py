@@ -132,10 +132,7 @@ def gather(
             stacklevel=2,
         )
     where = _on(destination)
-    made: Tensor = cat.function(
-        [t.to(where, non_blocking=where.type == "cuda") for t in tensors], dim
-    )
-    return made
+    return cat.function([t.to(where, non_blocking=where.type == "cuda") for t in tensors], dim)
 
 
 def _buckets(tensors: Sequence[Tensor], limit: int) -> list[list[int]]:
@@ -153,8 +150,7 @@ def _buckets(tensors: Sequence[Tensor], limit: int) -> list[list[int]]:
 
 
 def _flat(tensors: Sequence[Tensor]) -> Tensor:
-    made: Tensor = cat.function([t.detach().reshape(-1) for t in tensors], 0)
-    return made
+    return cat.function([t.detach().reshape(-1) for t in tensors], 0)
 
 
 def _parts(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from toytorch.backends import base
@@ -80,12 +79,7 @@ class device:
             self.prev_idx = current_device()
             set_device(self.idx)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self.idx >= 0:
             set_device(self.prev_idx)
 

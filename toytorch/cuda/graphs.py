@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import itertools
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 from toytorch.autograd.api import grad as gradients
@@ -127,14 +126,9 @@ class graph:
         self.stream_ctx.__enter__()
         self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.cuda_graph.capture_end()
-        self.stream_ctx.__exit__(kind, value, trace)
+        self.stream_ctx.__exit__(*exc)
 
 
 def make_graphed_callables(

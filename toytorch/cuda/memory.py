@@ -136,8 +136,7 @@ def empty_cache() -> None:
 
 def mem_get_info(device: Device = None) -> tuple[int, int]:
     """Bytes of a device that are free, and all."""
-    found: tuple[int, int] = runtime().memory_info(index_of(device))
-    return found
+    return runtime().memory_info(index_of(device))
 
 
 def device_memory_used(device: Device = None) -> int:
@@ -171,8 +170,7 @@ def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list
 
 def _snapshot(device: Device = None) -> dict[str, Any]:
     """Segments, blocks, and the trace of what was allocated and freed; see `viz.memory_map`."""
-    found: dict[str, Any] = runtime().snapshot()
-    return found
+    return runtime().snapshot()
 
 
 def _record_memory_history(enabled: str | bool | None = "all", **more: object) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toytorch.cuda.emulator.errors import CompileError, KernelError
+from toytorch.facts.hints import Ints
 
 if TYPE_CHECKING:
     from toytorch.cuda.kernels import Kernel
@@ -19,7 +20,7 @@ def kernel(
     source: str,
     name: str | None = None,
     *,
-    block: int | Sequence[int] = 256,
+    block: Ints = 256,
     shared_mem: int = 0,
     races: str = "error",
     options: Sequence[str] = (),

@@ -7,12 +7,12 @@ streams, copies and memory can be seen and reasoned about anywhere, with the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from toytorch.backends import base
 from toytorch.core.random import forget
 from toytorch.facts.cards import Card
+from toytorch.facts.parts import of_part
 from toytorch.facts.trace import RaceError, RaceWarning, Timeline
 
 if TYPE_CHECKING:
@@ -40,20 +40,14 @@ class Simulation:
     def __init__(self, backend: SimulatorBackend, before: SimulatorBackend | None = None) -> None:
         self._backend, self._before = backend, before
 
-    @property
-    def timeline(self) -> Timeline:
-        """What ran when, in virtual time."""
-        return self._backend.machine.timeline
+    timeline = of_part("_backend.machine.timeline", "What ran when, in virtual time.")
 
     @property
     def races(self) -> list[Race]:
         """Accesses that nothing puts in order, each pair of lines once."""
         return self._backend.machine.races.found
 
-    @property
-    def now(self) -> float:
-        """The host's clock, in virtual microseconds."""
-        return self._backend.machine.now
+    now = of_part("_backend.machine.now", "The host's clock, in virtual microseconds.")
 
     def end(self) -> None:
         """`cuda` means the cards of this machine again; what was on the simulated ones stays there
@@ -65,12 +59,7 @@ class Simulation:
     def __enter__(self) -> Simulation:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if base.simulation is self._backend:
             self.end()
             if self._before is not None:
@@ -129,8 +118,7 @@ def _now() -> SimulatorBackend:
             "no device is simulated: call toytorch.cuda.simulate() first, or set TOYTORCH_CUDA="
             "simulate"
         )
-    found: SimulatorBackend = base.simulation
-    return found
+    return base.simulation
 
 
 def timeline() -> Timeline:

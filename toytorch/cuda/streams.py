@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from toytorch.cuda.devices import device as device_context
@@ -81,13 +80,8 @@ class Stream:
         self._context.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._context.__exit__(kind, value, trace)
+    def __exit__(self, *exc: object) -> None:
+        self._context.__exit__(*exc)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self._handle is other._handle
@@ -200,16 +194,11 @@ class StreamContext:
         self._before = current_stream(self.stream.device_index)
         runtime().set_stream(self.stream._handle)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self.stream is None:
             return
         runtime().set_stream(self._before._handle)
-        self._place.__exit__(kind, value, trace)
+        self._place.__exit__(*exc)
 
 
 def stream(stream: Stream | None) -> StreamContext:

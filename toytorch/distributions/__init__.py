@@ -53,59 +53,11 @@ from toytorch.distributions.relaxed_bernoulli import RelaxedBernoulli
 from toytorch.distributions.relaxed_categorical import RelaxedOneHotCategorical
 from toytorch.distributions.studentT import StudentT
 from toytorch.distributions.transformed_distribution import TransformedDistribution
-from toytorch.distributions.transforms import *  # noqa: F403
+from toytorch.distributions.transforms import *
 from toytorch.distributions.uniform import Uniform
 from toytorch.distributions.von_mises import VonMises
 from toytorch.distributions.weibull import Weibull
 from toytorch.distributions.wishart import Wishart
+from toytorch.facts.package import show as _show
 
-__all__ = [
-    "Bernoulli",
-    "Beta",
-    "Binomial",
-    "Categorical",
-    "Cauchy",
-    "Chi2",
-    "ContinuousBernoulli",
-    "Dirichlet",
-    "Distribution",
-    "Exponential",
-    "ExponentialFamily",
-    "FisherSnedecor",
-    "Gamma",
-    "GeneralizedPareto",
-    "Geometric",
-    "Gumbel",
-    "HalfCauchy",
-    "HalfNormal",
-    "Independent",
-    "InverseGamma",
-    "Kumaraswamy",
-    "LKJCholesky",
-    "Laplace",
-    "LogNormal",
-    "LogisticNormal",
-    "LowRankMultivariateNormal",
-    "MixtureSameFamily",
-    "Multinomial",
-    "MultivariateNormal",
-    "NegativeBinomial",
-    "Normal",
-    "OneHotCategorical",
-    "OneHotCategoricalStraightThrough",
-    "Pareto",
-    "Poisson",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "StudentT",
-    "TransformedDistribution",
-    "Uniform",
-    "VonMises",
-    "Weibull",
-    "Wishart",
-    "biject_to",
-    "kl_divergence",
-    "register_kl",
-    "transform_to",
-]
-__all__ += transforms.__all__
+_show(globals())

@@ -48,8 +48,7 @@ class ByChance(Distribution):
         return count.type_as(self._param)
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        made: Tensor = self._param.new(*args, **kwargs)
-        return made
+        return self._param.new(*args, **kwargs)
 
     @lazy_property
     def logits(self) -> Tensor:

@@ -58,8 +58,7 @@ class Categorical(Distribution):
         super().__init__(self._param.size()[:-1], validate_args=validate_args)
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        made: Tensor = self._param.new(*args, **kwargs)
-        return made
+        return self._param.new(*args, **kwargs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:

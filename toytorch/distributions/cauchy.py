@@ -6,14 +6,13 @@ import math
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
-from toytorch.distributions import constraints
-from toytorch.distributions.distribution import Distribution
-from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.distributions.around import LocationScale
+from toytorch.distributions.utils import Shape
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """The ratio of two normal numbers: p(x) = 1/(πs(1 + ((x - m)/s)²)), m = `loc`, s = `scale`.
 
     It has no mean. Raises ValueError for scales that are not positive. Like
@@ -23,24 +22,12 @@ class Cauchy(Distribution):
     tensor([0.7500])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _batched = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Value, scale: Value, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
         """NaN: there is none."""
         return self._all(math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

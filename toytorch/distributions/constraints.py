@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.utils import Value
+from toytorch.facts.parts import of_part
 
 __all__ = [
     "Constraint",
@@ -168,10 +169,7 @@ class _IndependentConstraint(Constraint):
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    @property
-    def is_discrete(self) -> bool:
-        """Whether the region is."""
-        return self.base_constraint.is_discrete
+    is_discrete = of_part("base_constraint.is_discrete", "Whether the region is.")
 
     @property
     def event_dim(self) -> int:
@@ -202,15 +200,8 @@ class MixtureSameFamilyConstraint(Constraint):
             )
         self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self) -> bool:
-        """Whether the region of the components is."""
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:
-        """As the components have it."""
-        return self.base_constraint.event_dim
+    is_discrete = of_part("base_constraint.is_discrete", "Whether the region of the components is.")
+    event_dim = of_part("base_constraint.event_dim", "As the components have it.")
 
     def check(self, value: Tensor) -> Tensor:
         """Whether the value could be drawn from each of the components."""
@@ -273,8 +264,7 @@ class _Cat(_Parts):
             c.check(value.narrow(self.dim, start, length))
             for c, start, length in zip(self.cseq, starts, self.lengths)
         ]
-        found: Tensor = torch.cat(checks, self.dim)
-        return found
+        return torch.cat(checks, self.dim)
 
 
 class _Stack(_Parts):
@@ -291,8 +281,7 @@ class _Stack(_Parts):
         self.refuse_dim(value)
         slices = [value.select(self.dim, i) for i in range(value.size(self.dim))]
         checks = [c.check(v) for v, c in zip(slices, self.cseq)]
-        found: Tensor = torch.stack(checks, self.dim)
-        return found
+        return torch.stack(checks, self.dim)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -362,8 +351,7 @@ class _Real(Constraint):
     """Every number that is one: not NaN."""
 
     def check(self, value: Tensor) -> Tensor:
-        found: Tensor = value == value
-        return found
+        return value == value
 
 
 class _GreaterThan(_Above):
@@ -472,10 +460,7 @@ class _Square(_Matrix):
 
     def check(self, value: Tensor) -> Tensor:
         rows, columns = value.shape[-2], value.shape[-1]
-        found: Tensor = torch.full(
-            value.shape[:-2], rows == columns, dtype=torch.bool, device=value.device
-        )
-        return found
+        return torch.full(value.shape[:-2], rows == columns, dtype=torch.bool, device=value.device)
 
 
 class _Symmetric(_Square):
@@ -485,8 +470,7 @@ class _Symmetric(_Square):
         is_square = super().check(value)
         if not is_square.all():
             return is_square
-        found: Tensor = torch.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
-        return found
+        return torch.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
 
 
 class _PositiveSemidefinite(_Symmetric):
@@ -496,8 +480,7 @@ class _PositiveSemidefinite(_Symmetric):
         is_symmetric = super().check(value)
         if not is_symmetric.all():
             return is_symmetric
-        found: Tensor = torch.linalg.eigvalsh(value).ge(0).all(-1)
-        return found
+        return torch.linalg.eigvalsh(value).ge(0).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
@@ -507,8 +490,7 @@ class _PositiveDefinite(_Symmetric):
         is_symmetric = super().check(value)
         if not is_symmetric.all():
             return is_symmetric
-        found: Tensor = torch.linalg.cholesky_ex(value).info.eq(0)
-        return found
+        return torch.linalg.cholesky_ex(value).info.eq(0)
 
 
 dependent = _Dependent()

@@ -20,8 +20,7 @@ def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -
     """The gradient for concentrations. Each moves its own number, and the others make room."""
     total = concentration.sum(-1, True).expand_as(concentration)
     moves = torch._dirichlet_grad(x, concentration, total)
-    found: Tensor = moves * (grad_output - (x * grad_output).sum(-1, True))
-    return found
+    return moves * (grad_output - (x * grad_output).sum(-1, True))
 
 
 class _Dirichlet(Function):

@@ -137,8 +137,7 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Shape = ()) -> Size:
         """The shape of so many samples."""
-        found: Size = torch.Size(sample_shape) + self._batch_shape + self._event_shape
-        return found
+        return torch.Size(sample_shape) + self._batch_shape + self._event_shape
 
     # -- what it states ----------------------------------------------------------------------------
 
@@ -170,8 +169,7 @@ class Distribution:
     @property
     def stddev(self) -> Tensor:
         """The root of the variance."""
-        root: Tensor = self.variance.sqrt()
-        return root
+        return self.variance.sqrt()
 
     # -- samples -----------------------------------------------------------------------------------
 
@@ -220,8 +218,7 @@ class Distribution:
 
     def perplexity(self) -> Tensor:
         """e to the power of the entropy."""
-        found: Tensor = torch.exp(self.entropy())
-        return found
+        return torch.exp(self.entropy())
 
     def _check_sample(self, value: Tensor) -> None:
         """Refuses a value that is none of this distribution, if values are checked at all."""

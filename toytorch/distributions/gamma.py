@@ -12,8 +12,7 @@ __all__ = ["Gamma"]
 
 
 def _standard_gamma(concentration: Tensor) -> Tensor:
-    drawn: Tensor = torch._standard_gamma(concentration)
-    return drawn
+    return torch._standard_gamma(concentration)
 
 
 class Gamma(ExponentialFamily):

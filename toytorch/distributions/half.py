@@ -8,9 +8,10 @@ from typing import Any
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
-from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
+from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import AbsTransform
 from toytorch.distributions.utils import Value
+from toytorch.facts.parts import of_part
 
 
 class Half(TransformedDistribution):
@@ -22,7 +23,9 @@ class Half(TransformedDistribution):
     whole: Any
     _batched = {}
 
-    scale = of_base("scale", "s of the whole one; with normal numbers not the standard deviation.")
+    scale = of_part(
+        "base_dist.scale", "s of the whole one; with normal numbers not the standard deviation."
+    )
 
     def __init__(self, scale: Value, validate_args: bool | None = None) -> None:
         base = self.whole(0, scale, validate_args=False)

@@ -6,6 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.cauchy import Cauchy
 from toytorch.distributions.half import Half
+from toytorch.facts.parts import of_part
 
 __all__ = ["HalfCauchy"]
 
@@ -28,10 +29,7 @@ class HalfCauchy(Half):
         """∞."""
         return self.base_dist.variance
 
-    @property
-    def variance(self) -> Tensor:
-        """∞."""
-        return self.base_dist.variance
+    variance = of_part("base_dist.variance", "∞.")
 
     def log_prob(self, value: Tensor) -> Tensor:
         """log 2 more than the whole one's; -∞ below 0."""

@@ -9,6 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import Shape, _sum_rightmost
+from toytorch.facts.parts import of_part
 
 __all__ = ["Independent"]
 
@@ -59,10 +60,7 @@ class Independent(Distribution, Generic[D]):
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
         return new
 
-    @property
-    def has_rsample(self) -> bool:
-        """Whether its members have."""
-        return self.base_dist.has_rsample
+    has_rsample = of_part("base_dist.has_rsample", "Whether its members have.")
 
     @property
     def has_enumerate_support(self) -> bool:
@@ -75,20 +73,9 @@ class Independent(Distribution, Generic[D]):
         region, more = self.base_dist.support, self.reinterpreted_batch_ndims
         return constraints.independent(region, more) if more else region
 
-    @property
-    def mean(self) -> Tensor:
-        """That of the members."""
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        """That of the members."""
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        """That of the members."""
-        return self.base_dist.variance
+    mean = of_part("base_dist.mean", "That of the members.")
+    mode = of_part("base_dist.mode", "That of the members.")
+    variance = of_part("base_dist.variance", "That of the members.")
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Those of the members."""

@@ -8,9 +8,10 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.gamma import Gamma
-from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
+from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import PowerTransform
 from toytorch.distributions.utils import Value
+from toytorch.facts.parts import of_part
 
 __all__ = ["InverseGamma"]
 
@@ -30,8 +31,8 @@ class InverseGamma(TransformedDistribution):
     base_dist: Gamma
     _batched = {}
 
-    concentration = of_base("concentration", "a.")
-    rate = of_base("rate", "b.")
+    concentration = of_part("base_dist.concentration", "a.")
+    rate = of_part("base_dist.rate", "b.")
 
     def __init__(
         self, concentration: Value, rate: Value, validate_args: bool | None = None

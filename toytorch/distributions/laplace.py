@@ -6,14 +6,13 @@ import math
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
-from toytorch.distributions import constraints
-from toytorch.distributions.distribution import Distribution
-from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.distributions.around import LocationScale
+from toytorch.distributions.utils import Shape
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Two exponential tails: p(x) = exp(-|x - m|/s)/2s, m = `loc`, s = `scale`.
 
     Raises ValueError for scales that are not positive. Like `torch.distributions.Laplace`.
@@ -22,24 +21,7 @@ class Laplace(Distribution):
     tensor([2.])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _batched = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Value, scale: Value, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """m."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

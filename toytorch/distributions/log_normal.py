@@ -5,9 +5,10 @@ from __future__ import annotations
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.normal import Normal
-from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
+from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import ExpTransform
 from toytorch.distributions.utils import Value
+from toytorch.facts.parts import of_part
 
 __all__ = ["LogNormal"]
 
@@ -28,8 +29,8 @@ class LogNormal(TransformedDistribution):
     base_dist: Normal
     _batched = {}
 
-    loc = of_base("loc", "The mean of the log.")
-    scale = of_base("scale", "The standard deviation of the log.")
+    loc = of_part("base_dist.loc", "The mean of the log.")
+    scale = of_part("base_dist.scale", "The standard deviation of the log.")
 
     def __init__(self, loc: Value, scale: Value, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.independent import Independent
 from toytorch.distributions.normal import Normal
 from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import StickBreakingTransform
 from toytorch.distributions.utils import Value
+from toytorch.facts.parts import of_part
 
 __all__ = ["LogisticNormal"]
 
@@ -35,12 +35,5 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand((1,))
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The means of the normal numbers."""
-        return self.base_dist.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """Their standard deviations."""
-        return self.base_dist.base_dist.scale
+    loc = of_part("base_dist.base_dist.loc", "The means of the normal numbers.")
+    scale = of_part("base_dist.base_dist.scale", "Their standard deviations.")

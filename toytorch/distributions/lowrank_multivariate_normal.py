@@ -7,7 +7,7 @@ import math
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
-from toytorch.distributions.distribution import Distribution
+from toytorch.distributions.around import Around
 from toytorch.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
 from toytorch.distributions.utils import Shape, _standard_normal, lazy_property
 
@@ -39,7 +39,7 @@ def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril
     return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, inner)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Around):
     """Normal vectors (D,) of the covariance WWᵀ + diag(d), W = `cov_factor` (D, m), d = `cov_diag`.
 
     Densities cost O(Dm² + m³) instead of O(D³). Raises ValueError for shapes that do not fit and
@@ -104,16 +104,6 @@ class LowRankMultivariateNormal(Distribution):
     def _square(self, matrix: Tensor) -> Tensor:
         """A matrix for each member of the batch."""
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
-
-    @property
-    def mean(self) -> Tensor:
-        """`loc`."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """`loc`."""
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
-from toytorch.distributions.distribution import Distribution
+from toytorch.distributions.around import Around
 from toytorch.distributions.utils import Shape, _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
@@ -16,8 +16,7 @@ __all__ = ["MultivariateNormal"]
 
 def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
     """Products of matrices (..., n, m) and vectors (..., m)."""
-    found: Tensor = torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
-    return found
+    return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
 
 
 def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
@@ -37,8 +36,7 @@ def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
     columns = split.reshape(-1, len(factors), n).permute(1, 2, 0)  # (f, n, all others)
     squares = torch.linalg.solve_triangular(factors, columns, upper=False).pow(2).sum(-2).t()
     back = sorted(range(len(order)), key=order.__getitem__)
-    found: Tensor = squares.reshape(split.shape[:-1]).permute(back).reshape(batch)
-    return found
+    return squares.reshape(split.shape[:-1]).permute(back).reshape(batch)
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
@@ -46,17 +44,15 @@ def _precision_to_scale_tril(P: Tensor) -> Tensor:
     flipped = torch.linalg.cholesky(torch.flip(P, (-2, -1)))
     inverse = torch.transpose(torch.flip(flipped, (-2, -1)), -2, -1)
     one = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device)
-    found: Tensor = torch.linalg.solve_triangular(inverse, one, upper=False)
-    return found
+    return torch.linalg.solve_triangular(inverse, one, upper=False)
 
 
 def log_diagonal(tril: Tensor) -> Tensor:
     """The log of the determinant of a triangular matrix: half that of LLᵀ."""
-    found: Tensor = tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    return found
+    return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(Around):
     """Normal vectors (D,): p(x) = exp(-(x - m)ᵀΣ⁻¹(x - m)/2)/√((2π)ᴰ det Σ), m = `loc`.
 
     Give one of Σ (`covariance_matrix`), Σ⁻¹ (`precision_matrix`) and L with Σ = LLᵀ (`scale_tril`,
@@ -119,16 +115,6 @@ class MultivariateNormal(Distribution):
     def precision_matrix(self) -> Tensor:
         """(LLᵀ)⁻¹."""
         return self._square(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
-
-    @property
-    def mean(self) -> Tensor:
-        """m."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -6,14 +6,14 @@ import math
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
-from toytorch.distributions import constraints
+from toytorch.distributions.around import LocationScale
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import Shape, Value, _standard_normal, broadcast_all
+from toytorch.distributions.utils import Shape, _standard_normal
 
 __all__ = ["Normal"]
 
 
-class Normal(ExponentialFamily):
+class Normal(LocationScale, ExponentialFamily):
     """The bell: p(x) = exp(-(x - m)²/2s²)/(s√2π), m = `loc`, s = `scale`.
 
     Raises ValueError for scales that are not positive. Like `torch.distributions.Normal`.
@@ -22,25 +22,8 @@ class Normal(ExponentialFamily):
     tensor([-1.4189])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
     _batched = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Value, scale: Value, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """m."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.categorical import Categorical
 from toytorch.distributions.distribution import Distribution
+from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size
 
 
@@ -27,17 +28,6 @@ class OverCategorical(Distribution):
     def _param(self) -> Tensor:
         return self._categorical._param
 
-    @property
-    def probs(self) -> Tensor:
-        """The chances."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Their logs."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the chances."""
-        return self._categorical.param_shape
+    probs = of_part("_categorical.probs", "The chances.")
+    logits = of_part("_categorical.logits", "Their logs.")
+    param_shape = of_part("_categorical.param_shape", "The shape of the chances.")

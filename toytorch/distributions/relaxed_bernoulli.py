@@ -6,9 +6,10 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
-from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
+from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import SigmoidTransform
 from toytorch.distributions.utils import Shape, Value, broadcast_all, clamp_probs
+from toytorch.facts.parts import of_part
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
@@ -70,9 +71,9 @@ class RelaxedBernoulli(TransformedDistribution):
     base_dist: LogitRelaxedBernoulli
     _batched = {}
 
-    temperature = of_base("temperature", "t.")
-    logits = of_base("logits", "log p/(1 - p).")
-    probs = of_base("probs", "p.")
+    temperature = of_part("base_dist.temperature", "t.")
+    logits = of_part("base_dist.logits", "log p/(1 - p).")
+    probs = of_part("base_dist.probs", "p.")
 
     def __init__(
         self,

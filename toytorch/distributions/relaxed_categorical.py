@@ -6,9 +6,10 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.over_categorical import OverCategorical
-from toytorch.distributions.transformed_distribution import TransformedDistribution, of_base
+from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import ExpTransform
 from toytorch.distributions.utils import Shape, broadcast_all, clamp_probs
+from toytorch.facts.parts import of_part
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -72,9 +73,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     base_dist: ExpRelaxedCategorical
     _batched = {}
 
-    temperature = of_base("temperature", "t.")
-    logits = of_base("logits", "The logs of the chances.")
-    probs = of_base("probs", "The chances.")
+    temperature = of_part("base_dist.temperature", "t.")
+    logits = of_part("base_dist.logits", "The logs of the chances.")
+    probs = of_part("base_dist.probs", "The chances.")
 
     def __init__(
         self,

@@ -7,14 +7,14 @@ import math
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
+from toytorch.distributions.around import Around
 from toytorch.distributions.chi2 import Chi2
-from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import Shape, Value, _standard_normal, broadcast_all
 
 __all__ = ["StudentT"]
 
 
-class StudentT(Distribution):
+class StudentT(Around):
     """A normal number over the root of a χ² number: p(x) ∝ (1 + z²/k)^(-(k + 1)/2), z = (x - m)/s.
 
     k is `df`, m `loc`, s `scale`. Raises ValueError for k and s that are not positive. Like
@@ -48,11 +48,6 @@ class StudentT(Distribution):
     def mean(self) -> Tensor:
         """m with k > 1, else NaN."""
         return self.loc.masked_fill(self.df <= 1, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

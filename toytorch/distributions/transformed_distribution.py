@@ -11,16 +11,12 @@ from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.independent import Independent
 from toytorch.distributions.transforms import ComposeTransform, Transform
 from toytorch.distributions.utils import Shape, _sum_rightmost
+from toytorch.facts.parts import of_part
 
 if TYPE_CHECKING:
     from typing import Self
 
 __all__ = ["TransformedDistribution"]
-
-
-def of_base(name: str, doc: str) -> Any:
-    """A property that is the base's: a parameter, of which the transforms know nothing."""
-    return property(lambda self: getattr(self.base_dist, name), doc=doc)
 
 
 class TransformedDistribution(Distribution):
@@ -96,10 +92,7 @@ class TransformedDistribution(Distribution):
         more = len(self.event_shape) - region.event_dim
         return constraints.independent(region, more) if more > 0 else region
 
-    @property
-    def has_rsample(self) -> bool:
-        """Whether the base has."""
-        return self.base_dist.has_rsample
+    has_rsample = of_part("base_dist.has_rsample", "Whether the base has.")
 
     def _forward(self, x: Tensor) -> Tensor:
         for transform in self.transforms:

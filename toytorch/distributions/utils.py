@@ -85,8 +85,7 @@ def _whole_numbers(
     """0 … count - 1 along a new first dimension, for every member of a batch."""
     values = torch.arange(count, dtype=dtype, device=device)
     values = values.view((-1,) + (1,) * len(batch_shape))
-    found: Tensor = values.expand((-1, *batch_shape)) if expand else values
-    return found
+    return values.expand((-1, *batch_shape)) if expand else values
 
 
 class lazy_property:
@@ -108,8 +107,7 @@ class lazy_property:
 def _below(size: int, diag: int, device: Device) -> Tensor:
     """Where a matrix lies on or below a diagonal."""
     at = torch.arange(size, device=device)
-    found: Tensor = at < at.view(-1, 1) + (diag + 1)
-    return found
+    return at < at.view(-1, 1) + (diag + 1)
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
@@ -121,8 +119,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     n = mat.shape[-1]
     if diag < -n or diag >= n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
-    found: Tensor = mat[..., _below(n, diag, mat.device)]
-    return found
+    return mat[..., _below(n, diag, mat.device)]
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:

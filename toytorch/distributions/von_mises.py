@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
-from toytorch.distributions.distribution import Distribution
+from toytorch.distributions.around import Around
 from toytorch.distributions.utils import Shape, broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
@@ -41,11 +41,10 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
     small = _polynomial((x / 3.75) ** 2, SMALL[order])
     small = (x.abs() * small if order == 1 else small).log()
     large = x - 0.5 * x.log() + _polynomial(3.75 / x, LARGE[order]).log()
-    found: Tensor = torch.where(x < 3.75, small, large)
-    return found
+    return torch.where(x < 3.75, small, large)
 
 
-class VonMises(Distribution):
+class VonMises(Around):
     """Angles in [-π, π): p(x) = exp(κ cos(x - m))/2πI₀(κ), m = `loc`, κ = `concentration`.
 
     Samples are drawn by rejection from a wrapped Cauchy distribution (Best and Fisher 1979). Raises
@@ -108,16 +107,6 @@ class VonMises(Distribution):
                 done = done | accept
         wrapped = (angle + math.pi + self._loc) % (2 * math.pi) - math.pi
         return wrapped.to(self.loc.dtype)
-
-    @property
-    def mean(self) -> Tensor:
-        """m."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

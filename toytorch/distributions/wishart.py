@@ -22,8 +22,7 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
     """The derivative of the log of the multivariate gamma function."""
     assert x.gt((p - 1) / 2).all(), "Wrong domain for multivariate digamma function."
     halves = torch.arange(p, dtype=x.dtype, device=x.device).div(2)
-    found: Tensor = torch.digamma(x.unsqueeze(-1) - halves.expand(x.shape + (-1,))).sum(-1)
-    return found
+    return torch.digamma(x.unsqueeze(-1) - halves.expand(x.shape + (-1,))).sum(-1)
 
 
 class Wishart(ExponentialFamily):

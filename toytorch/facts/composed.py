@@ -60,8 +60,7 @@ def composed(**facts: Any) -> Callable[[F], F]:
 
 def facts_of(function: Op | Callable[..., Any] | None) -> Composed:
     """What is known of a function."""
-    found: Composed = getattr(function, "composed", NOTHING)
-    return found
+    return getattr(function, "composed", NOTHING)
 
 
 def operands(kind: str, *values: object) -> tuple[Any, ...]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import functools
 import re
-from types import TracebackType
 from typing import Any
 
 from toytorch.facts import state
@@ -72,12 +70,7 @@ class device:
         local.default_device = self
         return self
 
-    def __exit__(
-        self,
-        kind: builtins.type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         local = state.local
         *outer, local.default_device = local.outer_devices
         local.outer_devices = tuple(outer)

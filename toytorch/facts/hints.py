@@ -23,4 +23,6 @@ Layout: TypeAlias = devices.layout
 MemoryFormat: TypeAlias = devices.memory_format
 Scalar: TypeAlias = int | float | complex | bool
 Ints: TypeAlias = int | Sequence[int]  # one for all dimensions, or one for each
+Sizes: TypeAlias = tuple[int, ...]  # one for each dimension
+OutputSize: TypeAlias = int | Sequence[int | None] | None  # None keeps a size
 Nested: TypeAlias = "Scalar | Sequence[Nested]"  # what `tensor([[1, 2], [3, 4]])` is given

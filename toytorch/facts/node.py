@@ -97,8 +97,7 @@ class Node:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's notes."""
-        found: dict[Any, Any] = self.__dict__.setdefault("_metadata", {})
-        return found
+        return self.__dict__.setdefault("_metadata", {})
 
     def _sequence_nr(self) -> int:
         return int(self.seq)
@@ -111,8 +110,7 @@ class Node:
         """The hooks of one kind: "before", "after", "retain", or of result number `kind`."""
         if self.hooks is None:
             self.hooks, self.bare = {}, False  # hooks want tensors
-        found: dict[int, Any] = self.hooks.setdefault(kind, {})
-        return found
+        return self.hooks.setdefault(kind, {})
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(grad_inputs, grad_outputs) after this node ran; it may replace grad_inputs."""
@@ -140,8 +138,7 @@ class Output:
     @property
     def meta(self) -> tuple[Any, Any]:
         """(shape, dtype) of this result."""
-        found: tuple[Any, Any] = self.node.meta[self.index][:2]
-        return found
+        return self.node.meta[self.index][:2]
 
 
 class Refusal:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 NAMES = {"toytorch"}  # `toytorch.alias` adds "torch"
 
 
@@ -12,3 +14,14 @@ def is_ours(module: object) -> bool:
     (True, False, False)
     """
     return isinstance(module, str) and module.partition(".")[0] in NAMES
+
+
+def show(names: dict[str, object], *more: str) -> None:
+    """Writes the `__all__` of a package that imports what it shows: its classes and functions, and `more`.
+
+    >>> names = {"sqrt": len, "_near": len, "number": 3}
+    >>> show(names, "number"); names["__all__"]
+    ['number', 'sqrt']
+    """
+    found = {n for n, v in names.items() if callable(v) and v is not Any and n[0] != "_"}
+    names["__all__"] = sorted(found | {*more})

@@ -33,8 +33,7 @@ def compiled(
     tree: Any, label: str, mode: str = "exec", flags: int = 0, dont_inherit: bool = True
 ) -> CodeType:
     """The code of a tree."""
-    made: CodeType = _alone(lambda: compile(tree, label, mode, flags, dont_inherit=dont_inherit))
-    return made
+    return _alone(lambda: compile(tree, label, mode, flags, dont_inherit=dont_inherit))
 
 
 def _alone(work: Callable[[], Any]) -> Any:

@@ -7,6 +7,7 @@ assignment form, which passes rewrite and an executor runs. `explain` says what 
 import importlib
 from typing import Any
 
+from toytorch.facts.package import show as _show
 from toytorch.jit import frontend
 from toytorch.jit import switch as _state
 from toytorch.jit.archive import load, save
@@ -85,49 +86,4 @@ def onednn_fusion_enabled() -> bool:
     return False
 
 
-__all__ = [
-    "Attribute",
-    "CompilationUnit",
-    "Error",
-    "Final",
-    "Future",
-    "Graph",
-    "GraphBreak",
-    "Node",
-    "RecursiveScriptModule",
-    "ScriptFunction",
-    "ScriptModule",
-    "TracerWarning",
-    "TracingCheckError",
-    "Value",
-    "_state",
-    "_unwrap_optional",
-    "annotate",
-    "compile",
-    "enable_onednn_fusion",
-    "explain",
-    "export",
-    "fork",
-    "freeze",
-    "frontend",
-    "fuser",
-    "ignore",
-    "interface",
-    "is_scripting",
-    "is_tracing",
-    "isinstance",
-    "load",
-    "onednn_fusion_enabled",
-    "optimize_for_inference",
-    "optimized_execution",
-    "run_frozen_optimizations",
-    "save",
-    "script",
-    "script_method",
-    "set_fusion_strategy",
-    "strict_fusion",
-    "trace",
-    "trace_module",
-    "unused",
-    "wait",
-]
+_show(globals(), "_state", "_unwrap_optional", "frontend")

@@ -168,7 +168,7 @@ class Plan:
         """The backward function, and where each saved value comes from."""
         self.backward_graph = pipeline.run(partition.backward, self.fusing)
         self.backwards: dict[tuple[bool, ...], tuple[Any, Graph, list[bool]]] = {}
-        self.backward, self.backward_source = Writer(self.backward_graph, self.xp).function()
+        self.backward = Writer(self.backward_graph, self.xp).function()[0]
         results = [v for i, v in enumerate(partition.results) if i not in self.joint.plain]
         place: dict[Value, tuple[str, int]] = {
             v: ("saved", len(results) + i) for i, v in enumerate(partition.kept)

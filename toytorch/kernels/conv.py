@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.conv_grid import (
     Grid,
@@ -53,7 +53,7 @@ def forward(
     x: Array,
     w: Array,
     stride: Sequence[int],
-    padding: tuple[int, ...],
+    padding: Sizes,
     dilation: Sequence[int],
     groups: int,
     bias: Array | None = None,
@@ -69,9 +69,9 @@ def forward(
 def input_gradient(
     g: Array,
     w: Array,
-    sizes: tuple[int, ...],
+    sizes: Sizes,
     stride: Sequence[int],
-    padding: tuple[int, ...],
+    padding: Sizes,
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
@@ -108,11 +108,11 @@ class Job:
 @functools.lru_cache(1024)
 def forward_job(
     kind: str,
-    size: tuple[int, ...],
-    weight: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    size: Sizes,
+    weight: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
     groups: int,
     last: bool,
 ) -> Job:
@@ -127,12 +127,12 @@ def forward_job(
 @functools.lru_cache(1024)
 def gradient_job(
     kind: str,
-    size: tuple[int, ...],
-    weight: tuple[int, ...],
-    made: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    size: Sizes,
+    weight: Sizes,
+    made: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
     groups: int,
     last: bool,
 ) -> Job:
@@ -146,9 +146,7 @@ def gradient_job(
     return job_of(kind, size, (size[0], weight[1] * groups, *made), last, groups, parts)
 
 
-def job_of(
-    kind: str, size: tuple[int, ...], shape: tuple[int, ...], last: bool, groups: int, parts: Any
-) -> Job:
+def job_of(kind: str, size: Sizes, shape: Sizes, last: bool, groups: int, parts: Any) -> Job:
     """A job of parts (which taps, their sizes, grid of lines, grid along lines)."""
     lanes = processor.this().lanes(kind)
     # One channel, and one pixel, lie with channels last whatever was meant.
@@ -213,10 +211,10 @@ class Layout:
 
 def plan(
     kind: str,
-    size: tuple[int, ...],
+    size: Sizes,
     last: tuple[bool, bool],
-    jobs: tuple[tuple[tuple[int, ...], Grid, Grid], ...],
-    shape: tuple[int, ...],
+    jobs: tuple[tuple[Sizes, Grid, Grid], ...],
+    shape: Sizes,
     groups: int,
 ) -> Chain:
     """The steps of a convolution.
@@ -251,12 +249,7 @@ def plan(
 
 
 def pieces(
-    kind: str,
-    down: Grid,
-    along: Grid,
-    layout: Layout,
-    taps: tuple[int, ...],
-    names: tuple[str, str, str],
+    kind: str, down: Grid, along: Grid, layout: Layout, taps: Sizes, names: tuple[str, str, str]
 ) -> list[Step]:
     """The steps of one job: for each group and block of outputs that see the same taps. Outputs
     that see nothing get the bias.
@@ -299,7 +292,7 @@ def block(
     lines: tuple[Grid, Any],
     columns: tuple[Grid, Any],
     layout: Layout,
-    taps: tuple[int, ...],
+    taps: Sizes,
     group: int,
     names: tuple[str, str, str],
 ) -> Step:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.conv_grid import Grid, fits, vectors_of
 from toytorch.kernels.conv_tile import rows, tile, tiles_of
@@ -32,13 +32,7 @@ HELD = 4
 
 
 def weight_gradient(
-    x: Array,
-    g: Array,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
+    x: Array, g: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Any:
     """The gradient (O, C/groups, kh, kw) of the weight, from x (N, C, H, W) and g (N, O, H', W')."""
     if not fits(g, x, g.shape[1], groups):
@@ -73,12 +67,12 @@ def lines_at_a_time(kind: str, count: int, pixels: int, size: int) -> int:
 @functools.lru_cache(1024)
 def plan(
     kind: str,
-    x_size: tuple[int, ...],
-    g_size: tuple[int, ...],
+    x_size: Sizes,
+    g_size: Sizes,
     last: tuple[bool, bool],
-    how: tuple[tuple[int, ...], ...],
+    how: tuple[Sizes, ...],
     groups: int,
-) -> tuple[Chain, tuple[int, ...]]:
+) -> tuple[Chain, Sizes]:
     """The steps, and the shape of what they make: (parts, groups, lines of a window, runs of memory
     in a line, rows, columns). `last` says whether x and g lie with their channels last."""
     down, along = (Grid(-pad, step, apart, taps, count) for pad, step, apart, taps, count in how)
@@ -125,7 +119,7 @@ def pixel_steps(
     images: tuple[int, int, int],
     pixels: tuple[int, int, int],
     outer: int,
-    made: tuple[int, ...],
+    made: Sizes,
     names: tuple[str, str],
 ) -> list[Step]:
     """The steps for each group, line of the window, and run of memory in it, for `each` images.

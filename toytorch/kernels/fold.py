@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels.reduce import grouped
 from toytorch.loops import Recipe
 from toytorch.loops.formula import CONSTANTS, Formula
 from toytorch.loops.language.primitives import JOINS
@@ -71,19 +72,6 @@ def folded(
     if keepdim and not whole:
         return made.reshape([1 if d in gone else n for d, n in enumerate(shape)])
     return made
-
-
-def grouped(shape: tuple[int, ...], gone: set[int]) -> tuple[str, list[int]]:
-    """Dimensions that lie together as one: "s" for those that are reduced, "k" for the others."""
-    pattern, sizes = "", list[int]()
-    for d, n in enumerate(shape):
-        letter = "s" if d in gone else "k"
-        if pattern[-1:] == letter:
-            sizes[-1] *= n
-        else:
-            pattern += letter
-            sizes.append(n)
-    return pattern, sizes
 
 
 @functools.lru_cache(1024)

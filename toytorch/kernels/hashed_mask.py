@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from toytorch.facts.hints import Ints
 from toytorch.loops import Program, run
 
 MIX = ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1))  # shifts and factors; Wellons 2018, lowbias32
 
 
-def mask(shape: int | Sequence[int], dtype: npt.DTypeLike, p: float, key: int) -> Any:
+def mask(shape: Ints, dtype: npt.DTypeLike, p: float, key: int) -> Any:
     """An array that is 0 with probability p, and 1/(1 - p) elsewhere.
 
     Element i is decided by a hash of i and the 64 bits of the key alone (Salmon et al. 2011,

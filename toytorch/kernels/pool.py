@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.image_steps import pack, unpack
 from toytorch.kernels.memory_format import (
@@ -220,7 +220,7 @@ def at_once(
     images: tuple[int, int],
     source: tuple[int, int],
     made: tuple[int, int],
-    steps: tuple[int, ...],
+    steps: Sizes,
     names: tuple[str, ...],
 ) -> ArrayCall:
     """The kernel over images that lie as it goes over them."""
@@ -253,12 +253,7 @@ def step_of(
 
 @functools.lru_cache(256)
 def by_planes(
-    rule: str,
-    kind: str,
-    planes: int,
-    source: tuple[int, int],
-    made: tuple[int, int],
-    steps: tuple[int, ...],
+    rule: str, kind: str, planes: int, source: tuple[int, int], made: tuple[int, int], steps: Sizes
 ) -> Chain:
     """The kernel over planes, one after the other in memory, of which some are transposed at a time."""
     item, area = np.dtype(kind).itemsize, max(math.prod(source), math.prod(made))
@@ -295,12 +290,7 @@ def by_planes(
 
 @functools.lru_cache(256)
 def windows(
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    out: tuple[int, ...],
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[Array, Array]:
     """For each dimension (start, end) of what every window sees, inside the image."""
     made = []
@@ -314,12 +304,7 @@ def windows(
 
 @functools.lru_cache(256)
 def coverings(
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    out: tuple[int, ...],
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[Array, Array]:
     """For each dimension (start, end) of the windows that may see every element."""
     made = []
@@ -352,13 +337,13 @@ def max_pool(
 
 def few(
     rule: str,
-    shape: tuple[int, ...],
+    shape: Sizes,
     kind: str,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-    out: tuple[int, ...],
+    out: Sizes,
     factor: Any = None,
 ) -> Any:
     """What pools images of a shape, of few numbers in rows, at once: a function of the array; None
@@ -399,11 +384,11 @@ def images(shape: Sequence[int], kind: Any, last: bool) -> Any:
 def max_pool_backward(
     g: Array,
     places: Array,
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    sizes: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
 ) -> Any:
     """The gradient of the image, or None."""
     if not (fits(g) and places.dtype == np.int64):
@@ -435,12 +420,7 @@ def mean_pool(
 
 
 def mean_pool_backward(
-    g: Array,
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    factor: Any,
+    g: Array, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, factor: Any
 ) -> Any:
     """The gradient of the image, or None."""
     if not fits(g):

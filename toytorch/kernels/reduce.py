@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -30,17 +31,23 @@ SUMS = {
 COLUMNS = (SUMS["sk"], SUMS["ksk"])
 
 
-@functools.lru_cache(4096)
-def plan(shape: tuple[int, ...], over: tuple[int, ...]) -> tuple[Any, ...]:
-    """The recipe, the sizes of the groups of dimensions, those that are kept, and all that are."""
+def grouped(shape: tuple[int, ...], gone: Collection[int]) -> tuple[str, list[int]]:
+    """Dimensions that lie together as one: "s" for those that are reduced, "k" for the others."""
     pattern, sizes = "", list[int]()
     for d, n in enumerate(shape):
-        letter = "s" if d in over else "k"
+        letter = "s" if d in gone else "k"
         if pattern[-1:] == letter:
             sizes[-1] *= n
         else:
             pattern += letter
             sizes.append(n)
+    return pattern, sizes
+
+
+@functools.lru_cache(4096)
+def plan(shape: tuple[int, ...], over: tuple[int, ...]) -> tuple[Any, ...]:
+    """The recipe, the sizes of the groups of dimensions, those that are kept, and all that are."""
+    pattern, sizes = grouped(shape, over)
     kept = [n for letter, n in zip(pattern, sizes) if letter == "k"]
     return (
         SUMS.get(pattern),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Sizes
 from toytorch.kernels.sample_points import BICUBIC, BILINEAR, NEAREST, WORDS, Points
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
@@ -209,12 +210,7 @@ def kernel(*how: Any) -> Call:
 
 @functools.lru_cache(256)
 def call(
-    rule: str,
-    kind: str,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    grid: tuple[int, ...],
-    how: tuple[int, int, bool],
+    rule: str, kind: str, shape: Sizes, strides: Sizes, grid: Sizes, how: tuple[int, int, bool]
 ) -> Any:
     """The kernel over images of a shape and a grid of another; None where there is none, or they do
     not fit."""

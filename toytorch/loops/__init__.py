@@ -12,24 +12,11 @@ A Program (`language`) says what is to be computed. With the layout of the array
 C. `runtime` compiles, keeps, picks and calls kernels, and shares their work among threads.
 """
 
+from toytorch.facts.package import show as _show
 from toytorch.loops.language.primitives import supports
 from toytorch.loops.language.program import Program
 from toytorch.loops.language.steps import Array, Reduce, Scalar, Step, Unsupported
 from toytorch.loops.runtime.kernel import Kernel, Recipe, compile_program, run
 from toytorch.loops.runtime.threads import set_thread_count, thread_count
 
-__all__ = [
-    "Array",
-    "Kernel",
-    "Program",
-    "Recipe",
-    "Reduce",
-    "Scalar",
-    "Step",
-    "Unsupported",
-    "compile_program",
-    "run",
-    "set_thread_count",
-    "supports",
-    "thread_count",
-]
+_show(globals())

@@ -77,8 +77,7 @@ class MaskedTensor(Tensor):
 
     def get_data(self) -> Tensor:
         """The data, with what is under the mask."""
-        found: Tensor = self._masked_data.view_as(self._masked_data)
-        return found
+        return self._masked_data.view_as(self._masked_data)
 
     def get_mask(self) -> Tensor:
         """True where data count."""
@@ -178,8 +177,7 @@ def _made(data: Tensor, mask: Tensor) -> MaskedTensor:
 
 def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
     """A leaf of copies of data and mask."""
-    made: MaskedTensor = MaskedTensor(data, mask, requires_grad)
-    return made
+    return MaskedTensor(data, mask, requires_grad)
 
 
 def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:

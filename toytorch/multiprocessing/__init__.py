@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable
-from multiprocessing import *  # noqa: F403  # all of it, under this name
+from multiprocessing import *  # all of it, under this name
 from typing import Any
 
 STRATEGIES = frozenset(["file_descriptor", "file_system"])

@@ -216,5 +216,4 @@ def to_padded_tensor(
             "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: the "
             "tensor is not nested"
         )
-    padded: Tensor = input.to_padded_tensor(padding, output_size)
-    return padded
+    return input.to_padded_tensor(padding, output_size)

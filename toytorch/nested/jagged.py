@@ -21,6 +21,7 @@ import toytorch as torch
 from toytorch import overrides
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts.hints import Device, DType
+from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size, wrap_dim
 from toytorch.symbolic import RaggedSize
 
@@ -98,8 +99,7 @@ class NestedTensor(Tensor):
 
     def values(self) -> Tensor:
         """All parts, side by side in the ragged dimension."""
-        found: Tensor = self._values.view_as(self._values)
-        return found
+        return self._values.view_as(self._values)
 
     def offsets(self) -> Tensor:
         """Where parts begin, and at the end where the last one ends."""
@@ -119,8 +119,7 @@ class NestedTensor(Tensor):
 
     def _seqlens(self) -> list[int]:
         lengths = self._offsets.diff() if self._lengths is None else self._lengths
-        found: list[int] = lengths.tolist()
-        return found
+        return lengths.tolist()
 
     def _get_max_seqlen(self) -> int:
         if "max_seqlen" not in self._metadata_cache:
@@ -233,20 +232,9 @@ class NestedTensor(Tensor):
         self._values.requires_grad_(requires_grad)
         return self
 
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no recorded op made its values."""
-        return self._values.is_leaf
-
-    @property
-    def grad_fn(self) -> Any:
-        """The Node that made the values."""
-        return self._values.grad_fn
-
-    @property
-    def output_nr(self) -> int:
-        """Which result of `grad_fn` the values are."""
-        return self._values.output_nr
+    is_leaf = of_part("_values.is_leaf", "Whether no recorded op made its values.")
+    grad_fn = of_part("_values.grad_fn", "The Node that made the values.")
+    output_nr = of_part("_values.output_nr", "Which result of `grad_fn` the values are.")
 
     @property
     def _version(self) -> int:
@@ -270,10 +258,9 @@ class NestedTensor(Tensor):
         """Makes backward fill in `.grad` though the values are no leaf."""
         self._values.retain_grad()
 
-    @property
-    def retains_grad(self) -> bool:
-        """Whether `retain_grad` was called on this non-leaf."""
-        return self._values.retains_grad
+    retains_grad = of_part(
+        "_values.retains_grad", "Whether `retain_grad` was called on this non-leaf."
+    )
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Calls hook(grad) with a nested gradient; what it returns takes its place."""
@@ -482,8 +469,7 @@ def to_padded(nested: NestedTensor, padding: float, length: int) -> Tensor:
     if not bool(kept.all()):
         part, place, values = part[kept], place[kept], values[: len(part)][kept]
     dense = values.new_full((len(nested), length, *values.shape[1:]), padding)
-    filled: Tensor = dense.index_put((part, place), values[: len(part)]).movedim(1, dim)
-    return filled
+    return dense.index_put((part, place), values[: len(part)]).movedim(1, dim)
 
 
 def from_padded(padded: Tensor, source: NestedTensor) -> NestedTensor:

@@ -28,8 +28,7 @@ def _number(kind: str, dtype: Any) -> float:
     if dtype is torch.bool:
         return kind in LARGEST
     facts = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
-    found: float = facts.max if kind in LARGEST else facts.min
-    return found
+    return facts.max if kind in LARGEST else facts.min
 
 
 @rule("sum", "prod", "any", "all", "min", "max", "amin", "amax", "argmin", "argmax")

@@ -8,6 +8,7 @@ from typing import Any
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.nested.jagged import NestedTensor, like
 from toytorch.nested.jagged_rules import agree, name_of, rule, shape_of
@@ -112,9 +113,7 @@ def narrow(
 
 
 @rule("split", "split_with_sizes", only="split_tensor(self: jt, split_size: any, dim: any?)")
-def split(
-    func: Callable[..., Any], input: NestedTensor, split_size: int | Sequence[int], dim: int = 0
-) -> Any:
+def split(func: Callable[..., Any], input: NestedTensor, split_size: Ints, dim: int = 0) -> Any:
     """Pieces of a dimension of all parts."""
     name = "split" if isinstance(split_size, int) else "split_with_sizes"
     at = inner_dim(input, dim, name)

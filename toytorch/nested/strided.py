@@ -104,8 +104,7 @@ class StridedNested(Tensor):
         return all(p.is_contiguous() for p in self.parts)
 
     def _nested_tensor_size(self) -> Tensor:
-        found: Tensor = torch.tensor([list(p.shape) for p in self.parts])
-        return found
+        return torch.tensor([list(p.shape) for p in self.parts])
 
     def layout_of_parts(self) -> tuple[Tensor, Tensor, Tensor]:
         """How parts lie in `values()`: sizes, strides and where each begins."""
@@ -121,8 +120,7 @@ class StridedNested(Tensor):
         """The elements of all parts, one after the other."""
         if not self.parts:
             return torch.empty(0, dtype=self.dtype)
-        found: Tensor = torch.cat([p.reshape(-1) for p in self.parts])
-        return found
+        return torch.cat([p.reshape(-1) for p in self.parts])
 
     def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
         """A dense tensor of the parts, filled up to the size of the largest."""
@@ -138,8 +136,7 @@ class StridedNested(Tensor):
             room = [w - n for n, w in zip(p.shape, wanted[1:])]
             ends = [n for more in reversed(room) for n in (0, more)]
             rows.append(torch.nn.functional.pad(p, ends, value=padding))
-        padded: Tensor = torch.stack(rows)
-        return padded
+        return torch.stack(rows)
 
     # -- history, which is the parts' -------------------------------------------------------------
 

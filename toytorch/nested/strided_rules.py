@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import toytorch as torch
 from toytorch import overrides
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.nested.strided import NO_SIZES, StridedNested
 from toytorch.ops.operators import SPECIAL
@@ -417,9 +418,7 @@ def chunk(func: Callable[..., Any], input: StridedNested, chunks: int, dim: int 
 
 
 @rule("split", "split_with_sizes")
-def split(
-    func: Callable[..., Any], input: StridedNested, split_size: int | Sequence[int], dim: int = 0
-) -> Any:
+def split(func: Callable[..., Any], input: StridedNested, split_size: Ints, dim: int = 0) -> Any:
     """Pieces of given sizes of the last dimension."""
     if isinstance(split_size, int):
         raise RuntimeError(NO_SIZES.format("sizes"))

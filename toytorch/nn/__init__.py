@@ -1,8 +1,8 @@
 """Networks: modules, their functions without state, and starting values."""
-# ruff: noqa: F403 - modules say in __all__ what is public
 
 import importlib
 
+from toytorch.facts.package import show as _show
 from toytorch.nn import (
     attention,
     common_types,
@@ -17,12 +17,8 @@ from toytorch.nn.modules import *
 from toytorch.nn.parallel import DataParallel
 from toytorch.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = [
-    "Buffer",
-    "DataParallel",
-    "Parameter",
-    "UninitializedBuffer",
-    "UninitializedParameter",
+_show(
+    globals(),
     "attention",
     "common_types",
     "functional",
@@ -31,7 +27,7 @@ __all__ = [
     "parallel",
     "parameter",
     "utils",
-] + modules.__all__
+)
 
 
 def __getattr__(name: str) -> object:

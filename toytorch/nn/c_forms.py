@@ -10,6 +10,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
+from toytorch.facts.hints import Ints
 from toytorch.facts.schema import wrong_argument
 from toytorch.nn import functional
 from toytorch.nn.functional import loss
@@ -92,8 +93,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
 @takes_words()
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The largest number of each of even bins, and where it is."""
-    made: tuple[Tensor, Tensor] = functional.adaptive_max_pool1d(input, output_size, True)
-    return made
+    return functional.adaptive_max_pool1d(input, output_size, True)
 
 
 @takes_words()
@@ -113,13 +113,12 @@ def max_pool1d_with_indices(
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """input ← β·input + α·mat·vec."""
-    made: Tensor = input.addmv_(mat, vec, beta=beta, alpha=alpha)
-    return made
+    return input.addmv_(mat, vec, beta=beta, alpha=alpha)
 
 
 @takes_words()
 def frobenius_norm(
-    input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Any:
     """√Σ|x|² over one or two dimensions."""
     if out is not None:

@@ -9,9 +9,8 @@ from toytorch.autograd.api import grad
 from toytorch.autograd.modes import enable_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Ints
 from toytorch.ops.nn.conv import conv1d, conv2d, conv3d
-
-Sizes = int | Sequence[int]
 
 
 def _pulled(
@@ -31,9 +30,9 @@ def _of_input(conv: Callable[..., Tensor]) -> Callable[..., Any]:
         input_size: Sequence[int],
         weight: Tensor,
         grad_output: Tensor,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        dilation: Ints = 1,
         groups: int = 1,
     ) -> Any:
         input = grad_output.new_zeros(tuple(input_size))
@@ -47,9 +46,9 @@ def _of_weight(conv: Callable[..., Tensor]) -> Callable[..., Any]:
         input: Tensor,
         weight_size: Sequence[int],
         grad_output: Tensor,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        dilation: Ints = 1,
         groups: int = 1,
     ) -> Any:
         weight = grad_output.new_zeros(tuple(weight_size))

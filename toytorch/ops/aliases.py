@@ -1,7 +1,5 @@
 """Second names of ops: most are NumPy's."""
 
-from __future__ import annotations
-
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.ops import overloads

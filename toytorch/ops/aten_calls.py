@@ -51,8 +51,7 @@ def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> OpOverload
         several = op.schema.args[dim].type == "int[]?" and args[dim] is not None
         kind = "dim_IntList" if several else "default"
     packet: OpOverloadPacket = getattr(aten, name + "_" * written)
-    found: OpOverload = getattr(packet, kind or "default")
-    return found
+    return getattr(packet, kind or "default")
 
 
 def given(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:

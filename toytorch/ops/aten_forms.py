@@ -89,15 +89,13 @@ def nll_loss_backward(
 @public("aten.smooth_l1_loss")
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1) -> Tensor:
     """d²/2β where d = |x - t| is below β, d - β/2 above."""
-    made: Tensor = loss_pairs.smooth_l1.function(self, target, beta, WORDS[reduction])
-    return made
+    return loss_pairs.smooth_l1.function(self, target, beta, WORDS[reduction])
 
 
 @public("aten.huber_loss")
 def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 1) -> Tensor:
     """d²/2 where d = |x - t| is below δ, δ(d - δ/2) above."""
-    made: Tensor = loss_pairs.huber.function(self, target, delta, WORDS[reduction])
-    return made
+    return loss_pairs.huber.function(self, target, delta, WORDS[reduction])
 
 
 @public("aten._ctc_loss_backward")
@@ -117,10 +115,9 @@ def _ctc_loss_backward(
         n if isinstance(n, Tensor) else targets.new_tensor(n)
         for n in (input_lengths, target_lengths)
     )
-    made: Tensor = loss_ctc.ctc_backward.function(
+    return loss_ctc.ctc_backward.function(
         grad, log_probs, targets, steps, lengths, blank, zero_infinity
     )
-    return made
 
 
 # -- softmax --------------------------------------------------------------------------------------
@@ -133,8 +130,7 @@ def _softmax_form(op: Op) -> Callable[..., Tensor]:
             raise RuntimeError(
                 f"softmax with half to float conversion is not supported on {self.device.type.upper()}"
             )
-        made: Tensor = op.function(self, dim)
-        return made
+        return op.function(self, dim)
 
     return form
 
@@ -180,8 +176,7 @@ def _resizing(record: Op, n: int, aligned: bool) -> None:
             if scales is None:
                 raise RuntimeError("Must specify exactly one of output_size and scale_factors")
             output_size = [int(size * s) for size, s in zip(input.shape[-n:], scales)]
-        made: Tensor = record.function(input, output_size, corners, scales)
-        return made
+        return record.function(input, output_size, corners, scales)
 
     def backward(
         grad_output: Tensor,
@@ -191,10 +186,9 @@ def _resizing(record: Op, n: int, aligned: bool) -> None:
         **named: Any,
     ) -> Tensor:
         """The gradient of a resizing by ATen's schemas."""
-        made: Tensor = registry[f"{record.name}_backward"].function(
+        return registry[f"{record.name}_backward"].function(
             grad_output, output_size, input_size, *parts(rest, named)
         )
-        return made
 
     public(f"aten.{record.name}")(form)
     public(f"aten.{record.name}_backward")(backward)
@@ -213,8 +207,7 @@ def _of_tensor(name: str) -> None:
 
     def form(grad_output: Tensor, self: Tensor, *rest: Any) -> Tensor:
         """A gradient, by the operand whose shape it has."""
-        made: Tensor = registry[name].function(grad_output, tuple(self.shape), *rest)
-        return made
+        return registry[name].function(grad_output, tuple(self.shape), *rest)
 
     public(f"aten.{name}")(form)
 
@@ -237,8 +230,7 @@ def max_unpool3d(
     padding: Sequence[int],
 ) -> Tensor:
     """Elements put at flat places of zero images, whose size says what stride and padding did."""
-    made: Tensor = pool.MAX_UNPOOL[3].function(self, indices, output_size)
-    return made
+    return pool.MAX_UNPOOL[3].function(self, indices, output_size)
 
 
 # -- the rest -------------------------------------------------------------------------------------
@@ -247,22 +239,19 @@ def max_unpool3d(
 @public("aten.block_diag", tensor_first=False)
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     """Matrices along the diagonal of one."""
-    made: Tensor = blocks.block_diag(*tensors)
-    return made
+    return blocks.block_diag(*tensors)
 
 
 @public("aten.cdist", "aten._cdist_forward")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
     """Distances between rows; whether they come from a product is asked by a number."""
-    made: Tensor = norms.cdist_op.function(x1, x2, p, compute_mode or 0)
-    return made
+    return norms.cdist_op.function(x1, x2, p, compute_mode or 0)
 
 
 @public("aten.threshold_backward")
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     """The gradient where x > threshold, zeros elsewhere."""
-    made: Tensor = grad_output.masked_fill(self <= threshold, 0)
-    return made
+    return grad_output.masked_fill(self <= threshold, 0)
 
 
 @public("aten.rrelu_with_noise")
@@ -278,8 +267,7 @@ def rrelu_with_slopes(
     slopes = random_slopes(self, lower, upper, training, generator)
     if training:
         noise.detach().copy_(slopes)
-    made: Tensor = rrelu_with_noise.function(self, slopes)
-    return made
+    return rrelu_with_noise.function(self, slopes)
 
 
 @public("aten._unique2")

@@ -8,12 +8,13 @@ is right for every op and slow. Which of these it is, the record says (`batch=`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.core import compute, dispatch
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
 
@@ -111,7 +112,7 @@ def spread(tensor: Tensor, full: Callable[..., Any], size: int) -> Tensor:
 def one_by_one(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
     """Every example by itself."""
 
-    def example(value: Tensor | int | Sequence[int], i: int) -> Any:
+    def example(value: Tensor | Ints, i: int) -> Any:
         if value.__class__ in (list, tuple):
             return type(value)(example(v, i) for v in value)
         whole = full(value)

@@ -41,8 +41,7 @@ UNSUPPORTED = (
 
 def names_of(value: Any) -> Names:
     """The names of a tensor's dimensions, None where there is none."""
-    names: Names = value._names or (None,) * value.ndim
-    return names
+    return value._names or (None,) * value.ndim
 
 
 def listed(names: Sequence[Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from toytorch.core import write
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
-from toytorch.facts.hints import DType, Scalar
+from toytorch.facts.hints import DType, Ints, Scalar
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
@@ -234,11 +233,7 @@ def clip(
 
 @public("logsumexp")
 def logsumexp(
-    input: Tensor,
-    dim: Sequence[int] | int,
-    keepdim: builtins.bool = False,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, dim: Ints, keepdim: builtins.bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """log Σ eˣ over dimensions, without overflow."""
     if out is not None and not out.dtype.is_complex:

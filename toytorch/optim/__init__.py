@@ -1,5 +1,6 @@
 """Optimizers, and schedules for their learning rates."""
 
+from toytorch.facts.package import show as _show
 from toytorch.optim import lr_scheduler, swa_utils
 from toytorch.optim.adafactor import Adafactor
 from toytorch.optim.adam import Adam, AdamW
@@ -11,23 +12,4 @@ from toytorch.optim.muon import Muon
 from toytorch.optim.optimizer import Optimizer
 from toytorch.optim.sgd import SGD
 
-__all__ = [
-    "ASGD",
-    "LBFGS",
-    "SGD",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Muon",
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "SparseAdam",
-    "lr_scheduler",
-    "swa_utils",
-]
+_show(globals(), "lr_scheduler", "swa_utils")

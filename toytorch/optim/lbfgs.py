@@ -132,8 +132,7 @@ class LBFGS(Optimizer):
         if state["n_iter"] == 1:
             state["old_dirs"], state["old_stps"], state["ro"] = [], [], []
             state["H_diag"] = 1
-            steepest: Tensor = -grad
-            return steepest
+            return -grad
         changes, moves, scales = state["old_dirs"], state["old_stps"], state["ro"]
         y, s = grad - state["prev_flat_grad"], state["d"] * state["t"]
         ys = y.dot(s)
@@ -166,8 +165,7 @@ def number(loss: Tensor | float) -> float:
 def flat_grad(params: list[Tensor]) -> Tensor:
     """The gradients of all parameters in one vector; zeros where there is none."""
     parts = [zeros_like(p) if p.grad is None else p.grad for p in params]
-    vector: Tensor = cat.function([g.reshape(-1) for g in parts])
-    return vector
+    return cat.function([g.reshape(-1) for g in parts])
 
 
 def move(params: list[Tensor], length: float, direction: Tensor) -> None:

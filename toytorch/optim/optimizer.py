@@ -401,8 +401,7 @@ def noted(state: dict[str, Any], name: str) -> Tensor:
     """A number of the state as a tensor; files of older programs have plain ones."""
     if not isinstance(state[name], Tensor):
         state[name] = as_tensor(float(state[name]), dtype=float32)
-    found: Tensor = state[name]
-    return found
+    return state[name]
 
 
 def check_betas(betas: Sequence[float | Tensor]) -> None:

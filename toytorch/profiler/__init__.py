@@ -5,6 +5,7 @@ events     calls with totals, and their sums                 table, trace: how t
 session    the plan of a training loop                       simple: one piece of program
 """
 
+from toytorch.facts.package import show as _show
 from toytorch.profiler.events import DeviceType
 from toytorch.profiler.records import record_function
 from toytorch.profiler.schedules import ProfilerAction, schedule
@@ -16,14 +17,4 @@ from toytorch.profiler.session import (
     tensorboard_trace_handler,
 )
 
-__all__ = [
-    "DeviceType",
-    "ProfilerAction",
-    "ProfilerActivity",
-    "kineto_available",
-    "profile",
-    "record_function",
-    "schedule",
-    "supported_activities",
-    "tensorboard_trace_handler",
-]
+_show(globals())

@@ -2,6 +2,7 @@
 
 from pickle import PicklingError, UnpicklingError
 
+from toytorch.facts.package import show as _show
 from toytorch.serialization import safetensors
 from toytorch.serialization.allowed import (
     add_safe_globals,
@@ -12,15 +13,4 @@ from toytorch.serialization.allowed import (
 from toytorch.serialization.api import load, save
 from toytorch.serialization.archive import DamagedArchive
 
-__all__ = [
-    "DamagedArchive",
-    "PicklingError",
-    "UnpicklingError",
-    "add_safe_globals",
-    "clear_safe_globals",
-    "get_safe_globals",
-    "load",
-    "safe_globals",
-    "safetensors",
-    "save",
-]
+_show(globals(), "safetensors")

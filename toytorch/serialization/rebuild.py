@@ -348,11 +348,10 @@ def jagged_tensor(spend: object, parts: Any) -> Tensor:
     known = parts.get("_metadata_cache") or {}
     found = {k: int(t.shape[0]) for k, t in known.items() if isinstance(t, Tensor) and t.ndim}
     wanted = parts.get("requires_grad") is True and values.is_leaf
-    made: Tensor = NestedTensor(
+    return NestedTensor(
         values, offsets, lengths=lengths, _ragged_idx=ragged, _metadata_cache=found,
         requires_grad=wanted,
     )  # fmt: skip
-    return made
 
 
 def nested_tensor(spend: object, flat: Any, sizes: Any, strides: Any, starts: Any) -> Tensor:
@@ -369,8 +368,7 @@ def nested_tensor(spend: object, flat: Any, sizes: Any, strides: Any, starts: An
         require(min([start, *size, *steps]) >= 0, "sizes and strides are not negative")
         last = start + sum((n - 1) * s for n, s in zip(size, steps))
         require(0 in size or last < flat.numel(), "the parts of a nested tensor lie in its buffer")
-    made: Tensor = from_buffer(flat, sizes, strides, starts)
-    return made
+    return from_buffer(flat, sizes, strides, starts)
 
 
 def compressed_tensor(kind: Any, data: Any) -> Tensor:

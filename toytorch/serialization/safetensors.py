@@ -148,8 +148,7 @@ def load_file(filename: str | os.PathLike[str], device: str = "cpu") -> dict[str
 def load_metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
     """The metadata in a file's header."""
     data = np.fromfile(filename, np.uint8)
-    found: dict[str, str] = _header(data, os.fspath(filename))[0].get("__metadata__", {})
-    return found
+    return _header(data, os.fspath(filename))[0].get("__metadata__", {})
 
 
 def _load(data: Array, name: str, device: str) -> dict[str, Tensor]:

@@ -4,6 +4,7 @@ A `TrainerModule` says what a step is, the `Trainer` does the rest: epochs, vali
 checkpoints from which training goes on exactly, early stopping, a progress bar.
 """
 
+from toytorch.facts.package import show as _show
 from toytorch.trainer import callbacks, loggers
 from toytorch.trainer.callbacks import (
     EarlyStopping,
@@ -18,19 +19,4 @@ from toytorch.trainer.module import TrainerModule
 from toytorch.trainer.random_state import seed_everything
 from toytorch.trainer.trainer import Trainer
 
-__all__ = [
-    "CSVLogger",
-    "Callback",
-    "EarlyStopping",
-    "LearningRateMonitor",
-    "Logger",
-    "MisconfigurationException",
-    "ModelCheckpoint",
-    "ProgressBar",
-    "TensorBoardLogger",
-    "Trainer",
-    "TrainerModule",
-    "callbacks",
-    "loggers",
-    "seed_everything",
-]
+_show(globals(), "callbacks", "loggers")

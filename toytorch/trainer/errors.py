@@ -1,7 +1,5 @@
 """The error of a model or a setting that the trainer cannot work with."""
 
-from __future__ import annotations
-
 
 class MisconfigurationException(Exception):
     """Something in the model, the data or the settings contradicts what is asked for."""

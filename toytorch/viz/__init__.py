@@ -5,6 +5,7 @@ Each picture shows itself in a notebook, needs nothing installed for SVG and HTM
 for PNG (`pip install toytorch[course]`).
 """
 
+from toytorch.facts.package import show as _show
 from toytorch.viz.backward.steps_page import BackwardSteps, backward_steps
 from toytorch.viz.compiler.passes import PassSteps, passes
 from toytorch.viz.compiler.picture import ir
@@ -33,50 +34,4 @@ from toytorch.viz.memory.memory_map import MemorySteps, memory_map
 from toytorch.viz.memory.program_steps import ProgramSteps, program_steps
 from toytorch.viz.memory.storage_picture import storage
 
-__all__ = [
-    "AutogradGraph",
-    "BackwardSteps",
-    "BoundarySteps",
-    "CacheSteps",
-    "KernelSources",
-    "KernelSteps",
-    "LoaderSteps",
-    "MemorySteps",
-    "PassSteps",
-    "Picture",
-    "ProgramSteps",
-    "SecantSteps",
-    "SignalSteps",
-    "SpanSteps",
-    "TextSteps",
-    "TimelinePicture",
-    "WalkSteps",
-    "autograd_graph",
-    "backward_steps",
-    "batches",
-    "boundary_steps",
-    "cache_steps",
-    "confusion",
-    "contents",
-    "ir",
-    "kernel_sources",
-    "kernel_steps",
-    "loader_steps",
-    "memory_map",
-    "module_tree",
-    "occupancy",
-    "passes",
-    "program_steps",
-    "race",
-    "run_steps",
-    "secants",
-    "signal",
-    "span_steps",
-    "storage",
-    "text_steps",
-    "timeline",
-    "trace_steps",
-    "traffic",
-    "walks",
-    "warp_access",
-]
+_show(globals())

@@ -334,13 +334,13 @@ class CachingAllocator:
                 self._parts = self._part_bytes = 0
         self.waiting = still
 
-    def give_back(self, only: Callable[[Segment], bool] = lambda segment: True) -> int:
+    def give_back(self) -> int:
         """Gives segments that are free as a whole back to the driver; how many bytes that was."""
         self.look_at_waiting()
         freed = 0
         for segment in list(self.segments):
             block = segment.first
-            if block is None or block.used or block.after or block.events or not only(segment):
+            if block is None or block.used or block.after or block.events:
                 continue
             del segment.free[bisect_left(segment.free, (block.size, block.address))]
             self.segments.remove(segment)

@@ -76,8 +76,7 @@ class Buffer(History):
         if self.request is None:
             return None
         self.device.machine.settle()
-        found: Block = self.request[0]
-        return found
+        return self.request[0]
 
     @property
     def start(self) -> int:
@@ -265,8 +264,7 @@ def note_launch(
 
 def is_all(held: Array, size: int) -> bool:
     """Whether an array covers a memory of that size, each byte once."""
-    found: bool = held.nbytes == size and held.flags.forc
-    return found
+    return held.nbytes == size and held.flags.forc
 
 
 def meet(

@@ -95,8 +95,7 @@ class SimulatorBackend:
         return len(self.machine.devices)
 
     def device(self, array: DeviceArray) -> device_class:
-        found: device_class = array.buffer.device.name
-        return found
+        return array.buffer.device.name
 
     def simulated(self, where: device_class) -> SimulatedDevice:
         """The device of that number; RuntimeError where there is none."""

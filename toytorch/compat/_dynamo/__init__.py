@@ -51,8 +51,7 @@ def graph_break(msg: str = "") -> None:
 
 def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function that is not compiled."""
-    found: Callable[..., Any] = disable(fn)
-    return found
+    return disable(fn)
 
 
 def mark_dynamic(t: Tensor, index: object, **limits: object) -> None:

@@ -1,7 +1,5 @@
 """A name that libraries import with which they index under `vmap`."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 

@@ -1,7 +1,5 @@
 """Settings of PyTorch's compiler that programs change; this one has nothing to set."""
 
-from __future__ import annotations
-
 cache_size_limit = recompile_limit = 8
 accumulated_cache_size_limit = accumulated_recompile_limit = 256
 capture_dynamic_output_shape_ops = capture_scalar_outputs = False

@@ -49,8 +49,7 @@ def _in_a_file(frame: FrameType, line: int) -> FrameType:
     code: CodeType = compile("__inspect_currentframe()", file.name, "eval")
     code = code.replace(co_name=frame.f_code.co_name, co_firstlineno=frame.f_code.co_firstlineno)
     scope = {**frame.f_globals, "__inspect_currentframe": lambda: sys._getframe(1)}
-    made: FrameType = eval(code, scope)
-    return made
+    return eval(code, scope)
 
 
 def shorten_filename(fn: str, *, base: str | None = None) -> str:

@@ -43,8 +43,7 @@ class ExpressionChecker(PlaceChecker):
     def value(self, node: s.Expression) -> p.Expr:
         """The typed form of an expression that is read."""
         rule = getattr(self, f"of_{type(node).__name__.lower()}")
-        found: p.Expr = rule(node)
-        return found
+        return rule(node)
 
     def of_number(self, node: s.Number) -> p.Expr:
         text = node.text

@@ -91,8 +91,7 @@ class StatementChecker(CallChecker):
 
     def statement(self, node: s.Statement) -> p.Stmt:
         rule = getattr(self, f"do_{type(node).__name__.lower()}")
-        found: p.Stmt = rule(node)
-        return found
+        return rule(node)
 
     def do_block(self, node: s.Block) -> p.Stmt:
         return self.block(node)

@@ -57,8 +57,7 @@ def mean_log(p: Any) -> Tensor:
 
 def mean_log_between(low: Tensor, high: Tensor) -> Tensor:
     """E[log x] of uniform numbers."""
-    found: Tensor = (torch.xlogy(high, high) - torch.xlogy(low, low)) / (high - low) - 1
-    return found
+    return (torch.xlogy(high, high) - torch.xlogy(low, low)) / (high - low) - 1
 
 
 def mean_decay(p: Any, scale: Tensor) -> Tensor:
@@ -205,5 +204,4 @@ WITHIN = (Beta, ContinuousBernoulli, Uniform)  # an interval
 def _kl_infinity(p: Any, q: Distribution) -> Tensor:
     first = vars(p)[next(name for name in p._batched if name in vars(p))]
     like = first.concentration[..., 0] if isinstance(p, Beta) else first
-    found: Tensor = torch.full_like(like, math.inf)
-    return found
+    return torch.full_like(like, math.inf)

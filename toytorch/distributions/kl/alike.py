@@ -199,8 +199,7 @@ def _same_events(p: Any, q: Any, kind: str) -> None:
 
 def _batch_trace_XXT(bmat: Tensor) -> Tensor:
     """tr(XXᵀ): the sum of all squares."""
-    found: Tensor = bmat.reshape((*bmat.shape[:-2], -1)).pow(2).sum(-1)
-    return found
+    return bmat.reshape((*bmat.shape[:-2], -1)).pow(2).sum(-1)
 
 
 def _solved(q: MultivariateNormal, *matrices: Tensor) -> Tensor:

@@ -69,5 +69,4 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "
             f"{type(q).__name__}"
         )
-    found: Tensor = function(p, q)
-    return found
+    return function(p, q)

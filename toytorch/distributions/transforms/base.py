@@ -11,6 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.constraints import Constraint
 from toytorch.distributions.utils import _sum_rightmost, lazy_property
+from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size
 
 
@@ -143,15 +144,8 @@ class _InverseTransform(Transform):
         """The region that the other one maps from."""
         return self._inv.domain
 
-    @property
-    def bijective(self) -> bool:
-        """Whether the other one is."""
-        return self._inv.bijective
-
-    @property
-    def sign(self) -> Any:
-        """That of the other one."""
-        return self._inv.sign
+    bijective = of_part("_inv.bijective", "Whether the other one is.")
+    sign = of_part("_inv.sign", "That of the other one.")
 
     @property
     def inv(self) -> Transform:
@@ -326,15 +320,8 @@ class IndependentTransform(Transform):
         """Groups of the base's."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
-    def bijective(self) -> bool:
-        """Whether the base is."""
-        return self.base_transform.bijective
-
-    @property
-    def sign(self) -> Any:
-        """That of the base."""
-        return self.base_transform.sign
+    bijective = of_part("base_transform.bijective", "Whether the base is.")
+    sign = of_part("base_transform.sign", "That of the base.")
 
     def _call(self, x: Tensor) -> Tensor:
         if x.dim() < self.domain.event_dim:

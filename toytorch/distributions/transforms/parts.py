@@ -87,8 +87,7 @@ class CatTransform(Parted):
     def _each(self, name: str, value: Tensor, of: Callable[[Transform], Transform]) -> Tensor:
         self.refuse(name, value, "tensor", self.length, "length")
         pieces = [of(t)(piece) for t, piece in zip(self.transforms, self._pieces(value))]
-        found: Tensor = torch.cat(pieces, dim=self.dim)
-        return found
+        return torch.cat(pieces, dim=self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
         return self._each("x", x, lambda t: t)

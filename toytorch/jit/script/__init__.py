@@ -4,6 +4,7 @@
 nodes, `cleanup` leaves out what is not needed. Every node knows its line and column.
 """
 
+from toytorch.facts.package import show as _show
 from toytorch.jit.script.errors import FrontendError, NotSupportedError, UnsupportedNodeError
 from toytorch.jit.script.markers import (
     Attribute,
@@ -20,21 +21,4 @@ from toytorch.jit.script.markers import (
 )
 from toytorch.jit.script.public import CompilationUnit, script
 
-__all__ = [
-    "Attribute",
-    "CompilationUnit",
-    "Final",
-    "FrontendError",
-    "NotSupportedError",
-    "UnsupportedNodeError",
-    "annotate",
-    "export",
-    "ignore",
-    "interface",
-    "is_scripting",
-    "is_tracing",
-    "isinstance_",
-    "script",
-    "unused",
-    "unwrap_optional",
-]
+_show(globals())

@@ -1,7 +1,5 @@
 """Coefficients of Bessel functions, made as those of `special_coefficients`, the highest power first."""
 
-from __future__ import annotations
-
 # I₀(x) as a function of x², for x from 0 to 8: 5.4e-23
 I0_NEAR = (
     5.396384706795462e-43,

@@ -5,8 +5,6 @@ expression, computed with 50 digits; the error stands beside it. `tests/loops` h
 function built of them against a wider type.
 """
 
-from __future__ import annotations
-
 import math
 
 # (eʳ - 1 - r) / r² for |r| ≤ ln 2 / 2

@@ -87,22 +87,16 @@ class Emit:
 
     def intrinsic(self, name: str, *args: Value, flags: tuple[str, ...] = ()) -> Any:
         """One of LLVM's own functions."""
-        full = f"llvm.{name}.f{self.width}"
-        made = self.b.module.globals.get(full)
-        if made is None:
-            made = self.ir.Function(
-                self.b.module, self.ir.FunctionType(self.real, [self.real] * len(args)), full
-            )
-        return self.b.call(made, args, fastmath=flags)
+        return self.library(f"llvm.{name}.f{self.width}", *args, flags=flags)
 
-    def library(self, name: str, *args: Value) -> Any:
+    def library(self, name: str, *args: Value, flags: tuple[str, ...] = ()) -> Any:
         """A function of the C library, for one float64 at a time."""
         made = self.b.module.globals.get(name)
         if made is None:
             made = self.ir.Function(
                 self.b.module, self.ir.FunctionType(self.real, [self.real] * len(args)), name
             )
-        return self.b.call(made, args)
+        return self.b.call(made, args, fastmath=flags)
 
     def sqrt(self, x: Value) -> Any:
         return self.intrinsic("sqrt", x)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.language.parse import steps_of
-from toytorch.loops.language.primitives import PRIMITIVES, STATED
+from toytorch.loops.language.primitives import STATED
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.llvm.power import Power
 from toytorch.loops.processor import Processor
@@ -391,15 +391,3 @@ class Operations:
         if stored == "bfloat16":
             return self.ir.IntType(16)
         return self.ir.IntType(8) if stored == "bool" else self.llvm(stored)
-
-
-def is_complete() -> list[str]:
-    """Primitives that have no method here or among the functions (none, as a test holds)."""
-    return [
-        name
-        for name in PRIMITIVES
-        if name != "cast"
-        and name not in STATED
-        and not hasattr(Operations, name)
-        and not hasattr(Power, name)
-    ]

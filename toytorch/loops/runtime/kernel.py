@@ -95,10 +95,6 @@ class Kernel:
         made["cuda"] = cuda_source(schedule(self.program, self.layout, flat=True)).source
         return made
 
-    def bytes_moved(self, arrays: tuple[Array, ...]) -> int:
-        """Bytes read and written if every array goes through memory once."""
-        return sum(a.nbytes for a in arrays[: len(arrays_of(self.program))])
-
     def interpret(self, *args: Array | float) -> None:
         """Runs the generated Python, element by element: slow, and what the others have to equal."""
         # Only for tests and whoever wants to see it: importing toytorch does not load it.

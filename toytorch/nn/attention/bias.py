@@ -52,8 +52,7 @@ class CausalBias(Tensor):
         if self.variant is CausalVariant.LOWER_RIGHT:
             below = self.seq_len_kv - self.seq_len_q
         full = ones(self.seq_len_q, self.seq_len_kv, dtype=bool_type, device=device)
-        found: Tensor = full.tril(below)
-        return found
+        return full.tril(below)
 
     @classmethod
     def __torch_function__(
@@ -87,10 +86,9 @@ def attend(
     square = attn_mask.seq_len_q == attn_mask.seq_len_kv
     plain = square or attn_mask.variant is CausalVariant.UPPER_LEFT
     mask = None if plain else attn_mask._materialize(query.device)
-    found: Tensor = F.scaled_dot_product_attention(
+    return F.scaled_dot_product_attention(
         query, key, value, mask, dropout_p, plain, scale=scale, enable_gqa=enable_gqa
     )
-    return found
 
 
 def causal_upper_left(*size: int) -> CausalBias:

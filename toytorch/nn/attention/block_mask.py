@@ -67,8 +67,7 @@ def create_mask(
         found: Tensor = ~score.isneginf()
     else:
         found = mod_fn(*places(*size, device=device))
-    full: Tensor = found.expand(size).clone()
-    return full
+    return found.expand(size).clone()
 
 
 def _joined(name: str, mask_mods: tuple[Mod, ...], join: Callable[..., Tensor], start: Any) -> Mod:
@@ -106,8 +105,7 @@ def dense_of(count: Tensor, numbers: Tensor, columns: int) -> Tensor:
     wanted = arange(numbers.shape[-1], device=count.device) < count.unsqueeze(-1)
     where = numbers.long().masked_fill(~wanted, columns)
     full = zeros((*numbers.shape[:-1], columns + 1), dtype=types.int32, device=count.device)
-    found: Tensor = full.scatter(-1, where, 1)[..., :columns].contiguous()
-    return found
+    return full.scatter(-1, where, 1)[..., :columns].contiguous()
 
 
 class BlockMask:

@@ -1,5 +1,4 @@
 """Networks' functions without state, like `torch.nn.functional`: one file for each family."""
-# ruff: noqa: F403 - every file says in __all__ what is public
 
 import importlib
 

@@ -116,8 +116,7 @@ def hardtanh(
 @takes_words()
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """In-place form of `hardtanh`, whatever the limits."""
-    made: Tensor = _run(activation.hardtanh, input, True, min_val, max_val)
-    return made
+    return _run(activation.hardtanh, input, True, min_val, max_val)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:

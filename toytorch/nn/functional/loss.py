@@ -405,7 +405,7 @@ def _of_triplets(
         )
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = _smaller(far, distance(positive, negative))
+        far = minimum.function(far, distance(positive, negative))
     return reduced((margin + near - far).clamp_min(0), reduction)
 
 
@@ -425,10 +425,6 @@ def triplet_margin_with_distance_loss(
     _check_margin(margin)
     distance = pairwise_distance if distance_function is None else distance_function
     return _of_triplets(anchor, positive, negative, distance, margin, swap, reduction)
-
-
-def _smaller(a: Tensor, b: Tensor) -> Any:
-    return minimum.function(a, b)
 
 
 @cast_to("float32")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from toytorch.core.views import counted, of_its_own, quick
 from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, OutputSize
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import takes_words, tensor_first
 from toytorch.ops.nn import pool as pools
@@ -225,7 +225,7 @@ def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Pair:
     return tuple(pools.ADAPTIVE_MAX[n].function(input, sizes))
 
 
-def _refuse_few_dims(input: Tensor, output_size: int | Sequence[int | None] | None, n: int) -> None:
+def _refuse_few_dims(input: Tensor, output_size: OutputSize, n: int) -> None:
     """Refuses images with fewer dimensions than sizes are asked for."""
     if (
         not isinstance(output_size, int)
@@ -236,21 +236,21 @@ def _refuse_few_dims(input: Tensor, output_size: int | Sequence[int | None] | No
 
 
 def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
 ) -> Pair:
     """The maxima of even bins along a dimension, and their places."""
     return _adaptive_max(1, input, output_size)
 
 
 def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
 ) -> Pair:
     """The maxima of even bins of images, and their places."""
     return _adaptive_max(2, input, output_size)
 
 
 def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
 ) -> Pair:
     """The maxima of even bins of volumes, and their places."""
     return _adaptive_max(3, input, output_size)
@@ -258,7 +258,7 @@ def adaptive_max_pool3d_with_indices(
 
 @composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def adaptive_max_pool1d(
-    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
 ) -> Any:
     """The largest elements of even bins of (B, C, L)."""
     made = _adaptive_max(1, input, output_size)
@@ -267,7 +267,7 @@ def adaptive_max_pool1d(
 
 @composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def adaptive_max_pool2d(
-    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
 ) -> Any:
     """The largest elements of even bins of (B, C, H, W)."""
     made = _adaptive_max(2, input, output_size)
@@ -276,7 +276,7 @@ def adaptive_max_pool2d(
 
 @composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def adaptive_max_pool3d(
-    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
 ) -> Any:
     """The largest elements of even bins of (B, C, D, H, W)."""
     made = _adaptive_max(3, input, output_size)
@@ -353,7 +353,7 @@ def avg_pool3d(
     )
 
 
-def _even_mean(n: int, input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
+def _even_mean(n: int, input: Tensor, output_size: OutputSize) -> Tensor:
     one = output_size == 1 or (output_size is not None and output_size in ((1,) * n, [1] * n))
     if one and input.ndim <= n:  # one bin is a mean in PyTorch, which asks for no more dimensions
         wrap_dim(-n, input.ndim)
@@ -361,13 +361,13 @@ def _even_mean(n: int, input: Tensor, output_size: int | Sequence[int | None] | 
     return resize.adaptive_average(n, input, output_size)
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor:
     """The means of even bins of (B, C, H, W)."""
     _refuse_few_dims(input, output_size, 2)
     return _even_mean(2, input, output_size)
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
     """The means of even bins of (B, C, D, H, W)."""
     _refuse_few_dims(input, output_size, 3)
     return _even_mean(3, input, output_size)
@@ -454,8 +454,8 @@ def check_samples(samples: Tensor, images: Tensor, n: int) -> None:
 def _fractional(
     n: int,
     input: Tensor,
-    kernel_size: Sequence[int] | int | None,
-    output_size: int | Sequence[int | None] | None,
+    kernel_size: Ints | None,
+    output_size: OutputSize,
     output_ratio: Any,
     samples: Tensor | None,
 ) -> Pair:
@@ -498,7 +498,7 @@ def _fractional(
 def fractional_max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Ints | None,
-    output_size: int | Sequence[int | None] | None = None,
+    output_size: OutputSize = None,
     output_ratio: Any = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -510,7 +510,7 @@ def fractional_max_pool2d_with_indices(
 def fractional_max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Ints | None,
-    output_size: int | Sequence[int | None] | None = None,
+    output_size: OutputSize = None,
     output_ratio: Any = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -524,7 +524,7 @@ def fractional_max_pool3d_with_indices(
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Ints,
-    output_size: int | Sequence[int | None] | None = None,
+    output_size: OutputSize = None,
     output_ratio: tuple[float, ...] | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -538,7 +538,7 @@ def fractional_max_pool2d(
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Ints,
-    output_size: int | Sequence[int | None] | None = None,
+    output_size: OutputSize = None,
     output_ratio: tuple[float, ...] | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -584,7 +584,7 @@ def max_unpool1d(
     kernel_size: Ints,
     stride: tuple[int, ...] | None = None,
     padding: Ints = 0,
-    output_size: int | Sequence[int | None] | None = None,
+    output_size: OutputSize = None,
 ) -> Tensor:
     """Puts maxima (B, C, L) back where max_pool1d found them."""
     (size,) = _unpooled_sizes(input, 1, kernel_size, stride, padding, output_size)
@@ -599,7 +599,7 @@ def max_unpool2d(
     kernel_size: Ints,
     stride: Ints | None = None,
     padding: Ints = 0,
-    output_size: int | Sequence[int | None] | None = None,
+    output_size: OutputSize = None,
 ) -> Tensor:
     """Puts maxima (B, C, H, W) back where max_pool2d found them."""
     sizes = _unpooled_sizes(input, 2, kernel_size, stride, padding, output_size)
@@ -612,7 +612,7 @@ def max_unpool3d(
     kernel_size: Ints,
     stride: Ints | None = None,
     padding: Ints = 0,
-    output_size: int | Sequence[int | None] | None = None,
+    output_size: OutputSize = None,
 ) -> Tensor:
     """Puts maxima (B, C, D, H, W) back where max_pool3d found them."""
     sizes = _unpooled_sizes(input, 3, kernel_size, stride, padding, output_size)

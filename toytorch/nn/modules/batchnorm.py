@@ -9,14 +9,14 @@ from toytorch.facts import dtype as types
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
-from toytorch.nn import init
 from toytorch.nn.modules.lazy import LazyModuleMixin
 from toytorch.nn.modules.module import Module
-from toytorch.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from toytorch.ops.creation.create import empty, ones, zeros
+from toytorch.nn.modules.normalization import _Affine
+from toytorch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from toytorch.ops.creation.create import ones, zeros
 
 
-class _NormBase(Module):
+class _NormBase(_Affine):
     """Weight and bias for each channel, and running statistics, all of which may be absent."""
 
     _version = 2  # since 2 it counts batches
@@ -25,8 +25,6 @@ class _NormBase(Module):
     momentum: float | None
     affine: bool
     track_running_stats: bool
-    weight: Any
-    bias: Any
 
     def __init__(
         self,
@@ -44,10 +42,7 @@ class _NormBase(Module):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         make: dict[str, Any] = {"device": device, "dtype": dtype}
-        for name, present in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(
-                name, Parameter(empty(num_features, **make)) if present else None
-            )
+        self._make_parameters(num_features, affine, bias, device, dtype)
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **make) if tracked else None)
         self.register_buffer("running_var", ones(num_features, **make) if tracked else None)
@@ -66,10 +61,7 @@ class _NormBase(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, no batch seen."""
         self.reset_running_stats()
-        if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError

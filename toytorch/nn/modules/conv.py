@@ -8,7 +8,7 @@ from typing import Any
 
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Device, DType, Ints
+from toytorch.facts.hints import Device, DType, Ints, Sizes
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -42,12 +42,12 @@ class _ConvNd(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
+        kernel_size: Sizes,
+        stride: Sizes,
         padding: Sequence[int] | str,
-        dilation: tuple[int, ...],
+        dilation: Sizes,
         transposed: bool,
-        output_padding: tuple[int, ...],
+        output_padding: Sizes,
         groups: int,
         bias: bool,
         padding_mode: str,
@@ -90,7 +90,7 @@ class _ConvNd(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def _border(self) -> tuple[int, ...]:
+    def _border(self) -> Sizes:
         """The padding as `F.pad` takes it: (before, after) from the last dimension backwards."""
         if not isinstance(self.padding, str):
             return _reverse_repeat_tuple(self.padding, 2)
@@ -255,7 +255,7 @@ class _ConvTransposeNd(_ConvNd):
             self.dilation,
         )
 
-    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    def _output_padding(self, input: Tensor, output_size: Any) -> Sizes:
         if output_size is None:
             return self.output_padding
         n, lead = self.dims, input.ndim - self.dims

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
@@ -13,7 +15,28 @@ from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty
 
 
-class LayerNorm(Module):
+class _Affine(Module):
+    """A weight of 1 and a bias of 0, each of which may be absent."""
+
+    weight: Any
+    bias: Any
+
+    def _make_parameters(
+        self, shape: Ints, weight: bool, bias: bool, device: Device, dtype: DType | None
+    ) -> None:
+        for name, present in (("weight", weight), ("bias", weight and bias)):
+            made = Parameter(empty(shape, device=device, dtype=dtype)) if present else None
+            self.register_parameter(name, made)
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Affine):
     """(x - mean)/√(var + ε)·weight + bias over the last dimensions; Ba, Kiros and Hinton 2016.
 
     >>> LayerNorm(4)
@@ -34,22 +57,8 @@ class LayerNorm(Module):
             (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         )
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        learned = elementwise_affine
-        for name, present in (("weight", learned), ("bias", learned and bias)):
-            self.register_parameter(
-                name,
-                Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
-                if present
-                else None,
-            )
+        self._make_parameters(self.normalized_shape, elementwise_affine, bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.elementwise_affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -99,7 +108,7 @@ class RMSNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Normalisation over groups of channels; Wu and He 2018."""
 
     def __init__(
@@ -120,19 +129,8 @@ class GroupNorm(Module):
             )
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
-        for name, present in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(
-                name,
-                Parameter(empty(num_channels, device=device, dtype=dtype)) if present else None,
-            )
+        self._make_parameters(num_channels, affine, bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

@@ -59,8 +59,8 @@ class ConstantPad3d(_ConstantPadNd):
     dims = 3
 
 
-class ZeroPad1d(ConstantPad1d):
-    """A border of zeros around (B, C, L)."""
+class _ZeroPadNd(_ConstantPadNd):
+    """A border of zeros."""
 
     def __init__(self, padding: Ints) -> None:
         super().__init__(padding, 0.0)
@@ -69,7 +69,11 @@ class ZeroPad1d(ConstantPad1d):
         return f"{self.padding}"
 
 
-class ZeroPad2d(ConstantPad2d):
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
+    """A border of zeros around (B, C, L)."""
+
+
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """A border of zeros around (B, C, H, W).
 
     >>> import toytorch as torch
@@ -78,21 +82,9 @@ class ZeroPad2d(ConstantPad2d):
               [0., 0.]]]])
     """
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad3d(ConstantPad3d):
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
     """A border of zeros around (B, C, D, H, W)."""
-
-    def __init__(self, padding: Ints) -> None:
-        super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
 
 class _ReflectionPadNd(_PadNd):

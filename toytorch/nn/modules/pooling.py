@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, OutputSize
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
@@ -313,7 +313,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _AdaptiveAvgPoolNd(_Pool):
     shown = ("output_size",)
 
-    def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
+    def __init__(self, output_size: OutputSize) -> None:
         super().__init__()
         self.output_size = output_size
 

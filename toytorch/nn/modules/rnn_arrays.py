@@ -83,8 +83,7 @@ def multiplier(xp: ArrayModule, b: Array, row: Array | None = None) -> Callable[
     """What writes a·b + row for one a after the other: multiplier(xp, b)(a, made)."""
     factor = attempt(xp, "factor", b, row)
     if factor is not None:
-        kept: Callable[[Any, Any], object] = factor.times
-        return kept
+        return factor.times
     lines = xp.ascontiguousarray(b)  # halves the time of a step's product
 
     def times(a: Array, made: Array) -> None:

@@ -1,5 +1,6 @@
 """Helpers for modules and their parameters."""
 
+from toytorch.facts.package import show as _show
 from toytorch.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from toytorch.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -23,28 +24,4 @@ from toytorch.nn.utils.init import (
 from toytorch.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from toytorch.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
-__all__ = [
-    "clip_grad_norm",
-    "clip_grad_norm_",
-    "clip_grad_value_",
-    "clip_grads_with_norm_",
-    "convert_conv2d_weight_memory_format",
-    "convert_conv3d_weight_memory_format",
-    "fuse_conv_bn_eval",
-    "fuse_conv_bn_weights",
-    "fuse_linear_bn_eval",
-    "fuse_linear_bn_weights",
-    "get_total_norm",
-    "parameters_to_vector",
-    "parametrizations",
-    "parametrize",
-    "prune",
-    "remove_spectral_norm",
-    "remove_weight_norm",
-    "rnn",
-    "skip_init",
-    "spectral_norm",
-    "stateless",
-    "vector_to_parameters",
-    "weight_norm",
-]
+_show(globals(), "parametrizations", "parametrize", "prune", "rnn", "stateless")

@@ -22,7 +22,7 @@ from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
-from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Scalar
+from toytorch.facts.hints import Array, Device, DType, Ints, Layout, MemoryFormat, Scalar
 from toytorch.facts.node import Detached
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, infer_size, view_strides
@@ -264,9 +264,7 @@ def _view(self: Tensor, *shape: object, **more: Any) -> Tensor:
 
 
 @public("reshape")
-def reshape(
-    input: Tensor, *shape_: Sequence[int] | int, shape: Sequence[int] | None = None
-) -> Tensor:
+def reshape(input: Tensor, *shape_: Ints, shape: Sequence[int] | None = None) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy.
 
     >>> reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape

@@ -22,7 +22,7 @@ from toytorch.facts import state
 from toytorch.facts.device import cpu, layout_name, sparse_coo, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import cannot_cast
-from toytorch.facts.hints import ArrayModule, Device, DType, Layout, MemoryFormat, Scalar
+from toytorch.facts.hints import ArrayModule, Device, DType, Ints, Layout, MemoryFormat, Scalar
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, copy_order
 from toytorch.ops.creation.memory import of_each, settled
@@ -83,9 +83,7 @@ def asking(made: Tensor) -> Tensor:
 
 
 def _size(
-    args: tuple[Sequence[int]]
-    | tuple[int | Sequence[int], ...]
-    | tuple[int | tuple[int, ...], ...],
+    args: tuple[Sequence[int]] | tuple[Ints, ...] | tuple[int | tuple[int, ...], ...],
     size: Any,
     name: str = "",
 ) -> tuple[int, ...]:
@@ -198,7 +196,7 @@ FILLS: dict[str, Callable[..., Any]] = {"zeros": np.zeros, "ones": _ones, "empty
 
 def _filled(name: str, fill: str, doc: str) -> Any:
     def function(
-        *size: Sequence[int] | int,
+        *size: Ints,
         out: Tensor | None = None,
         dtype: DType | None = None,
         layout: Layout | None = None,

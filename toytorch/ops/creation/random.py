@@ -21,7 +21,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import cpu, strided
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat
+from toytorch.facts.hints import Array, Device, DType, Ints, Layout, MemoryFormat
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size
 from toytorch.ops.creation import create
@@ -87,8 +87,7 @@ def drawn_here(make: Callable[..., Any]) -> Tensor:
         if ask is not None:
             with state.below(mode):
                 return ask(make)
-    made: Tensor = make(())
-    return made
+    return make(())
 
 
 def plainly_drawn(
@@ -114,7 +113,7 @@ def integers_between(low: int, high: int, rng: RandomSource, count: int, type: o
 
 def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> Any:
     def function(
-        *size: int | Sequence[int],
+        *size: Ints,
         generator: Generator | None = None,
         out: Tensor | None = None,
         dtype: DType | None = None,
@@ -123,7 +122,7 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
         requires_grad: builtins.bool = False,
         pin_memory: bool = False,
         names: Sequence[str | None] | None = None,
-        **more: int | Sequence[int],
+        **more: Ints,
     ) -> Tensor:
         if (
             size

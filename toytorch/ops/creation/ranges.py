@@ -41,8 +41,7 @@ def _steps_between(start: float, end: float, step: float) -> int:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if all(isinstance(v, int) for v in (start, end, step)):
         return int(-((start - end) // step))
-    count: int = math.ceil((end - start) / step)
-    return count
+    return math.ceil((end - start) / step)
 
 
 LEAST = -1 << 62  # below which, and above its opposite, integers may not fit

@@ -55,8 +55,7 @@ def directions() -> Array:
 def gray_of(basis: Array, number: int) -> Array:
     """The exclusive or of the rows of `basis` that the bits of a number name."""
     rows = [i for i in range(number.bit_length()) if number >> i & 1]
-    found: Array = np.bitwise_xor.reduce(basis[rows], axis=0)
-    return found
+    return np.bitwise_xor.reduce(basis[rows], axis=0)
 
 
 def basis_of(sobolstate: Array) -> Array:

@@ -210,8 +210,7 @@ def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alp
 def _wide(a: Array) -> Array:
     """Half types as float32, in which PyTorch adds up what meets at one place."""
     half = a.dtype.itemsize == 2 and a.dtype.kind not in "iu"
-    wide: Array = a.astype(np.float32) if half else a
-    return wide
+    return a.astype(np.float32) if half else a
 
 
 def _add_rows(xp: ArrayModule, target: Array, d: int, i: Array, values: Array) -> None:

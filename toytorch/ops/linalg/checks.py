@@ -76,24 +76,23 @@ def need_matrix(name: str, a: Array, argument: str = "A") -> None:
         raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
 
 
-def need_square(name: str, a: Array, argument: str = "A") -> None:
+def need_square(name: str, a: Array) -> None:
     """Refuses what is no batch of square matrices."""
-    need_matrix(name, a, argument)
+    need_matrix(name, a)
     m, n = a.shape[-2:]
     if m != n:
         raise RuntimeError(
-            f"{name}: {argument} must be batches of square matrices, but they are "
-            f"{m} by {n} matrices"
+            f"{name}: A must be batches of square matrices, but they are {m} by {n} matrices"
         )
 
 
-def need_same_dtype(name: str, a: Array, b: Array, first: str = "A", second: str = "B") -> None:
+def need_same_dtype(name: str, a: Array, b: Array, first: str = "A") -> None:
     """Refuses two types."""
     if a.dtype != b.dtype:
         x, y = (from_numpy_dtype(v.dtype).legacy for v in (a, b))
         raise RuntimeError(
-            f"{name}: Expected {first} and {second} to have the same dtype, but "
-            f"found {first} of type {x} and {second} of type {y} instead"
+            f"{name}: Expected {first} and B to have the same dtype, but "
+            f"found {first} of type {x} and B of type {y} instead"
         )
 
 

@@ -112,16 +112,12 @@ def factor_gradient(gl: Tensor, gu: Tensor, p: Tensor, lower: Tensor, upper: Ten
         phi_u = phi_u - lower[..., k:, :].mH @ gl[..., k:, :]
     phi = phi_l.tril(-1) + phi_u.triu()
     if n > k:
-        phi = _beside([solve_with(u1.mH, phi, False, False), gu[..., k:]], -1)
+        phi = cat.function([solve_with(u1.mH, phi, False, False), gu[..., k:]], -1)
         return p @ solve_with(l1.mH, phi, True, True, True)
     phi = solve_with(l1.mH, phi, True, True, True)
     if m > k:
-        phi = _beside([phi, gl[..., k:, :]], -2)
+        phi = cat.function([phi, gl[..., k:, :]], -2)
     return p @ solve_with(u1.mH, phi, False, False)
-
-
-def _beside(parts: Sequence[Tensor], dim: int) -> Any:
-    return cat.function(parts, dim)
 
 
 def _need_two_dims(name: str, a: Array) -> None:
@@ -262,9 +258,9 @@ def _lu_unpack_gradient(
     k = min(m, n)
     gl, gu = gs[1].tril(-1), gs[2].triu()
     if m > n:
-        gu = _beside([gu, gu.new_zeros((*gu.shape[:-2], m - k, n))], -2)
+        gu = cat.function([gu, gu.new_zeros((*gu.shape[:-2], m - k, n))], -2)
     elif n > m:
-        gl = _beside([gl, gl.new_zeros((*gl.shape[:-2], m, n - k))], -1)
+        gl = cat.function([gl, gl.new_zeros((*gl.shape[:-2], m, n - k))], -1)
     return gl + gu
 
 

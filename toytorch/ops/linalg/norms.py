@@ -12,7 +12,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.dtype import no_kernel
-from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, pointwise, public
@@ -105,7 +105,7 @@ def matrix_norm(
 def norm(
     input: Tensor,
     ord: Any = None,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     keepdim: bool = False,
     *,
     out: Tensor | None = None,

@@ -203,8 +203,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
     """The singular values in falling order."""
     _refuse_driver(driver)
     if out is None and state.local.grad and A.requires_grad:
-        values: Tensor = svd_op.function(A, False)[1]  # whose node saves what PyTorch's saves
-        return values
+        return svd_op.function(A, False)[1]  # whose node saves what PyTorch's saves
     return svdvals_op.function(A, out=out)
 
 

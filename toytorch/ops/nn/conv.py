@@ -18,7 +18,7 @@ from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import channels_last
-from toytorch.facts.hints import Array, ArrayModule, Ints
+from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.linalg.matmul import C_NAMES, kinds, same_scalar_type
@@ -38,11 +38,11 @@ def _convolution(
     x: Array,
     w: Array,
     bias: Array | None,
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
     transposed: bool,
-    extra: tuple[int, ...],
+    extra: Sizes,
     groups: int,
 ) -> Any:
     n = w.ndim - 2
@@ -81,7 +81,7 @@ def _convolution(
 
 def _convolution_input(
     g: Tensor,
-    input_layout: tuple[tuple[int, ...], tuple[int, ...], int],
+    input_layout: tuple[Sizes, Sizes, int],
     weight: Tensor,
     stride: Sequence[int],
     padding: Sequence[int],
@@ -98,7 +98,7 @@ def _convolution_input(
 
 def gradient_of_input(
     g: Tensor,
-    input_shape: tuple[int, ...],
+    input_shape: Sizes,
     weight: Tensor,
     stride: Sequence[int],
     padding: Sequence[int],
@@ -121,14 +121,14 @@ def gradient_of_input(
     return _cropped(made, input_shape)
 
 
-def _cropped(made: Tensor, shape: tuple[int, ...]) -> Any:
+def _cropped(made: Tensor, shape: Sizes) -> Any:
     """The first windows: output_padding may have room for more."""
     for d, size in enumerate(shape[2:], 2):
         made = made.narrow(d, 0, size) if made.shape[d] != size else made
     return made
 
 
-def _conv_transposed(g: Tensor, weight: Tensor, *rest: int | Sequence[int]) -> Any:
+def _conv_transposed(g: Tensor, weight: Tensor, *rest: Ints) -> Any:
     stride, padding, dilation, extra, groups = rest
     return convolution.function(g, weight, None, stride, padding, dilation, True, extra, groups)
 
@@ -136,7 +136,7 @@ def _conv_transposed(g: Tensor, weight: Tensor, *rest: int | Sequence[int]) -> A
 def gradient_of_weight(
     g: Tensor,
     input: Tensor,
-    weight_shape: tuple[int, ...],
+    weight_shape: Sizes,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -178,10 +178,10 @@ def _weight_gradient(
     xp: ArrayModule,
     x: Array,
     g: Array,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
     groups: int,
 ) -> Any:
     n = len(kernel)
@@ -191,7 +191,7 @@ def _weight_gradient(
 
 def _weight_gradient_input(
     g: Tensor,
-    input_shape: tuple[int, ...],
+    input_shape: Sizes,
     grad_output: Tensor,
     stride: Sequence[int],
     padding: Sequence[int],
@@ -231,14 +231,14 @@ def same_types(x: Any, w: Any, bias: Any, transposed: bool) -> None:
 
 @functools.lru_cache(1024)
 def _check(
-    x: tuple[int, ...],
-    w: tuple[int, ...],
-    bias: tuple[int, ...] | None,
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    x: Sizes,
+    w: Sizes,
+    bias: Sizes | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
     transposed: bool,
-    extra: tuple[int, ...],
+    extra: Sizes,
     groups: int,
 ) -> None:
     """Raises PyTorch's errors for operands of these shapes."""
@@ -303,7 +303,7 @@ def _check(
 # -- the public functions -------------------------------------------------------------------------
 
 
-def _sizes(name: str, value: Any, n: int, what: str) -> tuple[int, ...]:
+def _sizes(name: str, value: Any, n: int, what: str) -> Sizes:
     """One int for all dimensions, or one for each."""
     if isinstance(value, int):
         return (value,) * n
@@ -329,9 +329,7 @@ def _batched(name: str, input: Tensor, n: int) -> tuple[Tensor, bool]:
     return (input.unsqueeze(0), True) if input.ndim == n + 1 else (input, False)
 
 
-def _same(
-    input: Tensor, weight: Tensor, stride: tuple[int, ...], dilation: tuple[int, ...]
-) -> tuple[Tensor, Any]:
+def _same(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes) -> tuple[Tensor, Any]:
     """What padding="same" means: the input, padded where it must be lopsided, and the padding."""
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")

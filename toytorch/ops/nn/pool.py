@@ -11,7 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
-from toytorch.facts.hints import Array, ArrayModule, Ints
+from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 COUNT_WORDS = {1: "one", 2: "two", 3: "three"}
 
 
-def full(name: str, what: str, value: Any, n: int) -> tuple[int, ...]:
+def full(name: str, what: str, value: Any, n: int) -> Sizes:
     """An argument of a pool as n ints."""
     values = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
     if len(values) not in (1, n):
@@ -60,7 +60,7 @@ def arguments(
 
 def sized(
     name: str,
-    shape: tuple[int, ...],
+    shape: Sizes,
     n: int,
     kernel: Ints,
     stride: Ints | None,
@@ -78,7 +78,7 @@ def sized(
 
 
 @functools.lru_cache(512)
-def kept_sizes(name: str, shape: tuple[int, ...], n: int, *given: Any) -> Any:
+def kept_sizes(name: str, shape: Sizes, n: int, *given: Any) -> Any:
     """`sized`, once for all calls with these arguments."""
     how = arguments(name, n, *given[:4])
     return *how, out_sizes(name, shape, n, *how, given[4])
@@ -86,14 +86,14 @@ def kept_sizes(name: str, shape: tuple[int, ...], n: int, *given: Any) -> Any:
 
 def out_sizes(
     name: str,
-    shape: tuple[int, ...],
+    shape: Sizes,
     n: int,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
     ceil_mode: bool,
-) -> tuple[int, ...]:
+) -> Sizes:
     """The sizes a pool makes, or PyTorch's error."""
     if min(kernel) <= 0:
         raise RuntimeError(
@@ -153,7 +153,7 @@ def _picked(g: Tensor, indices: Tensor, n: int) -> Any:
 
 @functools.lru_cache(512)
 def of_few(
-    name: str, shape: tuple[int, ...], kind: str, how: tuple[Any, ...], means: tuple[Any, ...] = ()
+    name: str, shape: Sizes, kind: str, how: tuple[Any, ...], means: tuple[Any, ...] = ()
 ) -> Any:
     """The function that pools images of a shape, of few numbers in rows, at once; None where there is
     none. `how` are a pool's arguments, `means` those of an average beside them."""
@@ -267,11 +267,11 @@ def _average_pool(n: int) -> Op:
 
     @functools.lru_cache(256)
     def plan(
-        sizes: tuple[int, ...],
-        kernel: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
-        out: tuple[int, ...],
+        sizes: Sizes,
+        kernel: Sizes,
+        stride: Sizes,
+        padding: Sizes,
+        out: Sizes,
         include: bool,
         divisor: int | None,
     ) -> tuple[Any, Any]:
@@ -327,7 +327,7 @@ def _average_pool(n: int) -> Op:
     def backward(
         xp: ArrayModule,
         g: Array,
-        shape: tuple[int, ...],
+        shape: Sizes,
         kernel: Ints,
         stride: Ints | None,
         padding: Ints,

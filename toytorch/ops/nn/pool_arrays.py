@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.nn.linear_maps import Map
 
 
@@ -57,12 +57,7 @@ def max_arrays(
 
 @functools.lru_cache(256)
 def taps_of(
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    out: tuple[int, ...],
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[Any, Any, Any]:
     """What windows see at each place of the kernel (see `reached`), how far in the flattened image it
     lies from the window's beginning, and along each dimension where windows begin."""
@@ -80,7 +75,7 @@ def taps_of(
 
 
 def reached(
-    place: tuple[int, ...],
+    place: Sizes,
     sizes: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -109,7 +104,7 @@ def largest(
     xp: ArrayModule,
     views: Sequence[Array],
     places: Sequence[tuple[EllipsisType | slice, ...]],
-    shape: tuple[int, ...],
+    shape: Sizes,
 ) -> tuple[Any, Any]:
     """The elementwise maximum of arrays, and the number of the first that has it (NaN: the last).
 
@@ -180,7 +175,7 @@ def even_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any,
 
 
 @functools.lru_cache(256)
-def even_places(sizes: tuple[int, ...], out: tuple[int, ...]) -> tuple[Any, Any]:
+def even_places(sizes: Sizes, out: Sizes) -> tuple[Any, Any]:
     """Where in the flattened image the elements of the first of even bins lie, and each bin's first."""
     n, spans = len(out), [size // o for size, o in zip(sizes, out)]
     strides = [math.prod(sizes[d + 1 :]) for d in range(n)]

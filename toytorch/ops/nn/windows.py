@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Ints
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
-def spread_over(name: str, value: int | Sequence[int], n: int, what: str) -> tuple[int, ...]:
+def spread_over(name: str, value: Ints, n: int, what: str) -> tuple[int, ...]:
     """One int, or one for each of n dimensions, as n ints."""
     if isinstance(value, int):
         return (value,) * n

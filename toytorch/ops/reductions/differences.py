@@ -10,6 +10,7 @@ from toytorch.core.views import counted, quick
 from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.hints import Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
@@ -81,7 +82,7 @@ def diff(
 # -- slopes ---------------------------------------------------------------------------------------
 
 
-def _dims(input: Tensor, dim: int | Sequence[int] | None) -> list[int]:
+def _dims(input: Tensor, dim: Ints | None) -> list[int]:
     if dim is None:
         return list(range(input.ndim))
     dims = [wrap_dim(d, input.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
@@ -166,7 +167,7 @@ def gradient(
     input: Tensor,
     *,
     spacing: float | Sequence[Tensor | float] | None = None,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
     """The slopes of a sampled function along each dimension, by central differences.

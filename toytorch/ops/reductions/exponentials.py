@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from toytorch.backends.base import attempt, reduced, worthwhile
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
-from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import reduction
@@ -22,7 +21,7 @@ LOG_SUM_EXP = (
 )
 
 
-def _logsumexp(xp: ArrayModule, a: Array, dim: Sequence[int] | int, keepdim: bool) -> Any:
+def _logsumexp(xp: ArrayModule, a: Array, dim: Ints, keepdim: bool) -> Any:
     a = a.astype(np.float32) if a.dtype.kind in "biu" else a
     over = axes(dim, a.ndim)
     if not a.size:
@@ -37,7 +36,7 @@ def _logsumexp(xp: ArrayModule, a: Array, dim: Sequence[int] | int, keepdim: boo
     return total + (top if keepdim else top.squeeze(over))
 
 
-def of_real_part(x: Tensor, dim: Sequence[int] | int, keepdim: bool) -> Any:
+def of_real_part(x: Tensor, dim: Ints, keepdim: bool) -> Any:
     """log Re Σ eˣ over dimensions, without overflow: what a real out= makes of complex numbers."""
     array: Any = x._array
     over = axes(dim, array.ndim)
@@ -219,12 +218,7 @@ NORM = (
 
 
 def _vector_norm(
-    xp: ArrayModule,
-    a: Array,
-    ord: float,
-    dim: Sequence[int] | int | None,
-    keepdim: bool,
-    dtype: DType | None,
+    xp: ArrayModule, a: Array, ord: float, dim: Ints | None, keepdim: bool, dtype: DType | None
 ) -> Any:
     _need_float("linalg.vector_norm", a)
     if dtype is not None:
@@ -254,12 +248,7 @@ def _vector_norm(
 
 
 def _norm_gradient(
-    g: Tensor,
-    self: Tensor,
-    ord: float,
-    dim: Sequence[int] | int | None,
-    keepdim: bool,
-    result: Tensor,
+    g: Tensor, self: Tensor, ord: float, dim: Ints | None, keepdim: bool, result: Tensor
 ) -> Any:
     g, norm = kept(g, self.shape, dim, keepdim), kept(result, self.shape, dim, keepdim)
     if ord == 0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt, counting, reduced
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import reduction
@@ -22,7 +22,7 @@ MANY = 4096  # elements, up to which what counts is the number of NumPy's functi
 
 
 def _refuse_empty(
-    name: str, a: Array, dim: Sequence[int] | int | None, kernel: str = "", called: str = "()"
+    name: str, a: Array, dim: Ints | None, kernel: str = "", called: str = "()"
 ) -> None:
     """Refuses to compare nothing, and complex numbers: for want of a kernel, if one is named."""
     over = axes(dim, a.ndim)
@@ -43,16 +43,14 @@ def _refuse_empty(
 
 
 def _extreme(name: str) -> Any:
-    def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool) -> Any:
         _refuse_empty(name, a, dim, f"{name[1:]}_values_cpu")
         return getattr(xp, name)(a, axis=axes(dim, a.ndim), keepdims=keepdim)
 
     return kernel
 
 
-def _share_ties(
-    g: Tensor, self: Tensor, dim: Sequence[int] | int | None, keepdim: bool, result: Tensor
-) -> Any:
+def _share_ties(g: Tensor, self: Tensor, dim: Ints | None, keepdim: bool, result: Tensor) -> Any:
     mask = self == kept(result, self.shape, dim, keepdim)
     count = mask.sum(list(axes(dim, self.ndim)), True)
     return kept(g, self.shape, dim, keepdim) * mask.to(g.dtype) / count.to(g.dtype)
@@ -272,7 +270,7 @@ argmin = reduction(
 
 
 def _any_all(name: str, ufunc: np.ufunc) -> Any:
-    def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool) -> Any:
         if dim is None and not keepdim and a.dtype == np.bool_:
             return reduced(ufunc, xp, a)
         over = (
@@ -311,9 +309,7 @@ count_nonzero = reduction(
 )
 
 
-def _hash(
-    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, mode: int
-) -> Any:
+def _hash(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool, mode: int) -> Any:
     if mode:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     _refuse_empty("hash_tensor", a, dim, "xor_sum_cpu", "")

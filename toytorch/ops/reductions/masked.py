@@ -14,7 +14,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import DType, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.indexing.by_index import where
@@ -51,7 +51,7 @@ def _filled(input: Tensor, mask: Tensor | None, value: float) -> Any:
     return where.function(_bool_mask(input, mask), input, input.new_full((), value))
 
 
-def _dims(dim: Sequence[int] | int | str | None, ndim: int) -> tuple[int, ...]:
+def _dims(dim: Ints | str | None, ndim: int) -> tuple[int, ...]:
     """The dimensions to reduce: all of them for None and ()."""
     if dim is None or (isinstance(dim, (tuple, list)) and not len(dim)):
         return tuple(range(ndim))
@@ -75,7 +75,7 @@ def _wide(input: Tensor, dtype: DType | None) -> Any:
 @public("masked.sum", tensor_first=False)
 def sum(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     *,
     keepdim: bool = False,
     dtype: DType | None = None,
@@ -95,7 +95,7 @@ def sum(
 @public("masked.prod", tensor_first=False)
 def prod(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     *,
     keepdim: bool = False,
     dtype: DType | None = None,
@@ -182,7 +182,7 @@ def median(
 @public("masked.logsumexp", tensor_first=False)
 def logsumexp(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     *,
     keepdim: bool = False,
     dtype: DType | None = None,
@@ -212,9 +212,7 @@ def logaddexp(
 # -- means, variances and norms -------------------------------------------------------------------
 
 
-def _shown(
-    input: Tensor, dim: int | Sequence[int] | None, keepdim: bool, mask: Tensor | None
-) -> Any:
+def _shown(input: Tensor, dim: Ints | None, keepdim: bool, mask: Tensor | None) -> Any:
     """How many elements the mask shows."""
     seen = (
         _bool_mask(input, mask)
@@ -227,7 +225,7 @@ def _shown(
 @public("masked.mean", tensor_first=False)
 def mean(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     *,
     keepdim: bool = False,
     dtype: DType | None = None,
@@ -246,7 +244,7 @@ def mean(
 
 def _deviation(
     input: Tensor,
-    dim: int | Sequence[int] | None,
+    dim: Ints | None,
     unbiased: bool | None,
     correction: int | None,
     keepdim: bool,
@@ -272,7 +270,7 @@ def _deviation(
 @public("masked.var", tensor_first=False)
 def var(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     unbiased: bool | None = None,
     *,
     correction: int | None = None,
@@ -287,7 +285,7 @@ def var(
 @public("masked.std", tensor_first=False)
 def std(
     input: Tensor,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     unbiased: bool | None = None,
     *,
     correction: int | None = None,
@@ -303,7 +301,7 @@ def std(
 def norm(
     input: Tensor,
     ord: float = 2.0,
-    dim: int | Sequence[int] | None = None,
+    dim: Ints | None = None,
     *,
     keepdim: bool = False,
     dtype: DType | None = None,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import builtins
 import warnings
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import DType, Ints
 from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 def norm(
     input: Tensor,
     p: float | str = "fro",
-    dim: Sequence[int] | int | None = None,
+    dim: Ints | None = None,
     keepdim: builtins.bool = False,
     out: Tensor | None = None,
     dtype: Any = None,
@@ -49,7 +48,7 @@ def _spread(
     name: str,
     op: Op,
     input: Tensor,
-    dim: Sequence[int] | int | str | None,
+    dim: Ints | str | None,
     unbiased: bool | None,
     keepdim: builtins.bool,
     correction: int,
@@ -77,7 +76,7 @@ def _spread(
 def _variance(name: str, op: Op) -> Any:
     def function(
         input: Tensor,
-        dim: Sequence[int] | int | str | None = None,
+        dim: Ints | str | None = None,
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
@@ -97,7 +96,7 @@ var, std = _variance("var", reduce.var), _variance("std", reduce.std)
 @public("var_mean")
 def var_mean(
     input: Tensor,
-    dim: Sequence[int] | int | None = None,
+    dim: Ints | None = None,
     unbiased: bool | None = None,
     keepdim: builtins.bool = False,
     *,
@@ -111,7 +110,7 @@ def var_mean(
 @public("std_mean")
 def std_mean(
     input: Tensor,
-    dim: Sequence[int] | int | None = None,
+    dim: Ints | None = None,
     unbiased: bool | None = None,
     keepdim: builtins.bool = False,
     *,
@@ -128,7 +127,7 @@ def std_mean(
 @public("nanmean", method=True)
 def nanmean(
     input: Tensor,
-    dim: Sequence[int] | int | None = None,
+    dim: Ints | None = None,
     keepdim: builtins.bool = False,
     *,
     dtype: DType | None = None,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from toytorch.backends.base import attempt, reduced, some, worthwhile
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops import batching
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
-def axes(dim: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
+def axes(dim: Ints | None, ndim: int) -> tuple[int, ...]:
     """The dimensions to take together: all of them for None or an empty list."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
@@ -34,9 +34,7 @@ def axes(dim: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
     return () if ndim == 0 else found
 
 
-def spread_over(
-    g: Tensor, shape: tuple[int, ...], dim: Sequence[int] | int | None, keepdim: bool
-) -> Any:
+def spread_over(g: Tensor, shape: tuple[int, ...], dim: Ints | None, keepdim: bool) -> Any:
     """A gradient of a reduction, over the shape that was reduced."""
     if not keepdim and shape:
         for d in sorted(axes(dim, len(shape))):
@@ -44,7 +42,7 @@ def spread_over(
     return g.expand(shape)
 
 
-def kept(value: Any, shape: tuple[int, ...], dim: Sequence[int] | int | None, keepdim: bool) -> Any:
+def kept(value: Any, shape: tuple[int, ...], dim: Ints | None, keepdim: bool) -> Any:
     """A result of a reduction with its reduced dimensions put back as 1."""
     if not keepdim and shape:
         for d in sorted(axes(dim, len(shape))):
@@ -67,7 +65,7 @@ def _need_float(name: str, array: Array) -> None:
 def _large(
     xp: ArrayModule,
     a: Array,
-    dim: Sequence[int] | int | None,
+    dim: Ints | None,
     keepdim: bool,
     kind: npt.DTypeLike,
     mean: bool = False,
@@ -83,11 +81,7 @@ def _large(
 
 
 def _sum(
-    xp: ArrayModule,
-    a: Array,
-    dim: Sequence[int] | int | None,
-    keepdim: bool = False,
-    dtype: DType | None = None,
+    xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool = False, dtype: DType | None = None
 ) -> Any:
     if dim is None and dtype is None and not keepdim and a.size >= SMALLEST:  # the usual call
         made = attempt(xp, "sum", a)
@@ -105,17 +99,13 @@ def _sum(
     return xp.add.reduce(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
 
 
-def by_dim(self: Tensor, dim: Sequence[int] | int | None = None, *rest: bool | None) -> int:
+def by_dim(self: Tensor, dim: Ints | None = None, *rest: bool | None) -> int:
     """PyTorch's overload number: 0 for all dimensions, 1 where some are named."""
     return 0 if dim is None else 1
 
 
 def _spread(
-    xp: ArrayModule,
-    g: Array,
-    shape: tuple[int, ...],
-    dim: Sequence[int] | int | None,
-    keepdim: bool,
+    xp: ArrayModule, g: Array, shape: tuple[int, ...], dim: Ints | None, keepdim: bool
 ) -> Any:
     if not g.ndim:  # every element is the one there is
         made = attempt(xp, "repeat", g, shape)
@@ -147,9 +137,7 @@ sum = reduction(
 )
 
 
-def _nansum(
-    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType | None
-) -> Any:
+def _nansum(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Any:
     axes(dim, a.ndim)  # which comes first
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
@@ -172,9 +160,7 @@ nansum = reduction(
 )
 
 
-def _mean(
-    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType | None
-) -> Any:
+def _mean(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Any:
     kind = a.dtype if dtype is None else np.dtype(dtype.numpy)
     if kind.kind in "biu":
         raise RuntimeError(
@@ -192,7 +178,7 @@ def _mean(
     return made / xp.asarray(count).astype(made.dtype)
 
 
-def _count(shape: tuple[int, ...], dim: Sequence[int] | int | None) -> int:
+def _count(shape: tuple[int, ...], dim: Ints | None) -> int:
     return math.prod(shape[d] for d in axes(dim, len(shape))) if shape else 1
 
 
@@ -237,13 +223,9 @@ def _prod_gradient(g: Tensor, self: Tensor, dim: int | None, keepdim: bool, resu
     n = self.shape[dim]
     if n == 1:
         return g * ones
-    before = _cat([ones, self.narrow(dim, 0, n - 1)], dim).cumprod(dim)
-    after = _cat([ones, self.flip(dim).narrow(dim, 0, n - 1)], dim).cumprod(dim).flip(dim)
+    before = cat.function([ones, self.narrow(dim, 0, n - 1)], dim).cumprod(dim)
+    after = cat.function([ones, self.flip(dim).narrow(dim, 0, n - 1)], dim).cumprod(dim).flip(dim)
     return g * (before * after)
-
-
-def _cat(tensors: Sequence[Tensor], dim: int) -> Any:
-    return cat.function(tensors, dim)
 
 
 prod = reduction(
@@ -266,9 +248,7 @@ SPREAD = (
 )
 
 
-def _var(
-    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
-) -> Any:
+def _var(xp: ArrayModule, a: Array, dim: Ints | None, correction: int, keepdim: bool) -> Any:
     _need_float("std and var", a)
     over = axes(dim, a.ndim)
     if worthwhile(a, SMALLEST):
@@ -289,9 +269,7 @@ def _var(
     return total / total.dtype.type(degrees)
 
 
-def _var_gradient(
-    g: Tensor, self: Tensor, dim: Sequence[int] | int | None, correction: int, keepdim: bool
-) -> Any:
+def _var_gradient(g: Tensor, self: Tensor, dim: Ints | None, correction: int, keepdim: bool) -> Any:
     degrees = _count(self.shape, dim) - correction
     over = list(axes(dim, self.ndim))
     g = kept(g, self.shape, dim, keepdim)  # what is broadcast leaves the order of memory alone
@@ -314,9 +292,7 @@ var = reduction(
 )
 
 
-def _std(
-    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
-) -> Any:
+def _std(xp: ArrayModule, a: Array, dim: Ints | None, correction: int, keepdim: bool) -> Any:
     if dim is None and not keepdim and correction.__class__ is int:
         made = attempt(xp, "spread", a, max(a.size - correction, 0), True)
         if made is not None:
@@ -332,12 +308,7 @@ def _std(
 
 
 def _std_gradient(
-    g: Tensor,
-    self: Tensor,
-    dim: Sequence[int] | int | None,
-    correction: int,
-    keepdim: bool,
-    result: Tensor,
+    g: Tensor, self: Tensor, dim: Ints | None, correction: int, keepdim: bool, result: Tensor
 ) -> Any:
     share = (g / (2 * result)).masked_fill(result == 0, 0)
     return _var_gradient(share, self, dim, correction, keepdim)
@@ -388,7 +359,7 @@ def _gradient_with_mean(
     of_spread: Any,
     gs: Sequence[Tensor | None],
     self: Tensor,
-    dim: Sequence[int] | int | None,
+    dim: Ints | None,
     correction: int,
     keepdim: bool,
     *result: Tensor,

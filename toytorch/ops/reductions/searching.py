@@ -20,7 +20,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Scalar
+from toytorch.facts.hints import Array, ArrayModule, Ints, Scalar
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -282,7 +282,7 @@ def nonzero_static(
 
 @public("unravel_index", tensor_first=False)
 @watched
-def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
     """Places in the flattened tensor as an index for each dimension.
 
     >>> import toytorch as torch

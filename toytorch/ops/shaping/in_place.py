@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Ints
 from toytorch.ops.define import PUBLIC, public, relaying, takes_words
 from toytorch.ops.shaping import copies, strided, view
 from toytorch.ops.shaping.reshape import swapaxes
@@ -18,7 +18,7 @@ from toytorch.ops.shaping.slices import diagonal, narrow
 
 
 def _relaid(name: str, op: Any) -> Any:
-    def method(self: Any = None, /, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
+    def method(self: Any = None, /, *args: Ints, **kwargs: Any) -> Tensor:
         if self is None and kwargs.keys() & {"input", "x"}:
             self = kwargs.pop("input" if "input" in kwargs else "x")
         writing.check_history(self, self._requires_grad)

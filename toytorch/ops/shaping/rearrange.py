@@ -18,7 +18,7 @@ from toytorch.core.memory_order import (
     row_major,
 )
 from toytorch.facts.dtype import from_numpy_dtype, promote
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.ops import batching, named_dims
@@ -234,7 +234,7 @@ flip = general(
 )
 
 
-def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence[int] | int) -> Any:
+def _roll(xp: ArrayModule, a: Array, shifts: Ints, dims: Ints) -> Any:
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = (dims,) if isinstance(dims, int) else tuple(dims or ())
     if not shifts:
@@ -262,7 +262,7 @@ def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence
     return made if shift else row_major(a.copy())
 
 
-def _negated(shifts: Sequence[int] | int) -> Any:
+def _negated(shifts: Ints) -> Any:
     return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
 
 

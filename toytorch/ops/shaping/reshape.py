@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor
-from toytorch.core.views import made_view, quick, several_views
+from toytorch.core.views import made_view, quick
 from toytorch.facts import dtype as types
-from toytorch.facts import state, warned
+from toytorch.facts import warned
+from toytorch.facts.hints import Ints
 from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
@@ -23,10 +24,7 @@ from toytorch.ops.shaping import rearrange, several, slices, view
 
 @public(method=True)
 def expand(
-    self: Tensor,
-    *sizes: Sequence[int] | int,
-    size: tuple[int, ...] | None = None,
-    implicit: bool = False,
+    self: Tensor, *sizes: Ints, size: tuple[int, ...] | None = None, implicit: bool = False
 ) -> Tensor:
     """Dimensions of size 1 repeated with stride 0; -1 keeps a size."""
     if size is None and sizes and self.__class__ is Tensor:
@@ -59,7 +57,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 @public("broadcast_shapes", tensor_first=False)
-def broadcast_shapes(*shapes: int | Sequence[int]) -> Any:
+def broadcast_shapes(*shapes: Ints) -> Any:
     """The shape that shapes broadcast to."""
     return common_shape(*shapes)
 
@@ -153,7 +151,7 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
 
 
 @public("movedim", "moveaxis", method=True)
-def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Dimensions moved to other places, the rest keeping their order."""
     if source.__class__ is int is destination.__class__:
         n = input._array.ndim
@@ -247,16 +245,14 @@ PLACES = dict.fromkeys(
 
 @public("split", tensor_first=False)
 def split_anything(
-    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
+    tensor: Tensor, split_size_or_sections: Ints, dim: int = 0
 ) -> tuple[Tensor, ...]:
     """`tensor.split(…)`, whatever that is: PyTorch asks no more of its first argument."""
     return tensor.split(split_size_or_sections, dim)
 
 
 @public(method=True, words={"split_size": "split_size_or_sections"})
-def split(
-    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
-) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of a dimension, as views: of one size, or of given sizes.
 
     >>> [len(p) for p in split(Tensor([1, 2, 3, 4, 5]), 2)]
@@ -264,18 +260,7 @@ def split(
     """
     if isinstance(split_size_or_sections, (list, tuple)):
         return tuple(several.split_with_sizes.function(tensor, split_size_or_sections, dim))
-    if split_size_or_sections.__class__ is int and dim.__class__ is int:
-        return parts(tensor, split_size_or_sections, dim)
     return tuple(several.split.function(tensor, split_size_or_sections, dim))
-
-
-def parts(tensor: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
-    """Parts of one size, without the general path where nobody watches."""
-    plain = tensor.__class__ is Tensor and state.fast_path is None and quick(tensor)
-    if plain:
-        made = several.split.kernel_on(np)(tensor._array, size, dim)
-        return tuple(several_views(several.split, (tensor, size, dim), made))
-    return tuple(several.split.function(tensor, size, dim))
 
 
 @public("split_with_sizes", method=True)
@@ -300,13 +285,11 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     size = size_of_chunks(input, chunks, dim)
     if size == 0:
         return tuple(several.split_with_sizes.function(input, [0] * chunks, dim))
-    return parts(input, size, dim)
+    return tuple(several.split.function(input, size, dim))
 
 
 @public("tensor_split", method=True, words=PLACES)
-def tensor_split(
-    input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0
-) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of nearly equal size, or parts cut at given places."""
     if input.ndim == 0:
         raise RuntimeError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.no_elements import cut
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import view
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 from toytorch.ops.shaping.slices import _select
 
 
-def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int) -> Any:
+def _split(xp: ArrayModule, a: Array, split_size: Ints, dim: int) -> Any:
     if a.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = wrap_dim(dim, a.ndim)

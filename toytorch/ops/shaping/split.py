@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import general, public
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # -- splits without the ties between their parts --------------------------------------------------
 
 
-def _unsafe_split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int) -> Any:
+def _unsafe_split(xp: ArrayModule, a: Array, split_size: Ints, dim: int) -> Any:
     return several._split(xp, a, split_size, dim)
 
 
@@ -50,9 +50,7 @@ unsafe_split_with_sizes = general(
 
 
 def _tuple_of(op: Op) -> Any:
-    def function(
-        input: Tensor, split_size: int | Sequence[int], dim: int = 0
-    ) -> tuple[Tensor, ...]:
+    def function(input: Tensor, split_size: Ints, dim: int = 0) -> tuple[Tensor, ...]:
         return tuple(op.function(input, split_size, dim))
 
     function.__name__ = function.__qualname__ = op.name
@@ -80,7 +78,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
-    def function(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    def function(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]:
         if input.ndim < need:
             raise RuntimeError(
                 f"torch.{name} requires a tensor with at least {need} dimension"
@@ -151,7 +149,7 @@ def chunk_cat(
 
 
 @public(method=True)
-def sum_to_size(self: Tensor, *size: int | Sequence[int]) -> Tensor:
+def sum_to_size(self: Tensor, *size: Ints) -> Tensor:
     """Sums over the dimensions that a broadcast from `size` made or stretched.
 
     >>> import toytorch as torch

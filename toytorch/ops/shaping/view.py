@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.core.views import made_view, of_its_own, plain, quick
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import view
@@ -291,7 +290,7 @@ unsqueeze = view(
 )
 
 
-def _squeeze(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None) -> Any:
+def _squeeze(xp: ArrayModule, a: Array, dim: Ints | None) -> Any:
     if dim is None:
         return a.squeeze()
     dims = wrap_dims(dim, a.ndim) if not isinstance(dim, int) else (wrap_dim(dim, a.ndim),)

@@ -158,14 +158,17 @@ def _clone(a: Array) -> Any:
 
 def _written(xp: ArrayModule, a: Array, src: Array, show: Callable[..., Any]) -> Any:
     result = _clone(a)
-    part = show(result)
+    _fill(show(result), src)
+    return result
+
+
+def _fill(part: Array, src: Array) -> None:
     if part.shape != src.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = "
             f"{list(src.shape)}, slice size = {list(part.shape)}"
         )
     part[...] = src
-    return result
 
 
 def _slice_scatter(
@@ -238,12 +241,7 @@ def _as_strided_scatter(
     part = strided._as_strided(
         xp, whole, size, stride, start if storage_offset is None else storage_offset
     )
-    if part.shape != src.shape:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = "
-            f"{list(src.shape)}, slice size = {list(part.shape)}"
-        )
-    part[...] = src
+    _fill(part, src)
     return whole
 
 

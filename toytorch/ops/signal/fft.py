@@ -310,8 +310,7 @@ def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool) -> Any
         out: Tensor | None = None,
     ) -> Tensor:
         if out is None:
-            made: Tensor = transform(input, n, dim, norm)
-            return made
+            return transform(input, n, dim, norm)
         if not (out_is_complex and input.is_complex()):
             need_kind(out, out_is_complex, name)
         return into(out, transform(input, n, dim, norm), name)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import Device, DType, Layout
+from toytorch.facts.hints import Device, DType, Ints, Layout
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.creation.ranges import placed
@@ -88,26 +87,26 @@ def rfftfreq(
     return placed(made, out, "fft_rfftfreq")
 
 
-def _shift(x: Tensor, dim: int | Sequence[int] | None, back: bool) -> Any:
+def _shift(x: Tensor, dim: Ints | None, back: bool) -> Any:
     dims = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     steps = [(x.shape[wrap_dim(d, x.ndim, wrap_scalar=False)] + back) // 2 for d in dims]
     return x.roll(steps, dims)
 
 
-def _need_shifts(x: Tensor, dim: int | Sequence[int] | None) -> None:
+def _need_shifts(x: Tensor, dim: Ints | None) -> None:
     if not isinstance(dim, int) and not (range(x.ndim) if dim is None else dim):
         raise RuntimeError("`shifts` required")
 
 
 @public("fft.fftshift")
-def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
     """The zero frequency moved to the middle."""
     _need_shifts(input, dim)
     return _shift(input, dim, False)
 
 
 @public("fft.ifftshift")
-def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     _need_shifts(input, dim)
     return _shift(input, dim, True)

@@ -175,8 +175,7 @@ def each_matrix(
         one = CompressedArray(a.ends[k], a.places[k], a.values[k], shape, a.layout)
         made.append(reordered(one, layout) if convert is None else convert(one.coordinates()))
     if not batch:
-        found: CompressedArray = made[0]
-        return found
+        return made[0]
     if len({m.nnz for m in made}) > 1:
         raise RuntimeError("Expect the same number of specified elements per batch.")
     ends, places, values = (

@@ -63,8 +63,7 @@ def at_places(g: Tensor, like: Tensor) -> Tensor:
 def with_values(like: Tensor, values: Tensor) -> Tensor:
     """A tensor with the places of another and other values, to which gradients pass."""
     a = like._array
-    made: Tensor = construct.function(wrap(a.ends), wrap(a.places), values, a.shape, a.layout)
-    return made
+    return construct.function(wrap(a.ends), wrap(a.places), values, a.shape, a.layout)
 
 
 def _conversion(name: str, node: str) -> Op:
@@ -169,5 +168,4 @@ def convert(
     """`to_sparse_csr` and the like."""
     if self.layout is layout and dense_dim is None and blocksize is None:
         return self
-    made: Tensor = CONVERSIONS[layout].function(self, layout, blocksize, dense_dim)
-    return made
+    return CONVERSIONS[layout].function(self, layout, blocksize, dense_dim)

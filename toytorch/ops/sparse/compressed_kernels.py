@@ -6,7 +6,6 @@ sparse are compressed again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from toytorch.backends.compressed import BY_ROWS, IN_BLOCKS, CompressedArray, backend
@@ -14,7 +13,7 @@ from toytorch.backends.sparse import TABLES, SparseArray, positions, unsupported
 from toytorch.core.op import Op
 from toytorch.facts.device import layout_name, sparse_csr, strided
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, DType
+from toytorch.facts.hints import Array, DType, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.linalg.matmul import check_factors, check_vector
 from toytorch.ops.reductions import reduce as reductions
@@ -94,14 +93,11 @@ def _copy(a: Any, source: Any, non_blocking: bool) -> CompressedArray:
             "copy of sparse compressed tensors having different number of specified elements is "
             f"not supported, self has {a.nnz} but src has {source.nnz}"
         )
-    made: CompressedArray = source.copy().astype(a.dtype)
-    return made
+    return source.copy().astype(a.dtype)
 
 
 @kernel("sum")
-def _sum(
-    a: CompressedArray, dim: int | Sequence[int] | None, keepdim: bool, dtype: DType | None
-) -> Any:
+def _sum(a: CompressedArray, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Any:
     if dim is None:
         kind = reductions.sum_type(a.values, dtype)
         return xp_of(a).asarray(a.values.sum(dtype=kind))
@@ -150,15 +146,10 @@ def _transpose(a: CompressedArray, dim0: int, dim1: int) -> CompressedArray:
 def _select(a: CompressedArray, dim: int, index: int) -> Any:
     """One matrix of a batch; else a row or column, in coordinates."""
     d, lead = wrap_dim(dim, a.ndim), a.batch_dim
-    n = a.shape[d]
-    if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(a.shape)} "
-            f"at dimension {d}"
-        )
+    index = layout.place_in(a, d, index)
     if d < lead:
         shape = a.shape[:d] + a.shape[d + 1 :]
-        ends, places, values = (p.take(index % n, d) for p in (a.ends, a.places, a.values))
+        ends, places, values = (p.take(index, d) for p in (a.ends, a.places, a.values))
         return CompressedArray(ends, places, values, shape, a.layout)
     return layout._select(a.coordinates(), d, index)
 

@@ -52,8 +52,7 @@ def need_sparse(name: str, a: Any) -> SparseArray:
     """The operand, which must be sparse."""
     if a.__class__ is not SparseArray:
         raise NotImplementedError(unsupported(name, "CPU"))
-    found: SparseArray = a
-    return found
+    return a
 
 
 # -- one operand ----------------------------------------------------------------------------------
@@ -77,8 +76,7 @@ def _alias(a: SparseArray) -> SparseArray:
 def _copy(a: Any, source: Any, non_blocking: bool) -> SparseArray:
     if not (is_sparse(a) and is_sparse(source)):
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented!")
-    made: SparseArray = source.copy().astype(a.dtype)
-    return made
+    return source.copy().astype(a.dtype)
 
 
 @kernel("fill")
@@ -101,8 +99,7 @@ def _pow(a: Any, exponent: Any) -> SparseArray:
             "result tensor dense"
         )
     a = a.coalesce()
-    made: SparseArray = a.with_values(registry["pow"].kernel_on(xp_of(a))(a.values, exponent))
-    return made
+    return a.with_values(registry["pow"].kernel_on(xp_of(a))(a.values, exponent))
 
 
 # -- two operands ---------------------------------------------------------------------------------
@@ -175,8 +172,7 @@ def _mul(a: Any, b: Any) -> SparseArray:
     if not is_sparse(a):
         a, b = b, a
     if b.ndim == 0:
-        scaled: SparseArray = a.with_values(a.values * b[()])
-        return scaled
+        return a.with_values(a.values * b[()])
     shape = broadcast_pair(a.shape, b.shape)
     wide = spread(a, shape)
     factors = xp_of(a).broadcast_to(b, shape)[tuple(wide.indices)]
@@ -253,8 +249,7 @@ def _divider(name: str, linear: bool, word: str = "") -> Kernel:
                 f"(got shape {list(b.shape)} for divisor)"
             )
         a = a if linear else a.coalesce()
-        made: SparseArray = a.with_values(registry[name].kernel_on(xp_of(a))(a.values, b))
-        return made
+        return a.with_values(registry[name].kernel_on(xp_of(a))(a.values, b))
 
     return run
 
@@ -270,5 +265,4 @@ def _relu_backward(g: Any, y: Any) -> SparseArray:
     if not is_sparse(g):
         g = SparseArray(y.indices, look_up(g, y.indices), y.shape, y.coalesced)
     open_ = look_up(y, g.indices) > 0
-    made: SparseArray = g.with_values(g.values * open_)
-    return made
+    return g.with_values(g.values * open_)

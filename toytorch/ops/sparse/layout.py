@@ -80,19 +80,24 @@ def _expand(a: SparseArray, sizes: tuple[int, ...]) -> SparseArray:
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
+def place_in(a: Any, d: int, index: int) -> int:
+    """A place of a dimension, counted from the front. Raises IndexError for others."""
+    n: int = a.shape[d]
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(a.shape)} "
+            f"at dimension {d}"
+        )
+    return index % n
+
+
 @kernel("select")
 def _select(a: SparseArray, dim: int, index: int) -> Any:
     """One place of a dimension; a dense array where no coordinates remain."""
     if not a.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, a.ndim)
-    n = a.shape[d]
-    if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(a.shape)} "
-            f"at dimension {d}"
-        )
-    index %= n
+    index = place_in(a, d, index)
     shape = a.shape[:d] + a.shape[d + 1 :]
     if d >= a.sparse_dim:
         return SparseArray(

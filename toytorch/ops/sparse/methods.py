@@ -33,16 +33,14 @@ def smm(self: Tensor, mat2: Tensor) -> Tensor:
     """The sparse product of a sparse matrix and a dense one."""
     from toytorch.ops.sparse import older  # names that few programs use
 
-    made: Tensor = older.smm(self, mat2)
-    return made
+    return older.smm(self, mat2)
 
 
 def sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·self + alpha·mat1·mat2 of sparse tensors, as one."""
     from toytorch.ops.sparse import older  # names that few programs use
 
-    made: Tensor = older.sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
-    return made
+    return older.sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def qscheme(self: Tensor) -> Any:
@@ -63,26 +61,22 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
            col_indices=tensor([1, 0]),
            values=tensor([5., 6.]), size=(2, 2), nnz=2, layout=torch.sparse_csr)
     """
-    made: Tensor = _compressed().convert(self, sparse_csr, None, dense_dim)
-    return made
+    return _compressed().convert(self, sparse_csr, None, dense_dim)
 
 
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """The elements that are not zero, column by column."""
-    made: Tensor = _compressed().convert(self, sparse_csc, None, dense_dim)
-    return made
+    return _compressed().convert(self, sparse_csc, None, dense_dim)
 
 
 def to_sparse_bsr(self: Tensor, blocksize: Ints, dense_dim: int | None = None) -> Tensor:
     """The blocks that are not all zero, by rows of blocks."""
-    made: Tensor = _compressed().convert(self, sparse_bsr, _size(blocksize, "bsr"), dense_dim)
-    return made
+    return _compressed().convert(self, sparse_bsr, _size(blocksize, "bsr"), dense_dim)
 
 
 def to_sparse_bsc(self: Tensor, blocksize: Ints, dense_dim: int | None = None) -> Tensor:
     """The blocks that are not all zero, by columns of blocks."""
-    made: Tensor = _compressed().convert(self, sparse_bsc, _size(blocksize, "bsc"), dense_dim)
-    return made
+    return _compressed().convert(self, sparse_bsc, _size(blocksize, "bsc"), dense_dim)
 
 
 def _size(value: object, name: str) -> tuple[int, ...]:
@@ -130,8 +124,7 @@ def _part(self: Tensor, name: str, line: str) -> Tensor:
 def _need(self: Tensor, name: str, kind: str = "sparse coordinate tensor") -> SparseArray:
     if not self.is_sparse:
         raise RuntimeError(f"{name} expected {kind} layout but got {layout_name(self.layout)}")
-    found: SparseArray = self._array
-    return found
+    return self._array
 
 
 def _parts(self: Tensor, name: str) -> SparseArray:
@@ -144,8 +137,7 @@ def coalesce(self: Tensor) -> Tensor:
     """The tensor with its entries in order and one for each place; itself where it is so."""
     if _need(self, "coalesce").coalesced:
         return self
-    made: Tensor = coo.coalesced.function(self)
-    return made
+    return coo.coalesced.function(self)
 
 
 def is_coalesced(self: Tensor) -> bool:
@@ -168,8 +160,7 @@ def values(self: Tensor) -> Tensor:
         raise RuntimeError(
             "Cannot get values on an uncoalesced tensor, please call .coalesce() first"
         )
-    made: Tensor = coo.stored.function(self)
-    return made
+    return coo.stored.function(self)
 
 
 def _indices(self: Tensor) -> Tensor:

@@ -187,8 +187,7 @@ def _sampled(a: Any, b: Any, mask: SparseArray | Array) -> SparseArray:
     rows, columns = mask.indices
     xp = xp_of(mask)
     dots = xp.einsum("nk,nk->n", a[rows], b.T[columns])
-    made: SparseArray = mask.with_values(dots.astype(mask.dtype, copy=False))
-    return made
+    return mask.with_values(dots.astype(mask.dtype, copy=False))
 
 
 sampled = general(

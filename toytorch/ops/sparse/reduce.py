@@ -6,7 +6,6 @@ infinity, and gradients are kept for stored entries only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from toytorch.backends.base import attempt
 from toytorch.backends.sparse import SparseArray, positions, sum_runs, unsupported, xp_of
 from toytorch.core.op import Op, registry
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.reductions import reduce
@@ -24,16 +23,14 @@ from toytorch.ops.sparse.layout import unsqueeze
 
 
 @kernel("any")
-def _any(a: SparseArray, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
+def _any(a: SparseArray, dim: Ints | None, keepdim: bool) -> Any:
     if dim is not None:
         raise NotImplementedError(unsupported("any.dim", "SparseCPU"))
     return xp_of(a).asarray(a.coalesce().values.any())
 
 
 @kernel("sum")
-def _sum(
-    a: SparseArray, dim: int | Sequence[int] | None, keepdim: bool, dtype: DType | None
-) -> Any:
+def _sum(a: SparseArray, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Any:
     kind = reduce.sum_type(a, dtype)
     if dim is None or a.ndim == 0:
         return xp_of(a).asarray(a.values.sum(dtype=kind))
@@ -45,9 +42,7 @@ def _sum(
 
 
 @kernel("linalg_vector_norm")
-def _norm(
-    a: SparseArray, order: Any, dim: int | Sequence[int] | None, keepdim: bool, dtype: DType | None
-) -> Any:
+def _norm(a: SparseArray, order: Any, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Any:
     if dim is not None and len(reduce.axes(dim, a.ndim)) < a.ndim:
         raise RuntimeError(
             "norm_sparse currently only supports full reductions, so 'dim' must "

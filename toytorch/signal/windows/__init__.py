@@ -1,5 +1,6 @@
 """Windows that taper a signal, like `torch.signal.windows`."""
 
+from toytorch.facts.package import show as _show
 from toytorch.ops.signal.windows import (
     bartlett,
     blackman,
@@ -14,16 +15,4 @@ from toytorch.ops.signal.windows import (
     nuttall,
 )
 
-__all__ = [
-    "bartlett",
-    "blackman",
-    "cosine",
-    "exponential",
-    "gaussian",
-    "general_cosine",
-    "general_hamming",
-    "hamming",
-    "hann",
-    "kaiser",
-    "nuttall",
-]
+_show(globals())

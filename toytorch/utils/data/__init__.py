@@ -1,5 +1,6 @@
 """Data for training: datasets, samplers, batches."""
 
+from toytorch.facts.package import show as _show
 from toytorch.utils.data import _utils, distributed
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataloader import DataLoader
@@ -24,27 +25,4 @@ from toytorch.utils.data.sampler import (
 )
 from toytorch.utils.data.worker import WorkerInfo, get_worker_info
 
-__all__ = [
-    "BatchSampler",
-    "ChainDataset",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "DistributedSampler",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "StackDataset",
-    "Subset",
-    "SubsetRandomSampler",
-    "TensorDataset",
-    "WeightedRandomSampler",
-    "WorkerInfo",
-    "_utils",
-    "default_collate",
-    "default_convert",
-    "distributed",
-    "get_worker_info",
-    "random_split",
-]
+_show(globals(), "_utils", "distributed")

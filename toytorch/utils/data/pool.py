@@ -7,11 +7,12 @@ import itertools
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from multiprocessing import connection as connections
 from multiprocessing import get_context, resource_tracker
 from typing import Any
 
+from toytorch.facts.hints import Ints
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.slots import Inbox
 from toytorch.utils.data.worker import End, work
@@ -58,7 +59,7 @@ class Pool:
             self.close()
             raise
 
-    def ask(self, worker: int, order: int, index: int | Sequence[int] | None) -> None:
+    def ask(self, worker: int, order: int, index: Ints | None) -> None:
         """Sends an index to a worker, and the slots it may use again."""
         try:
             self.pipes[worker].send((self.epoch, order, index, self.inboxes[worker].released()))

@@ -4,6 +4,7 @@ Pictures (`digits`, `Digits`), a table (`penguins`), a text (`text`), and genera
 points or signals as are wanted (`spirals`, `moons`, `signals`).
 """
 
+from toytorch.facts.package import show as _show
 from toytorch.vision.datasets.digits import TRAIN, Digits, digits, everything
 from toytorch.vision.datasets.generators import moons, signals, spirals
 from toytorch.vision.datasets.penguins import (
@@ -14,17 +15,4 @@ from toytorch.vision.datasets.penguins import (
 )
 from toytorch.vision.datasets.story import text
 
-__all__ = [
-    "PENGUIN_FEATURES",
-    "PENGUIN_SPECIES",
-    "TRAIN",
-    "Digits",
-    "digits",
-    "everything",
-    "moons",
-    "penguin_table",
-    "penguins",
-    "signals",
-    "spirals",
-    "text",
-]
+_show(globals(), "PENGUIN_FEATURES", "PENGUIN_SPECIES", "TRAIN")

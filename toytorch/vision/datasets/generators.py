@@ -129,8 +129,7 @@ def _smooth(noise: Array) -> Array:
     kernel /= np.sqrt((kernel**2).sum())
     wide = np.pad(noise, ((0, 0), (6, 6)), mode="wrap")
     windows = np.lib.stride_tricks.sliding_window_view(wide, 13, axis=1)
-    smoothed: Array = windows @ kernel
-    return smoothed
+    return windows @ kernel
 
 
 def _check(n: int, noise: float) -> None:

@@ -3,6 +3,7 @@
 `ToTensor` takes NumPy arrays (H, W, C). What is random draws from toytorch's default generator.
 """
 
+from toytorch.facts.package import show as _show
 from toytorch.vision.transforms import functional
 from toytorch.vision.transforms.chains import (
     Compose,
@@ -33,28 +34,4 @@ from toytorch.vision.transforms.values import (
     ToTensor,
 )
 
-__all__ = [
-    "CenterCrop",
-    "ColorJitter",
-    "Compose",
-    "ConvertImageDtype",
-    "Grayscale",
-    "InterpolationMode",
-    "Lambda",
-    "Normalize",
-    "PILToTensor",
-    "Pad",
-    "RandomAffine",
-    "RandomApply",
-    "RandomChoice",
-    "RandomCrop",
-    "RandomErasing",
-    "RandomHorizontalFlip",
-    "RandomOrder",
-    "RandomResizedCrop",
-    "RandomRotation",
-    "RandomVerticalFlip",
-    "Resize",
-    "ToTensor",
-    "functional",
-]
+_show(globals(), "functional")

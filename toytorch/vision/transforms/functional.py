@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import bool as bool_type
 from toytorch.facts.dtype import dtype as DType
 from toytorch.facts.dtype import float32, get_default_dtype, iinfo, int32, int64, uint8
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Ints
 from toytorch.nn import functional as F
 from toytorch.ops.creation.from_data import as_tensor, from_numpy
 from toytorch.vision.transforms.colour import (
@@ -183,7 +183,7 @@ def resized_sizes(
 
 def resize(
     img: Tensor,
-    size: int | Sequence[int],
+    size: Ints,
     interpolation: InterpolationMode = InterpolationMode.BILINEAR,
     max_size: int | None = None,
     antialias: bool | None = True,
@@ -228,9 +228,7 @@ def resize(
     return out.reshape(*img.shape[:-2], *sizes)
 
 
-def pad(
-    img: Tensor, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"
-) -> Tensor:
+def pad(img: Tensor, padding: Ints, fill: float = 0, padding_mode: str = "constant") -> Tensor:
     """A border: a number, [left/right, top/bottom], or [left, top, right, bottom].
 
     `padding_mode` is constant (of value `fill`), edge, reflect or symmetric.
@@ -275,7 +273,7 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
     return F.pad(part, border)
 
 
-def center_crop(img: Tensor, output_size: int | Sequence[int]) -> Tensor:
+def center_crop(img: Tensor, output_size: Ints) -> Tensor:
     """The middle of a picture, with a border of zeros where the picture is smaller."""
     height, width = (
         [output_size] * 2
@@ -296,7 +294,7 @@ def resized_crop(
     left: int,
     height: int,
     width: int,
-    size: int | Sequence[int],
+    size: Ints,
     interpolation: InterpolationMode = InterpolationMode.BILINEAR,
     antialias: bool | None = True,
 ) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.random import rand, randint
 from toytorch.vision.transforms import functional as F
@@ -14,7 +15,7 @@ from toytorch.vision.transforms.functional import InterpolationMode
 from toytorch.vision.transforms.values import uniform
 
 
-def _pair(size: int | Sequence[int]) -> tuple[int, int]:
+def _pair(size: Ints) -> tuple[int, int]:
     if isinstance(size, int):
         return size, size
     if isinstance(size, Sequence) and len(size) in (1, 2):
@@ -31,7 +32,7 @@ class Resize(Module):
 
     def __init__(
         self,
-        size: int | Sequence[int],
+        size: Ints,
         interpolation: InterpolationMode = InterpolationMode.BILINEAR,
         max_size: int | None = None,
         antialias: bool | None = True,
@@ -58,7 +59,7 @@ class Resize(Module):
 class CenterCrop(Module):
     """The middle of a picture, with a border of zeros where the picture is smaller."""
 
-    def __init__(self, size: int | Sequence[int]) -> None:
+    def __init__(self, size: Ints) -> None:
         super().__init__()
         self.size = _pair(size)
 
@@ -72,9 +73,7 @@ class CenterCrop(Module):
 class Pad(Module):
     """A border: a number, (left/right, top/bottom), or (left, top, right, bottom)."""
 
-    def __init__(
-        self, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"
-    ) -> None:
+    def __init__(self, padding: Ints, fill: float = 0, padding_mode: str = "constant") -> None:
         super().__init__()
         if not isinstance(padding, (int, tuple, list)):
             raise TypeError("Got inappropriate padding arg")
@@ -105,7 +104,7 @@ class RandomCrop(Module):
 
     def __init__(
         self,
-        size: int | Sequence[int],
+        size: Ints,
         padding: Any = None,
         pad_if_needed: bool = False,
         fill: float = 0,
@@ -174,7 +173,7 @@ class RandomResizedCrop(Module):
 
     def __init__(
         self,
-        size: int | Sequence[int],
+        size: Ints,
         scale: Sequence[float] = (0.08, 1.0),
         ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
         interpolation: InterpolationMode = InterpolationMode.BILINEAR,

@@ -107,10 +107,10 @@ class Box:
             text = self._short(line)
             shapes.append(Text(middle, at, text, palette.TEXT_SIZE, look.text, "middle"))
         if self.rows:
-            shapes += self._draw_rows(x, y + self.head_height, look, row_hue)
+            shapes += self._draw_rows(x, y + self.head_height, row_hue)
         return shapes
 
-    def _draw_rows(self, x: float, y: float, look: Look, hue: Hue) -> list[Shape]:
+    def _draw_rows(self, x: float, y: float, hue: Hue) -> list[Shape]:
         inside = Rect(x + 5, y, self.w - 10, len(self.rows) * _ROW_HEIGHT + 3, 4.0, hue.tint)
         shapes: list[Shape] = [inside]
         for number, row in enumerate(self.rows):
