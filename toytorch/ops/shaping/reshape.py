@@ -143,7 +143,8 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
             "tensor has no dimensions"
         )
     try:
-        sizes = infer_size(sizes, shape[d])
+        if min(sizes) < 1 or math.prod(sizes) != shape[d]:
+            sizes = infer_size(sizes, shape[d])
     except RuntimeError:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
@@ -160,6 +161,9 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
         order = list(range(n or 1))
         one = order.pop(source if 0 <= source < n else wrap_dim(source, n))
         order.insert(destination if 0 <= destination < n else wrap_dim(destination, n), one)
+        if quick(input):
+            made = input._array.transpose(order[:n])
+            return made_view(view.permute, (input, tuple(order[:n])), made)
         return view.permute.function(input, *order[:n]) if n else view.permute.function(input, ())
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
@@ -271,9 +275,8 @@ def split(
 
 def parts(tensor: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
     """Parts of one size, without the general path where nobody watches."""
-    plain = tensor.__class__ is Tensor and state.fast_path is None and quick(tensor)
-    if plain:
-        made = several.split.kernel_on(np)(tensor._array, size, dim)
+    if tensor.__class__ is Tensor and state.fast_path is None and quick(tensor):
+        made = several.split.on_cpu(tensor._array, size, dim)
         return tuple(several_views(several.split, (tensor, size, dim), made))
     return tuple(several.split.function(tensor, size, dim))
 
