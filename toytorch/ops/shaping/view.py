@@ -277,8 +277,10 @@ t = view(
 def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
     shape = a.shape
     d = 0 if dim.__class__ is int and dim == 0 else wrap_dim(dim, len(shape) + 1)
-    if 1 not in shape and 0 not in shape and a.flags.c_contiguous:
-        return a.reshape(shape[:d] + (1,) + shape[d:] if d else (1,) + shape)  # quicker than *shape
+    if 1 not in shape and 0 not in shape:
+        inside = d < len(shape) and a.__class__ is np.ndarray  # where NumPy chooses the same stride
+        if inside or a.flags.c_contiguous:
+            return a.reshape(shape[:d] + (1,) + shape[d:] if d else (1,) + shape)
     if a.flags.c_contiguous and a.size:
         made = a.reshape((*shape[:d], 1, *shape[d:]))
         if (*made.strides[:d], *made.strides[d + 1 :]) == a.strides:
@@ -302,8 +304,10 @@ unsqueeze = view(
 def _squeeze(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None) -> Any:
     if dim is None:
         return a.squeeze()
-    dims = wrap_dims(dim, a.ndim) if not isinstance(dim, int) else (wrap_dim(dim, a.ndim),)
-    return a.squeeze(tuple(d for d in dims if a.ndim and a.shape[d] == 1))
+    if isinstance(dim, int):
+        d = wrap_dim(dim, a.ndim)
+        return a.squeeze(d if a.ndim and a.shape[d] == 1 else ())
+    return a.squeeze(tuple(d for d in wrap_dims(dim, a.ndim) if a.ndim and a.shape[d] == 1))
 
 
 squeeze = view(
