@@ -346,7 +346,31 @@ def integers_and_comparisons(m: Any) -> Any:
             m.zeros_like(x).requires_grad]  # fmt: skip
 
 
+def returned_gradients_and_what_was_given(m: Any) -> Any:
+    """Which of them are one tensor, or views: a write to one is seen, and counted, in the other."""
+    x, y = m.ones(2, 3, requires_grad=True), m.ones(2, 3, requires_grad=True)
+    g, turned = m.ones(2, 3), m.ones(3, 2)
+    same = m.autograd.grad(x + y, [x, y], g)
+    view = m.autograd.grad(x.t(), [x], turned)
+    spread = m.autograd.grad((x.exp() + y).sum(), [y, x])
+    found = [same[0] is same[1] is g, view[0]._base is turned, view[0].stride()]
+    found += [(t.stride(), t._base is None, t.requires_grad) for t in spread]
+    same[0].add_(1)
+    view[0].mul_(3)
+    return [*found, g, turned, g._version, turned._version]
+
+
+def some_of_the_inputs(m: Any) -> Any:
+    """Leaves and what is between, some of which the outputs do not depend on."""
+    x, y, unused = (leaf(m, 1, 2) for _ in range(3))
+    h = x * 2
+    loss = (h.exp() * y).sum() + (y * 3).sum()
+    asked = ([x], [y], [h], [h, y], [x, y], [x, unused], [unused])
+    return [m.autograd.grad(loss, a, allow_unused=True, retain_graph=True) for a in asked]
+
+
 BEHAVIOURS = [
+    returned_gradients_and_what_was_given, some_of_the_inputs,
     accumulates, shared_subexpression, diamond, retain, vector, keyword_gradient, third_derivative,
     backward_with_create_graph, hessian_vector, only_inputs, inputs_in_the_middle, several_outputs,
     autograd_backward_function, unused_allowed, unused_materialized, retained_grad,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any
@@ -24,6 +24,7 @@ from toytorch.backends.sparse import TABLES
 from toytorch.core import subclasses
 from toytorch.core.memory_order import is_dense
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.views import unrecorded_view
 from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.node import AccumulateGrad, Node, Output, as_function, node_of
@@ -232,13 +233,15 @@ class Engine:
         captured: dict[int, Tensor] = {}
         pending: dict[Any, Any] = {}  # node or leaf: the gradient that waits there
         sums: set[Any] = set()  # where what waits is a sum made here, which may be added to
-        watched = self.order is not None or self.observer is not None or inputs is not None
+        watched = self.order is not None or self.observer is not None or state.local.grad
         for target, given in roots:
             self._deliver(target, given, pending, sums)
-        if watched or state.local.grad:
+        if watched or (inputs is not None and not all_lead_to(inputs, pending)):
             self._in_order(roots, keep_graph, inputs, pending, sums, captured, capture)
         else:
             self._descend(keep_graph, pending, sums)
+        if capture:
+            as_returned(pending, [g for _, g in roots])
         leaves = {
             t: wrap(g) if g.__class__ is ndarray else g for t, g in pending.items() if not t.is_node
         }
@@ -641,6 +644,57 @@ def targets_of(inputs: list[Tensor]) -> dict[Node, list[tuple[Tensor, int]]]:
             node, index = as_function(tensor._grad_edge)
             found.setdefault(node, []).append((tensor, index))
     return found
+
+
+def as_returned(pending: dict[Any, Any], given: list[Tensor]) -> None:
+    """Makes tensors of the arrays among gradients that are returned: an array that is there twice, or was
+    given, is one tensor, and what shows memory of a tensor that was given is a view of that."""
+    made = {id(g._array): g for g in given}
+    owners = {id(memory_of(g._array)): g for g in given}
+    for target, g in pending.items():
+        if g.__class__ is ndarray:
+            if id(g) not in made:
+                owner = owners.get(id(memory_of(g)))
+                if owner is not None and owner._array.dtype is g.dtype:
+                    made[id(g)] = unrecorded_view(owner, g)
+                else:
+                    made[id(g)] = wrap(g)
+            pending[target] = made[id(g)]
+
+
+def memory_of(array: Any) -> Any:
+    """The array of which another one shows some elements, or that array."""
+    while array.__class__ is ndarray and array.base.__class__ is ndarray:
+        array = array.base
+    return array
+
+
+def all_lead_to(inputs: list[Tensor], targets: Iterable[Any]) -> bool:
+    """Whether the inputs are leaves, and no node under some targets of gradients could be left out."""
+    goals = set()
+    for t in inputs:
+        if t._grad_edge is not None or t._ignores_grad:
+            return False
+        goals.add(id(t))
+    left = [t for t in targets if t.is_node]
+    seen: set[Any] = set(left)
+    while left:
+        leads = False
+        for target in left.pop().edges:
+            if target is None:
+                continue
+            if target.__class__ is Output:
+                target = target.node
+            if target.is_node:
+                leads = True
+                if target not in seen:
+                    seen.add(target)
+                    left.append(target)
+            elif id(target) in goals:
+                leads = True
+        if not leads:
+            return False
+    return True
 
 
 def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:

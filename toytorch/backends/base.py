@@ -172,6 +172,7 @@ _by_kind: dict[str, Backend] = {}
 SELDOM = {"meta": "toytorch.backends.meta.backend"}  # kinds that few programs ask for
 _by_array: dict[type, Backend] = {}
 _kernels: dict[str, dict[str, Any]] = {}  # by the name of the array module
+NO_KERNELS: dict[str, Any] = {}
 
 
 def register(kind: str, backend: Backend) -> None:
@@ -231,9 +232,8 @@ def attempt(xp: Any, name: str, *args: Any) -> Any:
     array([2., 2., 2.])
     >>> attempt(np, "no such kernel", 1)
     """
-    table = _kernels.get(xp.__name__)
-    kernel = None if table is None else table.get(name)
-    return None if kernel is None else kernel(*args)
+    table = _kernels.get(xp.__name__, NO_KERNELS)
+    return table[name](*args) if name in table else None
 
 
 def offers(xp: ArrayModule, name: str) -> bool:

@@ -185,13 +185,13 @@ class MersenneGenerator:
         second may be left for the next call."""
         if not rows or count < ROW:
             return mersenne.scaled(self.pairs(count), std, mean).astype(type)
-        kind = np.dtype(type)
-        if kind == FLOAT64:
-            return self.in_rows(count, self.bits53, lambda u: normal64(u, mean, std))
+        kind = FLOAT32 if type is FLOAT32 else np.dtype(type)
         if kind == FLOAT32:
             if count % ROW == 0 and count <= CHUNK // ROW * ROW:  # a few rows, at once
                 return mersenne.normal32(self.words(count), mean, std)
             return self.in_rows(count, self.words, lambda w: mersenne.normal32(w, mean, std))
+        if kind == FLOAT64:
+            return self.in_rows(count, self.bits53, lambda u: normal64(u, mean, std))
         else:  # the last row is drawn right after the others
             whole = count // ROW * ROW
             drawn = mersenne.normal32(self.words(-(-count // ROW) * ROW), mean, std)

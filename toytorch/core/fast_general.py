@@ -19,17 +19,36 @@ def {name}({params}):
 {checks}    args = ({args})
     try:
         a = {first}._array
-        if (a.__class__ is ndarray and a.size and state.fast_path is None and (
-                {first}._no_grad_view is None)) or plain({first}):
+        if a.__class__ is ndarray and a.size and state.fast_path is None and (
+                {first}._no_grad_view is None):
+            c, storage = {kernel}, {first}._storage
+            if c.dtype is not a.dtype{unknown}:
+                result = view_of({first}, c, op.derivatives)
+                if {first}._requires_grad and result._base is not None and result.dtype.rank > 1:
+                    record(op, args, result)
+                return result
+            if {first}._requires_grad or storage.__class__ is not Storage:
+                return made_view(op, args, c)
+            result = new(Tensor)
+            result._array = c
+            result.dtype = {first}.dtype
+            result._storage = storage
+            result._requires_grad = False
+            result._grad_edge = None
+            owner = {first} if {first}._base is None else {first}._base
+            result._base = owner
+            views, seen = owner._views, ref(result)
+            if views and views[-1]() is None:
+                views[-1] = seen
+            else:
+                note_view(owner, seen)
+            if storage.version:
+                result._born = storage.version
+            return result
+        if plain({first}):
             c = {kernel}
             if c.dtype is a.dtype{known}:
                 return made_view(op, args, c)
-            if state.fast_path is not None or {first}._no_grad_view is not None:
-                return call(op, args)
-            result = view_of({first}, c, op.derivatives)
-            if {first}._requires_grad and result._base is not None and result.dtype.rank > 1:
-                record(op, args, result)
-            return result
     except AttributeError:
         return call(op, args)  # which says what is wrong
     return call(op, args)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from _thread import get_ident
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -358,6 +359,8 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "view_of": views.view_of,
         "made_view": views.made_view,
         "plain": views.plain,
+        "note_view": views.note_view,
+        "ref": ref,
         "quick": views.quick,
         "several_views": views.several_views,
         "wrap_result": wrap_result,

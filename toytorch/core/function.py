@@ -122,6 +122,7 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
             checks=checks,
             kernel=f"own_kernel(numpy, {rest})" if own else f"kernel({rest})",
             known="" if op.derivatives else " and op.derivatives",
+            unknown="" if op.derivatives else " or not op.derivatives",
         )
     if op.kind == "view" and op.derivatives and not any("(" in p for p in passed):
         from toytorch.core import fast_general  # see above

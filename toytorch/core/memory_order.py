@@ -251,14 +251,14 @@ def placed(made: Any, *operands: Any) -> Any:
     """
     if made.__class__ is not ndarray or made.ndim < 2:
         return made
-    shape, step = made.shape, made.itemsize
+    shape, first = made.shape, operands[0]
     if made.flags.c_contiguous and 1 not in shape and 0 not in shape:
-        for a in operands:
-            if a.__class__ is ndarray and a.ndim:  # the first that is no number
-                # The common case: rows give rows.
-                if a.shape == shape and (a.flags.c_contiguous or falling(a.strides)):
-                    return made
-                break
+        if first.__class__ is not ndarray or not first.ndim:  # a number
+            first = next((a for a in operands if a.__class__ is ndarray and a.ndim), made)
+        # The common case: rows give rows.
+        if first.shape == shape and (first.flags.c_contiguous or falling(first.strides)):
+            return made
+    step = made.itemsize
     arrays = [a for a in operands if a.__class__ is ndarray]
     if not made.size:
         return placed_nowhere(made, arrays, len(operands))

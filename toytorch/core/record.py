@@ -100,11 +100,11 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
 REMEMBER = """\
 def remember(args, view):  # `record` of {name}
     source = args[0]
-    node = Node()
+    node = {node}()
     node.edges = (source._grad_edge or source,)
     node.seq = next(sequence)
     node.saved, node.versions = {saved}
-{tie}"""
+{keeps}{tie}"""
 TIE_ONE = """\
     node.meta = (view._array.shape, view.dtype)
     if view.dtype.rank < 2:
@@ -133,12 +133,7 @@ def recorder(op: Op) -> Callable[[tuple[Any, ...], Any], Any]:
             values.append(f"{kind}_of(source)")
         else:
             break
-    if (
-        op.variant is not None
-        or op.tensor_at != (0,)
-        or len(values) < len(op.plan)
-        or op.rounds_once
-    ):
+    if op.tensor_at != (0,) or len(values) < len(op.plan) or op.rounds_once:
         op.remember = functools.partial(record, op)
         return op.remember
     saved = f"({', '.join(values)},), {(None,) * len(values)}" if values else "None, ()"
@@ -146,7 +141,11 @@ def recorder(op: Op) -> Callable[[tuple[Any, ...], Any], Any]:
     space.update(Node=op.node, sequence=sequence, op=op, integers=integers, guard=writing.guard)
     space["tie_many"] = tie_many
     tie = TIE_MANY if op.many else TIE_ONE
-    generate(f"{op.name}: node", REMEMBER.format(name=op.name, saved=saved, tie=tie), space)
+    node, keeps = "Node", ""
+    if op.variant is not None:  # PyTorch's overload for a number keeps no tensor
+        node, keeps = "op.node_variant(op.variant(*args))", "    node.frees = False\n"
+    source = REMEMBER.format(name=op.name, node=node, saved=saved, keeps=keeps, tie=tie)
+    generate(f"{op.name}: node", source, space)
     op.remember = space["remember"]
     return op.remember
 

@@ -167,16 +167,27 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
     if owner is None:
         owner = source
     view._base = owner
-    views = owner._views
-    if views is None:
-        owner._views = [ref(view)]
+    views, seen = owner._views, ref(view)
+    if views and views[-1]() is None:
+        views[-1] = seen
     else:
-        if len(views) > 16 and not len(views) & (len(views) - 1):
-            views[:] = [v for v in views if v() is not None]
-        views.append(ref(view))
+        note_view(owner, seen)
     if view._storage.version:
         view._born = view._storage.version
     return view
+
+
+def note_view(owner: Tensor, seen: ref[Tensor]) -> None:
+    """Notes one more view of a tensor. Who makes views one after another, of which none stays, puts each
+    in the place of the last one instead, which is gone."""
+    views = owner._views
+    if views is None:
+        owner._views = [seen]
+        return
+    count = len(views)
+    if count > 16 and not count & (count - 1):
+        views[:] = [v for v in views if v() is not None]
+    views.append(seen)
 
 
 def conjugates(op: Op, source: Tensor) -> Tensor | None:
@@ -320,13 +331,10 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
             owner = source
         view._base = owner
         views, seen = owner._views, ref(view)
-        if views is None:
-            owner._views = [seen]
+        if views and views[-1]() is None:
+            views[-1] = seen
         else:
-            count = len(views)
-            if count > 16 and not count & (count - 1):
-                views[:] = [v for v in views if v() is not None]
-            views.append(seen)
+            note_view(owner, seen)
         if storage.version:
             view._born = storage.version
         if not source._requires_grad and (

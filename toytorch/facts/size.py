@@ -106,6 +106,9 @@ def wrap_dim(dim: Any, ndim: int, wrap_scalar: bool = True) -> int:
     Traceback (most recent call last):
     IndexError: Dimension out of range (expected to be in range of [-3, 2], but got 3)
     """
+    if dim.__class__ is int and -ndim <= dim < ndim:  # the usual case
+        found: int = dim + ndim if dim < 0 else dim
+        return found
     if ndim == 0:
         if not wrap_scalar:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

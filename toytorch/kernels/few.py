@@ -95,7 +95,7 @@ def places(row: Array, values: Array, right: bool) -> Any:
     """Where numbers go in a row of the same type, by halving, as PyTorch does it: in a row that is
     not sorted, and with NaN, too; or None."""
     kind = kind_of(row, FEW)
-    if kind is None or kind_of(values, FEW) is None:
+    if kind is None or not (0 < values.size <= FEW and values.flags.c_contiguous):
         return None
     made = np.empty(values.shape, np.int64)
     ready(Places, "right" if right else "left", kind, values.size, row.size)(row, values, made)

@@ -253,7 +253,7 @@ def normal32(words: Array, mean: float, std: float) -> Any:
     made = np.empty(words.size, np.float32)
     if jit.pays(words.size):
         call, scale = normal_call(words.size // 16, mean, std)
-        call(np.ascontiguousarray(words), scale, made)
+        call(words if words.flags.c_contiguous else words.copy(), scale, made)
         return made
     uniform = (words & 0xFFFFFF).astype(np.float32) * np.float32(2.0**-24)
     rows = uniform.reshape(-1, 2, 8)
@@ -264,10 +264,11 @@ def normal32(words: Array, mean: float, std: float) -> Any:
 
 
 @functools.lru_cache(256)
-def normal_call(rows: int, mean: float, std: float) -> tuple[ArrayCall, Array]:
-    """The call for so many rows, and the two numbers as it takes them."""
+def normal_call(rows: int, mean: float, std: float) -> tuple[Any, Array]:
+    """The call for so many rows, by one thread, and the two numbers as it takes them."""
     kernel = Call("mersenne normal", Normal)
-    return ArrayCall(kernel, (0, 0, 0), (0, 1, 2), rows, 0), np.array([mean, std], np.float32)
+    call = ArrayCall(kernel, (0, 0, 0), (0, 1, 2), rows, 0).here
+    return call, np.array([mean, std], np.float32)
 
 
 class Normal(Native):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.backends.base import some
 from toytorch.facts.hints import Array
 from toytorch.kernels.by_index import element_type
 from toytorch.loops.runtime import jit
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 MOST = 128  # places; inserting into more of them takes longer than sorting
 TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}
 LANES = 16
+TOLD = 256  # numbers of a row of which it is told whether some are equal, where there are many rows
 FEW = 1 << 13  # comparisons at most, where there are few numbers
 
 
-def top(a: Array, k: int, d: int, largest: bool) -> Any:
-    """Values and places along a dimension, equal elements in the order in which they stand; None
-    where they should be sorted."""
+def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
+    """Values and places along a dimension, equal elements in the order in which they stand; None where
+    they should be sorted. Asked to `tell`, also whether each of them is equal to no other number of its
+    row; False where there are many."""
     kind = TYPES.get(a.dtype.char)
     if kind is None or a.__class__ is not np.ndarray or not 0 < k <= MOST or not a.ndim:
         return None
@@ -38,24 +41,32 @@ def top(a: Array, k: int, d: int, largest: bool) -> Any:
             return None
         shape = (*a.shape[:-1], k)
         values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)
-        ready(kind, bool(largest), a.size // n, n, k)(a, values, index)
-        return values, index
+        if not tell:
+            ready(kind, bool(largest), a.size // n, n, k, 3)(a, values, index)
+            return values, index
+        equal = np.empty(a.size // n, np.bool_)
+        ready(kind, bool(largest), a.size // n, n, k, 4)(a, values, index, equal)
+        return values, index, not some(equal)
     if n < 2 * k or not jit.works():
         return None
     rows = np.ascontiguousarray(np.moveaxis(a, d, -1))
     shape = (*rows.shape[:-1], k)
     values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)
+    equal = np.empty(a.size // n if tell and n <= TOLD else 0, np.bool_)
     places = map(jit.address_of, (rows, values, index))
-    kernel(kind, bool(largest))(a.size // n, a.size * 2, n, k, *places)
-    if d in (-1, a.ndim - 1):
-        return values, index
-    return tuple(np.ascontiguousarray(np.moveaxis(v, -1, d)) for v in (values, index))
+    kernel(kind, bool(largest))(
+        a.size // n, a.size * 2, n, k, *places, jit.address_of(equal) if equal.size else 0
+    )
+    if d not in (-1, a.ndim - 1):
+        values, index = (np.ascontiguousarray(np.moveaxis(v, -1, d)) for v in (values, index))
+    return (values, index, equal.size > 0 and not some(equal)) if tell else (values, index)
 
 
 @functools.lru_cache(256)
-def ready(kind: str, largest: bool, rows: int, n: int, k: int) -> Any:
-    """The kernel for few numbers of one shape: a builtin function of the three arrays."""
-    return ArrayCall(kernel(kind, largest), (n, k, 0, 0, 0), (2, 3, 4), rows, 1).here
+def ready(kind: str, largest: bool, rows: int, n: int, k: int, arrays: int) -> Any:
+    """The kernel for few numbers of one shape: a builtin function of three or four arrays."""
+    places = range(2, 2 + arrays)
+    return ArrayCall(kernel(kind, largest), (n, k, 0, 0, 0, 0), places, rows, 1).here
 
 
 @functools.cache
@@ -67,12 +78,14 @@ class Top(Native):
     """LLVM for `top`. By hand: a program has no state that elements change."""
 
     def __init__(self, name: str, kind: str, largest: bool) -> None:
-        super().__init__(name, "d" if kind in ("d", "64") else "f", ("n", "k", "a", "values", "at"))
+        words = ("n", "k", "a", "values", "at", "equal")
+        super().__init__(name, "d" if kind in ("d", "64") else "f", words)
         b, self.largest, self.floats = self.b, largest, kind in ("f", "d")
         self.element, self.key = element_type(self, kind), self.ir.IntType(8 * self.bytes)
         self.k, n = self.word_of["k"], self.word_of["n"]
         a = self.array("a", self.element)
         values, at = self.array("values", self.element), self.array("at", "word")
+        equal = self.array("equal", "byte")
         self.keys = self.alloca(self.key, self.word(MOST))
         vector = self.ir.VectorType(self.element, LANES)
         last = b.sub(self.k, self.word(1))
@@ -99,8 +112,26 @@ class Top(Native):
             self.loop(end, n, 1, consider)
             to = b.gep(values, [b.mul(r, self.k)])
             self.count(self.k, lambda j: self.put(to, j, self.get(x, self.get(found, j))))
+            with b.if_then(b.icmp_signed("!=", self.word_of["equal"], self.word(0))):
+                self.put(equal, r, b.zext(self.any_equal(x, n, last), self.type("byte")))
 
         self.loop(self.lo, self.hi, 1, row)
+
+    def any_equal(self, x: Value, n: Value, last: Value) -> Any:
+        """Whether one of the k is equal to the next one, or the last to any other of the row."""
+        b, least, zero = self.b, self.get(self.keys, last), self.word(0)
+
+        def beside(j: Value, found: Value) -> Any:
+            next = self.get(self.keys, b.add(j, self.word(1)))
+            alike = b.icmp_signed("==", self.get(self.keys, j), next)
+            return [b.add(found, b.zext(alike, self.word))]
+
+        def another(j: Value, found: Value) -> Any:
+            alike = b.icmp_signed("==", self.order(self.get(x, j)), least)
+            return [b.add(found, b.zext(alike, self.word))]
+
+        pairs, ends = self.count(last, beside, 1, [zero])[0], self.count(n, another, 1, [zero])[0]
+        return b.icmp_signed(">", b.add(pairs, ends), self.word(1))  # the last one is itself
 
     def order(self, x: Value) -> Any:
         """Elements as integers whose order is theirs, or the reverse."""

@@ -203,7 +203,7 @@ def from_numpy(ndarray: Array) -> Tensor:
         if ndarray.size and ndarray.dtype.isnative and not kind.extended:
             own = np.asarray(ndarray.data)
             if own.strides == ndarray.strides:  # those of dimensions of one element may be any
-                return held_elsewhere(wrap(own, kind), own, own.reshape(-1))
+                return held_elsewhere(wrap(own, kind), own)
         if min(ndarray.strides, default=0) >= 0:
             own = lent(ndarray)
             return held_elsewhere(wrap(own, kind), own, own.reshape(-1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -96,10 +95,11 @@ def plainly_drawn(
     """The tensor for a size of a few plain ints, drawn on the CPU; None for what takes more."""
     if len(size) == 1 and size[0].__class__ in (tuple, list, Size):
         size = tuple(size[0])
+    count = 1
     for n in size:
         if n.__class__ is not int or not 0 <= n < 1 << 16:
             return None
-    count = math.prod(size)
+        count *= n
     if count > 1 << 16:
         return None
     kind = kind or types.get_default_dtype()

@@ -275,8 +275,10 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
             if not all(part == WHOLE for part in index):
                 part = a[(*index, ...)]
                 return unrecorded_view(x, part) if part.size else None
-        elif index is None and a.flags.c_contiguous:
-            return made_view(unsqueeze, (x, 0), unsqueeze.on_cpu(a, 0))
+        elif index is None:
+            shape = a.shape  # of 1 the stride is no affair of NumPy's
+            part = unsqueeze.on_cpu(a, 0) if 1 in shape else a.reshape((1,) + shape)
+            return made_view(unsqueeze, (x, 0), part)
     except IndexError:
         return None
     return None

@@ -403,6 +403,6 @@ def bucketize(
         raise wrong_argument("bucketize", "input", 1, "Tensor", input)
     if out is not None and not isinstance(input, Tensor):
         raise TypeError("bucketize() received an invalid combination of arguments")
-    if boundaries.ndim != 1:
+    if boundaries._array.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

@@ -93,27 +93,31 @@ def _topk(xp: ArrayModule, a: Array, k: int, dim: int, largest: bool, sorted: bo
     k = int(k)  # traced, a tensor's only element
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
-    if a.dtype == np.bool_:
+    if a.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if a.dtype.kind == "c":
         raise RuntimeError(" topk does not support complex dtypes on CPU")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
-    made = attempt(xp, "top", a, k, d, largest)
-    if made is None:
+    made = attempt(xp, "top", a, k, d, largest, True)
+    if made is not None:
+        values, index, told = made
+    else:
         index = order(xp, a, d, largest)[(slice(None),) * d + (slice(k),)]
-        made = taken(xp, a, index, d), index.astype(np.int64)
-    if n <= FEW and a.size <= SEVERAL and a.__class__ is np.ndarray and made[0].size:
-        if sorted and d == a.ndim - 1 and clear(a, made[0], largest):
-            return made
-        values = made[0]
+        values, index = taken(xp, a, index, d), index.astype(np.int64)
+        told = (
+            sorted and d == a.ndim - 1 and a.__class__ is np.ndarray and clear(a, values, largest)
+        )
+    if n <= FEW and a.size <= SEVERAL and a.__class__ is np.ndarray and values.size:
+        if sorted and told:
+            return values, index
         last = values[(slice(None),) * d + (slice(k - 1, k),)]
         if not sorted or equal(values, d) or bool((_same(a, last).sum(d) > 1).any()):
             from toytorch.ops.reductions.equals import top  # seldom needed
 
             index = by_rows(a, d, lambda row: top(row, k, largest, sorted))
             return taken(xp, a, index, d), index
-    return made
+    return values, index
 
 
 def clear(a: Array, values: Array, largest: bool) -> bool:

@@ -141,7 +141,8 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
             "tensor has no dimensions"
         )
     try:
-        sizes = infer_size(sizes, shape[d])
+        if min(sizes) < 1 or math.prod(sizes) != shape[d]:
+            sizes = infer_size(sizes, shape[d])
     except RuntimeError:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
@@ -158,6 +159,9 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
         order = list(range(n or 1))
         one = order.pop(source if 0 <= source < n else wrap_dim(source, n))
         order.insert(destination if 0 <= destination < n else wrap_dim(destination, n), one)
+        if quick(input):
+            made = input._array.transpose(order[:n])
+            return made_view(view.permute, (input, tuple(order[:n])), made)
         return view.permute.function(input, *order[:n]) if n else view.permute.function(input, ())
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)

@@ -119,9 +119,11 @@ def quick_view(
         if n.__class__ is not int or n < -1:
             return None
     array = x._array
-    if not plain(x):
+    if array.__class__ is not np.ndarray or not (
+        array.size if state.fast_path is None else plain(x)
+    ):
         return None
-    own = array.shape
+    own, rows = array.shape, array.flags.c_contiguous
     if own == shape:
         if 1 in shape:
             return None  # whose steps are counted anew
@@ -130,16 +132,17 @@ def quick_view(
         made = array.reshape(shape)
     except ValueError:
         return None
+    if rows and 1 not in own:
+        return made_view(op, (x, shape), made)
     if 1 in own and made.shape == own:
         return None  # as above, where a size was to be inferred
-    rows = array.flags.c_contiguous
     if not rows and made.flags.c_contiguous:
         # It was copied: no view of what does not lie in rows lies so.
         kept = not copies or (x._requires_grad and state.fast_path is None)
         return None if kept else wrap(made, x.dtype)
     if (
         1 in made.shape  # a dimension whose stride NumPy may have chosen otherwise
-        and (not rows or (1 in own and array.strides[-1] != array.itemsize))
+        and (not rows or array.strides[-1] != array.itemsize)
         and made.strides != view_strides(own, array.strides, made.shape)
     ):
         return None
@@ -236,8 +239,11 @@ permute = view(
 
 
 def _transpose(xp: ArrayModule, a: Array, dim0: int, dim1: int) -> Any:
-    d0, d1 = wrap_dim(dim0, a.ndim), wrap_dim(dim1, a.ndim)
-    return a.swapaxes(d0, d1) if a.ndim else a.view()
+    try:
+        return a.swapaxes(dim0, dim1)
+    except IndexError:  # PyTorch says it in other words, and takes 0 and -1 of no dimensions
+        d0, d1 = wrap_dim(dim0, a.ndim), wrap_dim(dim1, a.ndim)
+        return a.swapaxes(d0, d1) if a.ndim else a.view()
 
 
 transpose = view(
@@ -270,9 +276,13 @@ t = view(
 def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
     shape = a.shape
     d = 0 if dim.__class__ is int and dim == 0 else wrap_dim(dim, len(shape) + 1)
+    if 1 not in shape and 0 not in shape:
+        inside = d < len(shape) and a.__class__ is np.ndarray  # where NumPy chooses the same stride
+        if inside or a.flags.c_contiguous:
+            return a.reshape(shape[:d] + (1,) + shape[d:] if d else (1,) + shape)
     if a.flags.c_contiguous and a.size:
-        made = a.reshape((*shape[:d], 1, *shape[d:]) if d else (1, *shape))
-        if 1 not in shape or (*made.strides[:d], *made.strides[d + 1 :]) == a.strides:
+        made = a.reshape((*shape[:d], 1, *shape[d:]))
+        if (*made.strides[:d], *made.strides[d + 1 :]) == a.strides:
             return made  # else a dimension of size 1 has a stride of its own, which stays
     step = a.itemsize if d == a.ndim else a.shape[d] * a.strides[d]
     return xp.lib.stride_tricks.as_strided(
@@ -293,8 +303,10 @@ unsqueeze = view(
 def _squeeze(xp: ArrayModule, a: Array, dim: Ints | None) -> Any:
     if dim is None:
         return a.squeeze()
-    dims = wrap_dims(dim, a.ndim) if not isinstance(dim, int) else (wrap_dim(dim, a.ndim),)
-    return a.squeeze(tuple(d for d in dims if a.ndim and a.shape[d] == 1))
+    if isinstance(dim, int):
+        d = wrap_dim(dim, a.ndim)
+        return a.squeeze(d if a.ndim and a.shape[d] == 1 else ())
+    return a.squeeze(tuple(d for d in wrap_dims(dim, a.ndim) if a.ndim and a.shape[d] == 1))
 
 
 squeeze = view(
