@@ -177,6 +177,7 @@ def underive(name: str, sources: Sequence[Any], result: Tensor) -> None:
         node.meta = result._array.shape, result.dtype
         if result._base is None:
             result._requires_grad, result._grad_edge = True, node
+            writing.refresh(result)
         else:  # of what was written to through a view, there is none either
             node.edges = (None, *edges)
             writing.rebase(result, node)
