@@ -94,6 +94,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         except RuntimeError:
             if op.kind == "pointwise":
                 refuse_meaningless(op, args)
+            elif op.apart == "first":  # but for the dimension
+                wrap_dim(args[op.schema.index["dim"]], target._array.ndim)
             raise
     if common is not None:
         if op.out_type == "alike":
