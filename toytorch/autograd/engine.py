@@ -583,8 +583,11 @@ def of_another_shape(grad: Tensor, leaf: Array) -> Any:
     are the leaf's first ones as it is, and copies others into the leaf's shape if they broadcast."""
     array = grad._array
     dense = leaf.__class__ is not ndarray or is_dense(leaf.shape, leaf.strides, leaf.itemsize)
-    steps = (*leaf.strides, *(-1 for _ in array.shape))
-    if not dense or all(n == 1 or s == t for n, s, t in zip(array.shape, array.strides, steps)):
+    steps = (*(s // leaf.itemsize for s in leaf.strides), *(-1 for _ in array.shape))
+    wide = array.itemsize  # which may be another: data may be of another type, too
+    if not dense or all(
+        n == 1 or s == t * wide for n, s, t in zip(array.shape, array.strides, steps)
+    ):
         return wrap(array.copy("K" if dense else "C"), grad.dtype)
     layout: Any = wrap(lying_as(np, leaf, array.dtype), grad.dtype)
     return layout.zero_().add_(grad)

@@ -138,7 +138,9 @@ def sparse_backward(
     return sparse_coo_tensor(flat.clone().unsqueeze(0), rows, (count, g.shape[-1]))
 
 
-RENORM = lost_class(type("EmbeddingRenormBackward0", (Node,), {"__slots__": ()}), "embedding_renorm")
+RENORM = lost_class(
+    type("EmbeddingRenormBackward0", (Node,), {"__slots__": ()}), "embedding_renorm"
+)
 
 
 @public("embedding_renorm_")
