@@ -517,6 +517,8 @@ def explained(found: Found) -> bool:
         return True
     if "torch.native_group_norm(" in last and kind == "value":
         return True  # PyTorch reads weight and bias beside each other, whatever their strides say
+    if "GroupNorm(" in last and kind == "value" and nearly(found):
+        return True  # x·a + b, where what x·a was rounded by is left of the smallest deviations
     if re.search(r"torch\.(linalg\.)?lu\w*\(", last):
         return True  # which of two rows that rounding, or NaN, makes alike comes first
     if kind == "value" and DECOMPOSED.search(last) and not finite(found):

@@ -11,6 +11,37 @@ from tests.outside.search import first_difference
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "the norm of one element is its size": """
+        a = torch.tensor([[1e30], [1e-30]])
+        b = torch.linalg.vector_norm(a, 2, -1), a.norm(2, (1,), keepdim=True), a[0].norm()
+        c = torch.nn.functional.cosine_similarity(a, a.double(), dim=-1)
+        d = torch.nn.functional.cosine_similarity(a, a, dim=-1)
+        e = torch.nn.functional.normalize(a.requires_grad_(), dim=-1)
+        e[0].sum().backward()
+    """,
+    "too large numbers are filled in once only": """
+        a = torch.full((1,), 1e30, dtype=torch.float16)
+        b = torch.zeros(2, dtype=torch.bfloat16)
+        b.fill_(1e200)
+        b[...] = 1e200
+        c = torch.zeros((), dtype=torch.float16).fill_(1e30)
+        d = b.new_full((2,), 1e200)
+        e = torch.fill(b, 1e200)
+        b[torch.tensor([True, False])] = 1e200
+        f = torch.zeros(1).fill_(1e200)
+    """,
+    "medians and means of nothing": """
+        a = [torch.zeros(0, dtype=k).median() for k in (torch.int8, torch.int16, torch.int32, torch.bool)]
+        b = torch.zeros(0, dtype=torch.int16).nanmedian()
+        c = torch.zeros(0, dtype=torch.complex64)
+        d = torch.nn.functional.soft_margin_loss(c, torch.zeros(0))
+    """,
+    "truth values are not multiplied and added": """
+        a = torch.ones(2, dtype=torch.bool)
+        b = torch.addcmul(a, a, a)
+        a.addcmul_(a, a)
+        torch.addcmul(a, a, a, out=a)
+    """,
     "an input that is no leaf: no gradient beyond it is computed, which would be refused": """
         a = torch.tensor(1.5, requires_grad=True)
         b = torch.nn.functional.huber_loss(torch.tensor(-1.0, dtype=torch.float64), a)
