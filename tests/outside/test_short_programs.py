@@ -11,6 +11,12 @@ from tests.outside.search import first_difference
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "a leaf that an out= without a derivative resizes": """
+        a = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+        b = a * 3
+        torch.less_equal(torch.ones(3, 2, 2), torch.ones(2, 2), out=a)
+        b.backward(torch.ones(2, 2))
+    """,
     "the norm of one element is its size": """
         a = torch.tensor([[1e30], [1e-30]])
         b = torch.linalg.vector_norm(a, 2, -1), a.norm(2, (1,), keepdim=True), a[0].norm()
