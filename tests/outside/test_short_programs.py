@@ -11,6 +11,12 @@ from tests.outside.search import first_difference
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "one element is filled in from the same memory": """
+        a = torch.tensor([2.0, -1.0])
+        a[a > 0] = a[:1]
+        a.index_put_((a > 0,), a[1:])
+        a[torch.tensor([0, 1])] = a[1:]
+    """,
     "a leaf that an out= without a derivative resizes": """
         a = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
         b = a * 3
