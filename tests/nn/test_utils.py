@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import math
 import warnings
@@ -76,6 +77,25 @@ def _spectral(m: Any, old: bool) -> Any:
     y.sum().backward()
     grads = [p.grad for p in made.parameters()]
     return y, grads, list(made.state_dict()), m.linalg.svdvals(made.weight)[0]
+
+
+def _older_state(m: Any, crafted: bool) -> Any:
+    """A state as PyTorch 0.4 wrote it, without v, or the newest one without its version."""
+    m.manual_seed(0)
+    made = m.nn.utils.spectral_norm(layer(m, 4, 3))
+    made(m.ones(2, 4, dtype=m.float64))
+    state = copy.deepcopy(made.state_dict())
+    versions = state._metadata[""].pop("spectral_norm")
+    if not crafted:
+        state["weight"] = made.weight.detach().clone()
+        del state["weight_v"]
+    other = copy.deepcopy(m.nn.utils.spectral_norm(layer(m, 4, 3)))
+    other.load_state_dict(state)
+    y = other.eval()(m.ones(2, 4, dtype=m.float64))
+    rest = other.load_state_dict({"weight": state["weight_orig"]}, strict=False).missing_keys
+    plain = m.nn.utils.remove_spectral_norm(other)
+    kept = len(plain._state_dict_hooks) + len(plain._load_state_dict_pre_hooks)
+    return y, versions, rest, sorted(plain.state_dict()._metadata[""]), kept
 
 
 def _symmetric(m: Any) -> Any:
@@ -158,6 +178,8 @@ UTILS: dict[str, Any] = {
     "weight norm by hooks": lambda m: _weight_norm(m, True),
     "spectral norm": lambda m: _spectral(m, False),
     "spectral norm by hooks": lambda m: _spectral(m, True),
+    "spectral norm of an older file": lambda m: _older_state(m, False),
+    "spectral norm without a version": lambda m: _older_state(m, True),
     "parametrize": _symmetric,
     "matrix_exp": lambda m: _orthogonal(m, "matrix_exp"),
     "cayley": lambda m: _orthogonal(m, "cayley"),

@@ -11,6 +11,132 @@ from tests.outside.search import first_difference
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "one element is filled in from the same memory": """
+        a = torch.tensor([2.0, -1.0])
+        a[a > 0] = a[:1]
+        a.index_put_((a > 0,), a[1:])
+        a[torch.tensor([0, 1])] = a[1:]
+    """,
+    "a leaf that an out= without a derivative resizes": """
+        a = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+        b = a * 3
+        torch.less_equal(torch.ones(3, 2, 2), torch.ones(2, 2), out=a)
+        b.backward(torch.ones(2, 2))
+    """,
+    "the norm of one element is its size": """
+        a = torch.tensor([[1e30], [1e-30]])
+        b = torch.linalg.vector_norm(a, 2, -1), a.norm(2, (1,), keepdim=True), a[0].norm()
+        c = torch.nn.functional.cosine_similarity(a, a.double(), dim=-1)
+        d = torch.nn.functional.cosine_similarity(a, a, dim=-1)
+        e = torch.nn.functional.normalize(a.requires_grad_(), dim=-1)
+        e[0].sum().backward()
+    """,
+    "too large numbers are filled in once only": """
+        a = torch.full((1,), 1e30, dtype=torch.float16)
+        b = torch.zeros(2, dtype=torch.bfloat16)
+        b.fill_(1e200)
+        b[...] = 1e200
+        c = torch.zeros((), dtype=torch.float16).fill_(1e30)
+        d = b.new_full((2,), 1e200)
+        e = torch.fill(b, 1e200)
+        b[torch.tensor([True, False])] = 1e200
+        f = torch.zeros(1).fill_(1e200)
+    """,
+    "medians and means of nothing": """
+        a = [torch.zeros(0, dtype=k).median() for k in (torch.int8, torch.int16, torch.int32, torch.bool)]
+        b = torch.zeros(0, dtype=torch.int16).nanmedian()
+        c = torch.zeros(0, dtype=torch.complex64)
+        d = torch.nn.functional.soft_margin_loss(c, torch.zeros(0))
+    """,
+    "truth values are not multiplied and added": """
+        a = torch.ones(2, dtype=torch.bool)
+        b = torch.addcmul(a, a, a)
+        a.addcmul_(a, a)
+        torch.addcmul(a, a, a, out=a)
+    """,
+    "an input that is no leaf: no gradient beyond it is computed, which would be refused": """
+        a = torch.tensor(1.5, requires_grad=True)
+        b = torch.nn.functional.huber_loss(torch.tensor(-1.0, dtype=torch.float64), a)
+        b.abs().backward(retain_graph=True, inputs=[b])
+        b.backward()
+    """,
+    "the mean beside a spread has a gradient of its own": """
+        a = torch.ones(4, 1).requires_grad_()
+        b = torch.var_mean(a, (-1,))[1] + torch.std_mean(a, -1)[1]
+        b.sum().backward(create_graph=True)
+        c = a.grad.requires_grad, a.grad
+    """,
+    "what a checkpoint is given may not change": """
+        a = torch.ones(2).requires_grad_()
+        b = torch.ones(2) * 2
+        c = torch.utils.checkpoint.checkpoint(lambda x, y: (x * y).sin(), a, b, use_reentrant=False)
+        b.add_(1)
+        c.sum().backward()
+    """,
+    "not by the function itself either": """
+        a = torch.ones(2).requires_grad_()
+        b = torch.utils.checkpoint.checkpoint(lambda x: x.mul_(2).sin(), a * 1, use_reentrant=False)
+        b.sum().backward()
+    """,
+    "nor be an inference tensor": """
+        with torch.inference_mode():
+            a = torch.ones(2) + 1
+        b = torch.utils.checkpoint.checkpoint(lambda x: x + 1, a, use_reentrant=False)
+        with torch.no_grad():
+            c = torch.utils.checkpoint.checkpoint(lambda x: x + 1, a, use_reentrant=False)
+    """,
+    "an inference tensor's detached alias gets another layout": """
+        with torch.inference_mode():
+            a = torch.ones(2, 3) + 1
+        b = a[...].detach()
+        b.unsqueeze_(0)
+        b.squeeze_()
+        b.t_()
+        b.add_(1)
+        c = b.view(6).is_inference()
+    """,
+    "views of what loses its derivative": """
+        a = torch.ones(2)
+        b = a[...]
+        c = torch.heaviside(torch.ones(2).requires_grad_() * 2, torch.ones(2), out=a)
+    """,
+    "embedding_renorm_ has no derivative": """
+        a = torch.tensor([[3.0, 4.0], [1.0, 1.0]]).requires_grad_()
+        b = a.clone()
+        c = b[:]
+        torch.embedding_renorm_(b, torch.tensor([0]), 1.0, 2.0)
+        b.sum().backward()
+    """,
+    "index_copy_ of a dimension that there is none of": """
+        a = torch.ones(2, 2)
+        a.index_copy_(-3, torch.tensor([0, 0]), a)
+        torch.ones(1, 2).expand(2, 2).index_copy_(2, torch.tensor([0, 0]), a)
+    """,
+    "data of another type and shape whose strides are the gradient's": """
+        a = torch.ones(1, 3).requires_grad_()
+        b = a * 2
+        a.data = torch.ones(5, 5, dtype=torch.float64)
+        b.sum().backward()
+    """,
+    "conjugates of no elements in a memory of some": """
+        a = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]])
+        b = a[2:].conj()
+        c = b.as_strided((1, 1), (0, 1), 1)
+        d = a[5:, 1:].T.adjoint().as_strided((2, 1), (2, 1), 0)
+    """,
+    "pseudo-inverses lie in rows": """
+        a = torch.arange(24.0).reshape(2, 3, 4, 1).permute(3, 0, 1, 2)
+        b = torch.pinverse(a.permute(1, 0, 2, 3).expand(2, 2, 3, 4).transpose(0, 1).clone(), 0.5)
+    """,
+    "lines that look like images whose channels lie last": """
+        a = torch.ones(1, 1, 2).permute(0, 2, 1)
+        b = torch.nn.functional.max_unpool1d(a, torch.tensor([[[0], [1]]]), 2)
+        c = torch.ones(1, 4, 1).permute(0, 2, 1)
+        d = torch.arange(6.0).reshape(1, 3, 2).permute(0, 2, 1)
+        e = torch.nn.functional.conv_transpose1d(c, d, stride=2)
+        f = torch.nn.functional.conv1d(torch.ones(2, 3, 4).mT, d.permute(1, 0, 2).expand(2, 4, 3))
+        g = torch.nn.functional.conv1d(torch.ones(2, 3, 4), torch.ones(2, 2, 3).mT)
+    """,
     "an input that is no leaf: its node runs, too": """
         a = torch.ones(2, 2).requires_grad_()
         v = a.exp()

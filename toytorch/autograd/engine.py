@@ -104,7 +104,7 @@ class Pass:
         leaves = {id(n) for n in starts if not n.is_node}
         leaves.update(id(t) for n in order for t in n.edges if t is not None and not t.is_node)
         if self.inputs is not None:
-            run = wanted_nodes(order, self.inputs) | set(targets_of(self.inputs))
+            run = set(wanted_edges(order, self.inputs)) | set(targets_of(self.inputs))
             leaves &= {id(t) for t in self.inputs}
         return [
             id(t) in leaves if t._grad_edge is None else node_of(t._grad_edge) in run
@@ -334,7 +334,7 @@ class Engine:
         """A pass over nodes collected before it."""
         observer, deliver = self.observer, self._deliver
         order = self.nodes_in_order([node_of(t) for t, _ in roots if node_of(t).is_node])
-        wanted = None if inputs is None else wanted_nodes(order, inputs)
+        wanted = None if inputs is None else wanted_edges(order, inputs)
         targets = {} if inputs is None else targets_of(inputs)
         for node in order:
             grad = pending.pop(node, NOT_REACHED)
@@ -354,12 +354,20 @@ class Engine:
             if node.hooks is not None:
                 grad = run_prehooks(node, grad)
             state.local.backward_pass.at = node.seq
-            grads = execute(node, grad)
+            edges = every = node.edges
+            if wanted is not None:
+                edges = wanted.get(node, (None,) * len(every))
+            if node.op is not None:  # a user's Function gives all, as it always does
+                node.edges = edges
+            try:
+                grads = execute(node, grad)
+            finally:
+                node.edges = every
             if node.hooks is not None:
                 grads = run_hooks(node, grads, grad)
             if observer is not None and not undefined(grad):
                 observer(node, tuple(grad) if node.many else (grad,), tuple(grads))
-            for target, grad in zip(node.edges, grads):
+            for target, grad in zip(edges, grads):
                 if target is not None:
                     deliver(target, grad, pending, sums)
             if not keep_graph:
@@ -582,8 +590,11 @@ def of_another_shape(grad: Tensor, leaf: Array) -> Any:
     are the leaf's first ones as it is, and copies others into the leaf's shape if they broadcast."""
     array = grad._array
     dense = leaf.__class__ is not ndarray or is_dense(leaf.shape, leaf.strides, leaf.itemsize)
-    steps = (*leaf.strides, *(-1 for _ in array.shape))
-    if not dense or all(n == 1 or s == t for n, s, t in zip(array.shape, array.strides, steps)):
+    steps = (*(s // leaf.itemsize for s in leaf.strides), *(-1 for _ in array.shape))
+    wide = array.itemsize  # which may be another: data may be of another type, too
+    if not dense or all(
+        n == 1 or s == t * wide for n, s, t in zip(array.shape, array.strides, steps)
+    ):
         return wrap(array.copy("K" if dense else "C"), grad.dtype)
     layout: Any = wrap(lying_as(np, leaf, array.dtype), grad.dtype)
     return layout.zero_().add_(grad)
@@ -670,7 +681,7 @@ def memory_of(array: Any) -> Any:
 
 
 def all_lead_to(inputs: list[Tensor], targets: Iterable[Any]) -> bool:
-    """Whether the inputs are leaves, and no node under some targets of gradients could be left out."""
+    """Whether the inputs are leaves, and no gradient under some targets could be left out."""
     goals = set()
     for t in inputs:
         if t._grad_edge is not None or t._ignores_grad:
@@ -690,27 +701,29 @@ def all_lead_to(inputs: list[Tensor], targets: Iterable[Any]) -> bool:
                 if target not in seen:
                     seen.add(target)
                     left.append(target)
-            elif id(target) in goals:
+            elif id(target) not in goals:
+                return False  # its gradient is not computed
+            else:
                 leads = True
         if not leads:
             return False
     return True
 
 
-def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
-    """The nodes from which an input can be reached; the others need not run."""
+def wanted_edges(order: list[Node], inputs: list[Tensor]) -> dict[Node, tuple[Any, ...]]:
+    """The nodes from which an input can be reached, with the edges that lead there and None in the
+    place of others, whose gradients need not be computed."""
     goals = {
         id(t if t._grad_edge is None else as_function(t._grad_edge)[0])
         for t in inputs
         if not t._ignores_grad
     }
-    wanted: set[Node] = set()
+    wanted: dict[Node, tuple[Any, ...]] = {}
     for node in reversed(order):
-        for target in node.edges:
-            target = node_of(target)
-            if target is not None and (id(target) in goals or target in wanted):
-                wanted.add(node)
-                break
+        targets = [node_of(e) for e in node.edges]
+        leads = [t is not None and (id(t) in goals or t in wanted) for t in targets]
+        if any(leads):
+            wanted[node] = tuple([e if k else None for e, k in zip(node.edges, leads)])
     return wanted
 
 

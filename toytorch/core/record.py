@@ -165,17 +165,19 @@ def refuse_history(result: Tensor) -> None:
     raise RuntimeError(f"Autograd not support dtype: {result.dtype.legacy}")
 
 
-def underive(name: str, sources: Sequence[Any], result: Tensor) -> None:
-    """Gives a result of tensors of which one wants a gradient the node that says there is none."""
+def underive(kind: str | type[Node], sources: Sequence[Any], result: Tensor) -> None:
+    """Gives a result of tensors of which one wants a gradient the node that says there is none: of
+    an op, or of a class."""
     if not state.local.grad or result.dtype.rank < 2:
         return
     edges = tuple(edge(t) for t in sources)
     if any(e is not None for e in edges):
-        node: Node = new(underived_class(name))
+        node: Node = new(underived_class(kind) if isinstance(kind, str) else kind)
         node.edges, node.seq, node.saved, node.versions = edges, next(sequence), None, ()
         node.meta = result._array.shape, result.dtype
         if result._base is None:
             result._requires_grad, result._grad_edge = True, node
+            writing.refresh(result)
         else:  # of what was written to through a view, there is none either
             node.edges = (None, *edges)
             writing.rebase(result, node)

@@ -68,6 +68,14 @@ def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
     return xp.asarray(made)
 
 
+def as_filling(xp: ArrayModule, value: Any, kind: np.dtype[Any], count: int = 1) -> Any:
+    """`as_element` for what is filled in `count` times: into one element of a half type PyTorch writes
+    infinity where the number is too large."""
+    if count != 1 or kind.itemsize != 2 or kind.kind in "iu":
+        return as_element(xp, value, kind)
+    return as_element(xp, value, np.dtype("float64")).astype(kind)
+
+
 def raise_overflow(name: str) -> None:
     """PyTorch's refusal of a number."""
     raise RuntimeError(f"value cannot be converted to type {C_NAMES[name]} without overflow")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.no_elements import lying, offset
 from toytorch.facts import state
 from toytorch.facts.device import device
 from toytorch.facts.hints import Array
@@ -170,6 +171,21 @@ class Mirrored(Storage):
 SMALL = 1 << 14
 
 
+def place(array: Array, flat: Array) -> int:
+    """The bytes from the beginning of a memory to an array in it."""
+    if not array.size:
+        return offset(array, flat) * array.itemsize
+    return int(base.of_array(array).data_ptr(array) - base.of_array(flat).data_ptr(flat))
+
+
+def laid(array: Array, memory: Array, at: int) -> Any:
+    """The layout of an array over another memory, from a byte on."""
+    if array.size:
+        return np.ndarray(array.shape, array.dtype, memory, at, array.strides)
+    nothing = memory.view(np.uint8)[:0].view(array.dtype)
+    return lying(nothing, array.shape, array.strides, at)
+
+
 class Conjugated(CountedElsewhere):
     """The conjugates of complex numbers in memory. PyTorch marks a view, and conjugates whenever it
     is read; here they are computed at once, and a write to either memory is copied to the other."""
@@ -180,8 +196,7 @@ class Conjugated(CountedElsewhere):
 
     def __init__(self, primary: Storage, array: Array) -> None:
         flat = primary.flat()
-        start, step = base.of_array(flat).data_ptr(flat), array.itemsize
-        at = base.of_array(array).data_ptr(array) - start
+        at, step = place(array, flat), array.itemsize
         count = flat.nbytes // step
         if flat.nbytes <= SMALL and not at % step:
             self.theirs = flat.view(np.uint8)[: count * step].view(array.dtype)
@@ -189,7 +204,7 @@ class Conjugated(CountedElsewhere):
         else:
             memory = np.zeros(flat.nbytes, np.uint8)
             self.theirs = array
-        made = np.ndarray(array.shape, array.dtype, memory, at, array.strides)
+        made = laid(array, memory, at)
         if self.theirs is array:
             self.mine = made
             np.conjugate(array, out=made)
@@ -237,9 +252,8 @@ class Conjugated(CountedElsewhere):
 
     def back(self, array: Array) -> Any:
         """The other memory in the layout of an array over this one."""
-        flat, other = self.flat(), self.counter.flat().view(np.uint8)
-        at = base.of_array(array).data_ptr(array) - base.of_array(flat).data_ptr(flat)
-        return np.ndarray(array.shape, array.dtype, other, at, array.strides)
+        other = self.counter.flat().view(np.uint8)
+        return laid(array, other, place(array, self.flat()))
 
 
 class OfConjugated(Storage):

@@ -94,7 +94,7 @@ class Tensor:
     _ignores_grad = (
         False  # whether it asks for gradients only because its base does, and drops them
     )
-    _used_as: Any = None  # shape and type of before `data` got others, and when that was
+    _used_as: Any = None  # shape and type before it got others, and when that was
     _names: Any = None  # the names of the dimensions, if they have any (see ops/named_dims.py)
     _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
@@ -559,9 +559,15 @@ class Tensor:
             self._accumulator_ref = weakref.ref(found)
         return found
 
+    def _keep_form(self) -> None:
+        """Notes, of a leaf that gets another shape or type, what graphs know of it until now."""
+        if self._requires_grad and self._grad_edge is None:
+            state.data_changed = next(sequence)
+            self._used_as = self._array.shape, self.dtype, state.data_changed
+
     def _used_as_known(self) -> Any:
         """The shape and the type that the node which a backward pass runs knows of this leaf, where
-        `data` got others after the node was made; else None."""
+        it got others after the node was made; else None."""
         shape, kind, changed = self._used_as
         running = state.local.backward_pass
         return (shape, kind) if running is not None and -1 < running.at < changed else None
@@ -767,9 +773,8 @@ class Tensor:
                 "incompatible tensor type."
             )
         other = value.dtype is not self.dtype or value._array.shape != self._array.shape
-        if other and self._requires_grad and self._grad_edge is None:
-            state.data_changed = next(sequence)
-            self._used_as = self._array.shape, self.dtype, state.data_changed
+        if other:
+            self._keep_form()
         memory = value._memory()
         if self._inference and not value._inference:
             self._storage = UncountedStorage(memory.array, memory.memory)

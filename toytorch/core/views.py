@@ -202,7 +202,7 @@ def conjugates(op: Op, source: Tensor) -> Tensor | None:
     if why and source._requires_grad:
         edge(source)  # which may be refused
     storage: Any = source._storage or source._memory()
-    if not array.size:  # nothing to conjugate
+    if not (array.size or storage.flat().size):  # nothing to conjugate
         view, other = view_of(source, array), storage
     elif storage.__class__ is Conjugated and storage.theirs is not None:
         view, other = view_of(source, storage.back(array)), storage.counter

@@ -94,6 +94,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         except RuntimeError:
             if op.kind == "pointwise":
                 refuse_meaningless(op, args)
+            elif op.apart == "first":  # but for the dimension
+                wrap_dim(args[op.schema.index["dim"]], target._array.ndim)
             raise
     if common is not None:
         if op.out_type == "alike":
@@ -393,6 +395,7 @@ def refuse_leaf(aten: str, out: Any, traced: bool = False) -> None:
 
 def take(target: Tensor, array: Any) -> None:
     """Gives a tensor the shape and the elements of an array: in its memory, as far as that goes."""
+    target._keep_form()
     kind, storage = target.dtype.numpy, target._memory()
     flat = storage.flat()
     if array.__class__ is not ndarray or flat.__class__ is not ndarray:

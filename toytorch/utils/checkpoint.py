@@ -11,6 +11,7 @@ from toytorch import amp, autograd
 from toytorch.core import random
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.ops.creation.create import empty
 from toytorch.utils.selective_checkpoint import CheckpointPolicy as CheckpointPolicy
 from toytorch.utils.selective_checkpoint import (
     SelectiveCheckpointContext as SelectiveCheckpointContext,
@@ -132,6 +133,15 @@ class Frame:
         self.saved = dict(enumerate(made))
 
 
+class _Inputs(autograd.Function):
+    """Keeps the tensors that a function is given as a node keeps what it saves: writes are noticed."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, marker: Tensor, *args: Any) -> Any:
+        ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
+        return marker.new_empty(0)
+
+
 class _Reentrant(autograd.Function):
     """The older way: a node whose backward runs forward and backward of the function."""
 
@@ -227,9 +237,16 @@ def checkpoint(
         else (contextlib.nullcontext(), contextlib.nullcontext())
     )
 
+    kept = _Inputs.apply(empty(0, requires_grad=True), *args).grad_fn
+    if kept is None:  # gradients are off
+        return function(*args, **kwargs)
+    context, kept.context = kept.context, None  # no circle
+
     def run() -> Any:
+        tensors = iter(context.saved_tensors)
         with inner:
-            return function(*args, **kwargs)
+            given = [next(tensors) if isinstance(a, Tensor) else a for a in args]
+            return function(*given, **kwargs)
 
     early_stop = early_stop if stops_early is None else stops_early
     frame = Frame(run, early_stop, preserve_rng_state)

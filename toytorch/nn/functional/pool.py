@@ -588,9 +588,8 @@ def max_unpool1d(
 ) -> Tensor:
     """Puts maxima (B, C, L) back where max_pool1d found them."""
     (size,) = _unpooled_sizes(input, 1, kernel_size, stride, padding, output_size)
-    rows = input.contiguous().unsqueeze(-2)  # a line is never taken for an image of channels
-    made = pools.MAX_UNPOOL[2].function(rows, indices.unsqueeze(-2), (1, size))
-    return made.squeeze(-2)
+    made = pools.MAX_UNPOOL[2].function(input.unsqueeze(-1), indices.unsqueeze(-1), (size, 1))
+    return made.squeeze(-1)
 
 
 def max_unpool2d(

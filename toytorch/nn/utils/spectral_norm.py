@@ -57,6 +57,41 @@ class SpectralNorm(Recomputed):
             u, v = u.clone(), v.clone()  # the next call writes into them
         return weight / u.dot(matrix.mv(v))
 
+    def note_version(self, module: Module, state: Any, prefix: str, about: dict[str, Any]) -> None:
+        """Writes beside a module's state that it has u and v, and no computed weight."""
+        versions, key = about.setdefault("spectral_norm", {}), self.name + ".version"
+        if key in versions:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        versions[key] = 1
+
+    def from_older_state(
+        self,
+        state: dict[str, Any],
+        prefix: str,
+        about: dict[str, Any],
+        strict: bool,
+        missing: list[str],
+        *rest: Any,
+    ) -> None:
+        """Solves for v, which files of PyTorch 0.4 lack: W·v = u·σ, where σ is original/weight."""
+        version = about.get("spectral_norm", {}).get(self.name + ".version")
+        key = prefix + self.name
+        if version is not None and version >= 1:
+            return
+        newest = all(key + s in state for s in ("_orig", "_u", "_v")) and key not in state
+        if version is None and newest:  # made by hand
+            return
+        absent = [key + s for s in ("_orig", "", "_u") if key + s not in state]
+        missing += absent * strict
+        if absent:
+            return
+        with no_grad():
+            original, u = state[key + "_orig"], state[key + "_u"]
+            sigma = (original / state.pop(key)).mean()
+            matrix = as_matrix(original, self.dim)
+            v = (matrix.t().mm(matrix).pinverse() @ matrix.t() @ u.unsqueeze(1)).squeeze(1)
+            state[key + "_v"] = v.mul_(sigma / u.dot(matrix.mv(v)))
+
 
 def spectral_norm(
     module: Any,
@@ -88,6 +123,8 @@ def spectral_norm(
     module.register_buffer(name + "_u", u)
     module.register_buffer(name + "_v", v)
     module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(hook.note_version)
+    module._register_load_state_dict_pre_hook(hook.from_older_state)
     return module
 
 
@@ -99,4 +136,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
     for suffix in ("", "_u", "_v", "_orig"):
         delattr(module, name + suffix)
     module.register_parameter(name, Parameter(weight.detach()))
+    hooks = module._state_dict_hooks  # the hook for loading stays, as in PyTorch
+    for number in [k for k, (h, _) in hooks.items() if getattr(h, "__self__", None) is hook]:
+        del hooks[number]
     return module

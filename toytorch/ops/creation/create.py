@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.arguments import NUMBERS, spread
 from toytorch.core.memory_order import kept
 from toytorch.core.record import underive
-from toytorch.core.scalars import as_element
+from toytorch.core.scalars import as_filling
 from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
@@ -420,7 +421,9 @@ def full(
         names=names,
         aten="full",
         made=finish(
-            lambda xp: xp.full(shape, as_element(np, fill_value, np.dtype(kind))[()], kind),
+            lambda xp: xp.full(
+                shape, as_filling(np, fill_value, np.dtype(kind), math.prod(shape))[()], kind
+            ),
             device,
             requires_grad,
             "full",

@@ -11,6 +11,7 @@ from toytorch.backends.base import every
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import pointwise
+from toytorch.ops.elementwise.operand_checks import no_bool
 from toytorch.ops.linalg.matmul import C_NAMES
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ lerp = pointwise(
 addcmul = pointwise(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     formula="self + value * tensor1 * tensor2",
+    checks=no_bool("addcmul_cpu_out"),
     d_self="g",
     d_tensor1="g * (value * tensor2)",
     d_tensor2="g * (value * tensor1)",

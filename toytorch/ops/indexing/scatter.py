@@ -107,6 +107,8 @@ def index_put_(
     fills_in = masked and not accumulate and values.numel() == 1  # as masked_fill_ does
     if len(indices) <= self.ndim and not fills_in:  # what indices must be is asked after this
         writing.refuse_arguments(self, (values, *given), self._array.shape)
+    elif fills_in and writing.one_memory(self._storage, values._storage):
+        values = values.clone()  # which is read before anything is written
     places = _full_indices(self, indices, values)
     return indexed.index_put.written(self, places, values, accumulate)  # the op's in-place form
 

@@ -16,7 +16,7 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
-from toytorch.core.scalars import as_element
+from toytorch.core.scalars import as_filling
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import made_view, quick, unrecorded_view
@@ -515,7 +515,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         if isinstance(value, Tensor) and "shape of the mask" in str(error):
             writing.refuse_any_shared(x, (value,))
         if isinstance(value, complex):
-            as_element(np, value, x.dtype.numpy)
+            as_filling(np, value, x.dtype.numpy)
         raise
     number = not isinstance(value, Tensor)
     if number:
@@ -525,7 +525,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             raise TypeError(f"can't assign a {name} to a torch.{x.dtype.legacy}Tensor")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
-        element = as_element(np, value, x.dtype.numpy)
+        element = as_filling(np, value, x.dtype.numpy)
         plain = state.fast_path is None and x._array.__class__ is np.ndarray
         value = wrap(element, x.dtype) if plain else make_tensor(element, device=x.device)
     elif (

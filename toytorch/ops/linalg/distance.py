@@ -40,7 +40,10 @@ def unrecorded_cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor | 
         return None
     units, least = [], a.dtype.type(eps)
     for x in (a, b):
-        size = np.sqrt(np.add.reduce(x * x, axis=dim, keepdims=True))
+        if x.shape[dim] == 1:  # whose square may be no number
+            size = np.abs(x)
+        else:
+            size = np.sqrt(np.add.reduce(x * x, axis=dim, keepdims=True))
         more = np.maximum(size, least) - size
         more[np.isnan(more)] = 0
         units.append(x / (size + more))

@@ -278,7 +278,7 @@ def _pinv(
     keep = size > tolerance(xp, size, a.shape, atol, rtol)[..., None]
     inverse = xp.where(keep, 1 / xp.where(keep, s, 1), 0).astype(s.dtype)
     h = u.swapaxes(-1, -2).conj()
-    return (vh.swapaxes(-1, -2).conj() * inverse[..., None, :]) @ h
+    return xp.ascontiguousarray((vh.swapaxes(-1, -2).conj() * inverse[..., None, :]) @ h)
 
 
 def pinv_gradient(g: Tensor, a: Tensor, p: Tensor) -> Any:

@@ -68,15 +68,29 @@ def _convolution(
         return xp.zeros((x.shape[0], channels, *out), x.dtype)
     # Where either has channels last, the result has them, too.
     last = n == 2 and (has_channels_last(w) or has_channels_last(x))
+    last = last or (n == 1 and (lines_last(w) or (x.flags.c_contiguous and lines_last(x))))
     if not transposed:
         y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
         if not x.shape[1]:  # no channels in are no channels out, in PyTorch
             y = xp.zeros((len(y), 0, *y.shape[2:]), y.dtype)
-        return in_format(y, True) if last else y
+        return with_channels_last(y) if last else y
     y = transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * n)
-    return in_format(y, True) if last else y
+    return with_channels_last(y) if last else y
+
+
+def lines_last(a: Array) -> bool:
+    """Whether lines (N, C, L) have channels last as images of one row, which PyTorch makes of them."""
+    over, channel, step = a.strides
+    return bool(
+        a.size and step >= channel * a.shape[1] and over >= step * a.shape[2] and over != channel
+    )
+
+
+def with_channels_last(y: Array) -> Any:
+    """Images, or lines, with their channels last."""
+    return in_format(y, True) if y.ndim > 3 else in_format(y[:, :, None], True)[:, :, 0]
 
 
 def _convolution_input(

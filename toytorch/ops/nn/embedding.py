@@ -11,9 +11,11 @@ from toytorch.backends import base
 from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
+from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.node import Node, lost_class
 from toytorch.ops.define import general, public, watched
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.sparse.create import sparse_coo_tensor
@@ -136,6 +138,11 @@ def sparse_backward(
     return sparse_coo_tensor(flat.clone().unsqueeze(0), rows, (count, g.shape[-1]))
 
 
+RENORM = lost_class(
+    type("EmbeddingRenormBackward0", (Node,), {"__slots__": ()}), "embedding_renorm"
+)
+
+
 @public("embedding_renorm_")
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shrinks the rows that indices name to a norm of at most max_norm, in place."""
@@ -151,13 +158,14 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
             "arguments for embedding_renorm_)"
         )
     writing.check(input, False)
-    if not indices.numel():
+    if indices.numel():
+        table, rows = input.detach(), indices.detach().unique()
+        norms = table[rows].norm(norm_type, 1, True)
+        scale = (max_norm / (norms + 1e-7)).masked_fill(~(norms > max_norm), 1)
+        table[rows] = table[rows] * scale
+    else:
         writing.bump(input)
-        return input
-    table, rows = input.detach(), indices.detach().unique()
-    norms = table[rows].norm(norm_type, 1, True)
-    scale = (max_norm / (norms + 1e-7)).masked_fill(~(norms > max_norm), 1)
-    table[rows] = table[rows] * scale
+    underive(RENORM, [input], input)
     return input
 
 

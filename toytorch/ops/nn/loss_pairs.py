@@ -6,6 +6,7 @@ gradient of x is g·∂ℓ/∂x, divided by the number of elements for the mean.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,8 @@ def reduced_array(xp: ArrayModule, loss: Array, reduction: str) -> Any:
     kind = loss.dtype
     half = kind.itemsize == 2 and kind.kind in "fV"
     total = xp.sum(loss, dtype=np.float32 if half else None)
-    if reduction == "mean":
-        total = total / total.dtype.type(loss.size) if loss.size else total.dtype.type("nan")
+    if reduction == "mean":  # of nothing, both parts of a complex number are NaN
+        total = total / total.dtype.type(loss.size) if loss.size else total * math.nan
     return total.astype(kind) if half else total
 
 

@@ -225,6 +225,8 @@ def _vector_norm(
         check_norm_type("linalg.vector_norm", from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)
     over = axes(dim, a.ndim)
+    if ord and (1 in a.shape or not a.ndim) and all(a.shape[d] == 1 for d in over):
+        return xp.sum(xp.abs(a), axis=over, keepdims=keepdim)  # one element, which no power rounds
     if worthwhile(a, SMALLEST) and ord:
         made = attempt(xp, "folded", NORM, {"self": a}, {"ord": ord}, over, keepdim)
         if made is not None:
@@ -240,10 +242,6 @@ def _vector_norm(
         return xp.sum(size != 0, axis=over, keepdims=keepdim).astype(size.dtype)
     if math.isinf(ord):
         return (xp.amax if ord > 0 else xp.amin)(size, axis=over, keepdims=keepdim)
-    if over is not None and all(
-        a.shape[d] == 1 for d in over
-    ):  # one element, which no power rounds
-        return xp.sum(size, axis=over, keepdims=keepdim)
     return xp.sum(size**ord, axis=over, keepdims=keepdim) ** (1 / ord)
 
 

@@ -364,7 +364,7 @@ def _gradient_with_mean(
     keepdim: bool,
     *result: Tensor,
 ) -> Any:
-    spread, mean = gs
+    spread, mean = getattr(gs, "given", gs)  # zeros in the place of None would be differentiated
     parts = []
     if spread is not None:
         parts.append(of_spread(spread, self, dim, correction, keepdim, *result))

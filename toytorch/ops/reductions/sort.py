@@ -310,14 +310,10 @@ median_dim = general(
 
 
 def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
-    """NaN, True, or the smallest integer."""
-    if a.dtype.kind == "b":
-        return xp.asarray(True)
-    return (
-        xp.asarray(np.nan).astype(a.dtype)
-        if a.dtype.kind not in "iu"
-        else xp.asarray(np.iinfo(a.dtype).min, a.dtype)
-    )
+    """NaN as PyTorch's processor converts it: True, the smallest integer of 32 or 64 bits, or 0."""
+    if a.dtype.kind not in "iu":
+        return xp.asarray(np.nan).astype(a.dtype)
+    return xp.asarray(np.iinfo(a.dtype).min if a.itemsize > 2 else 0, a.dtype)
 
 
 def _median_all(xp: ArrayModule, a: Array) -> Any:

@@ -16,7 +16,7 @@ from toytorch.core.memory_order import (
     kept,
     with_layout,
 )
-from toytorch.core.scalars import as_element
+from toytorch.core.scalars import as_filling
 from toytorch.core.tensor import strides_of
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
@@ -182,8 +182,7 @@ def _fill(xp: ArrayModule, a: Array, value: Any) -> Any:
         if value.dtype.kind == "c" and a.dtype.kind != "c":
             value = value.real  # of a tensor, what has no place is left out
         value = value.astype(a.dtype)  # as C converts it, and `copy_`
-    wide = np.dtype("float64") if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype
-    return xp.full(a.shape, as_element(xp, value, wide).astype(a.dtype), a.dtype)
+    return xp.full(a.shape, as_filling(xp, value, a.dtype, a.size), a.dtype)
 
 
 fill = define(

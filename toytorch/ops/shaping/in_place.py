@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core import inplace as writing
 from toytorch.core import write
+from toytorch.core.storage import ShownInference
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import Ints
@@ -28,7 +29,9 @@ def _relaid(name: str, op: Any) -> Any:
                 if refuse is not None:  # of what is traced, only a tracer knows the leaves
                     refuse(self)
         made = op(self, *args, **kwargs)
-        self._array, self._storage = made._array, made._storage
+        if self._storage.__class__ is not ShownInference:  # whose views are inference tensors again
+            self._storage = made._storage
+        self._array = made._array
         if made._grad_edge is not None:
             self._grad_edge, self._requires_grad = made._grad_edge, True
         writing.refuse_inference(self)  # as PyTorch, which counts when it has written
