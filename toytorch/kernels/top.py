@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import some
 from toytorch.facts.hints import Array
 from toytorch.kernels.by_index import element_type
 from toytorch.loops.runtime import jit
@@ -46,7 +45,7 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
             return values, index
         equal = np.empty(a.size // n, np.bool_)
         ready(kind, bool(largest), a.size // n, n, k, 4)(a, values, index, equal)
-        return values, index, not some(equal)
+        return values, index, b"\1" not in equal.tobytes()
     if n < 2 * k or not jit.works():
         return None
     rows = np.ascontiguousarray(np.moveaxis(a, d, -1))
@@ -59,7 +58,11 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
     )
     if d not in (-1, a.ndim - 1):
         values, index = (np.ascontiguousarray(np.moveaxis(v, -1, d)) for v in (values, index))
-    return (values, index, equal.size > 0 and not some(equal)) if tell else (values, index)
+    return (
+        (values, index, equal.size > 0 and b"\1" not in equal.tobytes())
+        if tell
+        else (values, index)
+    )
 
 
 @functools.lru_cache(256)
@@ -78,13 +81,13 @@ class Top(Native):
     """LLVM for `top`. By hand: a program has no state that elements change."""
 
     def __init__(self, name: str, kind: str, largest: bool) -> None:
-        words = ("n", "k", "a", "values", "at", "equal")
+        words = ("n", "k", "a", "best", "at", "equal")
         super().__init__(name, "d" if kind in ("d", "64") else "f", words)
         b, self.largest, self.floats = self.b, largest, kind in ("f", "d")
         self.element, self.key = element_type(self, kind), self.ir.IntType(8 * self.bytes)
         self.k, n = self.word_of["k"], self.word_of["n"]
         a = self.array("a", self.element)
-        values, at = self.array("values", self.element), self.array("at", "word")
+        values, at = self.array("best", self.element), self.array("at", "word")
         equal = self.array("equal", "byte")
         self.keys = self.alloca(self.key, self.word(MOST))
         vector = self.ir.VectorType(self.element, LANES)
