@@ -131,6 +131,8 @@ def finder(module: str) -> Callable[[str], Any]:
 
     def find(name: str) -> Any:
         place = OUR_MODULES.get(f"{theirs}.{name}")
+        if f"{theirs}.{name}" in PLACES:
+            return importlib.import_module(f"{theirs}.{name}")
         if place is None:
             raise AttributeError(f"module '{theirs}' has no attribute '{name}'")
         return getattr(importlib.import_module(place), name)
@@ -139,6 +141,7 @@ def finder(module: str) -> Callable[[str], Any]:
 
 
 PLACES = frozenset(PYTORCH_MODULES.values()) - {"torch._C._autograd"}  # an attribute there
+PLACES |= {"torch.nested._internal"}  # which has one of them
 
 
 def module_of_moved(theirs: str) -> ModuleType:

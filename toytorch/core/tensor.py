@@ -559,12 +559,6 @@ class Tensor:
             self._accumulator_ref = weakref.ref(found)
         return found
 
-    def _keep_form(self) -> None:
-        """Notes, of a leaf that gets another shape or type, what graphs know of it until now."""
-        if self._requires_grad and self._grad_edge is None:
-            state.data_changed = next(sequence)
-            self._used_as = self._array.shape, self.dtype, state.data_changed
-
     def _used_as_known(self) -> Any:
         """The shape and the type that the node which a backward pass runs knows of this leaf, where
         it got others after the node was made; else None."""
@@ -774,7 +768,7 @@ class Tensor:
             )
         other = value.dtype is not self.dtype or value._array.shape != self._array.shape
         if other:
-            self._keep_form()
+            keep_form(self)
         memory = value._memory()
         if self._inference and not value._inference:
             self._storage = UncountedStorage(memory.array, memory.memory)
@@ -904,6 +898,13 @@ def _rebuild(
     made._requires_grad = requires_grad
     set_state(made, state)
     return made
+
+
+def keep_form(leaf: Tensor) -> None:
+    """Notes, of a leaf that gets another shape or type, what graphs know of it until now."""
+    if leaf._requires_grad and leaf._grad_edge is None:
+        state.data_changed = next(sequence)
+        leaf._used_as = leaf._array.shape, leaf.dtype, state.data_changed
 
 
 def axis_of(name: str, dim: int | None, more: dict[str, int | None]) -> int | None:

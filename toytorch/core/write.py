@@ -21,7 +21,7 @@ from toytorch.core.memory_order import assign, kept
 from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
 from toytorch.core.storage import Conjugated, Mirrored, Storage
-from toytorch.core.tensor import Tensor, strides_of
+from toytorch.core.tensor import Tensor, keep_form, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, cannot_cast, dtype, from_numpy_dtype, promote
@@ -395,7 +395,7 @@ def refuse_leaf(aten: str, out: Any, traced: bool = False) -> None:
 
 def take(target: Tensor, array: Any) -> None:
     """Gives a tensor the shape and the elements of an array: in its memory, as far as that goes."""
-    target._keep_form()
+    keep_form(target)
     kind, storage = target.dtype.numpy, target._memory()
     flat = storage.flat()
     if array.__class__ is not ndarray or flat.__class__ is not ndarray:
