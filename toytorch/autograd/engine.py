@@ -354,15 +354,8 @@ class Engine:
             if node.hooks is not None:
                 grad = run_prehooks(node, grad)
             state.local.backward_pass.at = node.seq
-            edges = every = node.edges
-            if wanted is not None:
-                edges = wanted.get(node, (None,) * len(every))
-            if node.op is not None:  # a user's Function gives all, as it always does
-                node.edges = edges
-            try:
-                grads = execute(node, grad)
-            finally:
-                node.edges = every
+            edges = node.edges if wanted is None else wanted.get(node, (None,) * len(node.edges))
+            grads = execute_along(edges, node, grad)
             if node.hooks is not None:
                 grads = run_hooks(node, grads, grad)
             if observer is not None and not undefined(grad):
@@ -752,6 +745,18 @@ def execute(node: Node, grad: Any) -> Any:
     if state.profiler is not None:
         return state.profiler.backward(node, grad, execute_here, node, grad)
     return execute_here(node, grad)
+
+
+def execute_along(edges: tuple[Any, ...], node: Node, grad: Any) -> Any:
+    """`execute`, for some of the inputs; a Function of the user's gives all, as it always does."""
+    every = node.edges
+    if edges is every or node.op is None:
+        return execute(node, grad)
+    node.edges = edges
+    try:
+        return execute(node, grad)
+    finally:
+        node.edges = every
 
 
 def execute_here(node: Node, grad: Any) -> Any:

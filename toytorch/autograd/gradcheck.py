@@ -85,10 +85,10 @@ def numerical_jacobian(
             finally:
                 x.data.copy_(base)
         columns.append([(a - b) / (2 * eps) for a, b in zip(*ends)])
-    return beside(columns, func, inputs)
+    return from_columns(columns, func, inputs)
 
 
-def beside(columns: list[Any], func: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
+def from_columns(columns: list[Any], func: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
     """The Jacobian of each result, of its columns."""
     outs = differentiable(as_tuple(func(*inputs)))
     return [
@@ -143,7 +143,7 @@ def forward_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], index: i
         columns.append(
             [np.zeros(reals(o).size) if t is None else reals(t).copy() for o, t in zip(outs, moved)]
         )
-    return beside(columns, func, inputs)
+    return from_columns(columns, func, inputs)
 
 
 def compare_parts(

@@ -224,9 +224,7 @@ class Optimizer:
                             f"{type(self).__name__} does not support sparse gradients{self.sparse}"
                         )
                     refuse_overlap(p)
-                    heard = core_state.fast_path is core_state.SLOW and is_heard(p)
-                    how = {**group, "differentiable": True} if heard else group
-                    self.update(p, p._grad, self.state[p], how)
+                    self.update(p, p._grad, self.state[p], on_tensors(group, p))
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(optimizer, args, kwargs) before each step."""
@@ -351,12 +349,14 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
     return Handle(AFTER, hook)
 
 
-def is_heard(param: Tensor) -> bool:
-    """Whether somebody is asked about each op of a step, which has to run on tensors then: a
-    parameter's or a gradient's class, or a mode (`__torch_dispatch__`)."""
-    if any(getattr(mode, "hears_steps", False) for mode in core_state.local.modes):
-        return True
-    return dispatches(type(param)) or dispatches(type(param._grad))
+def on_tensors(group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+    """The settings of a parameter's group; with those of a step on tensors where somebody is asked about
+    each of its ops: the parameter's or the gradient's class, or a mode (`__torch_dispatch__`)."""
+    if core_state.fast_path is not core_state.SLOW:
+        return group
+    asked = any(getattr(mode, "hears_steps", False) for mode in core_state.local.modes)
+    asked = asked or dispatches(type(param)) or dispatches(type(param._grad))
+    return {**group, "differentiable": True} if asked else group
 
 
 def raw(tensor: Tensor, group: dict[str, Any]) -> Any:
