@@ -157,6 +157,9 @@ class Op:
                 "factor first" where of two numbers the first is alpha
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
+    overload    what ATen calls the overload that a call is (see `ops.aten_calls`): a word, or a function
+                of the arguments and of whether it writes to the first (`ops.aten_words`); None where
+                it is "Tensor", of comparisons "Scalar" beside a number, or follows from `dim`
     lost        what PyTorch calls the form in place, where that has no derivative
     transposed  an operand that PyTorch saves as the transposed view, and names so in errors
     """
@@ -193,6 +196,7 @@ class Op:
         words: dict[str, str] | None = None,
         memory: str | None = None,
         amp: str = "",
+        overload: Any = None,
         batch: str | Callable[..., Any] = "",
         names: str | Callable[[dict[str, Any]], tuple[Any, ...]] = "",
         sparse: str = "",
@@ -246,6 +250,7 @@ class Op:
         self.overlap, self.apart, self.out_type = overlap, apart, out_type
         self.out_history, self.out_needs = out_history, out_needs
         self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
+        self.overload = overload
         self.batch = batch or ("elementwise" if kind == "pointwise" else "")
         self.names = names or ("reduced" if kind == "reduction" else "")
         self.fresh = fresh or kind in ("pointwise", "reduction")

@@ -15,19 +15,11 @@ from toytorch.facts.hints import DType
 from toytorch.ops import aten
 from toytorch.ops.aten import OpOverload, OpOverloadPacket
 from toytorch.ops.define import PUBLIC
-from toytorch.ops.elementwise import arithmetic, compare, limits
-from toytorch.ops.indexing import along_dim, by_index
-from toytorch.ops.reductions import exponentials, extremes, reduce
-from toytorch.ops.shaping import copies, several, slices, view
+from toytorch.ops.elementwise import arithmetic
+from toytorch.ops.reductions import exponentials, reduce
 
 PACKETS: Any = aten  # whose ops are made when they are asked for
 WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")  # where a new one begins
-
-# Besides comparisons, the ops that ATen has another overload of where an operand is a number.
-WITH_SCALARS = {
-    copies.fill, by_index.masked_fill, limits.lerp, compare.bitwise_and,
-    compare.bitwise_or, compare.bitwise_xor, arithmetic.fmod, arithmetic.rsub,
-}  # fmt: skip
 
 
 def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> OpOverload:
@@ -39,13 +31,12 @@ def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> OpOverload
     if node != pascal(name) and hasattr(aten, below):
         name = below
     others = [i for i, a in enumerate(op.schema.args) if i and a.type == "Operand"]
-    special = KINDS.get(op)
-    if special is not None:
-        kind = special(*args, written) if callable(special) else special
+    if op.overload is not None:
+        kind = op.overload(*args, written) if callable(op.overload) else op.overload
     elif not kind and others:
         number = not isinstance(args[others[0]], Tensor)
         compares = op.schema.returns[0] == "BoolTensor"
-        kind = "Scalar" if number and (compares or op in WITH_SCALARS) else "Tensor"
+        kind = "Scalar" if number and compares else "Tensor"
     elif op.kind == "reduction" and not kind and "dim" in op.schema.index:
         dim = op.schema.index["dim"]
         several = op.schema.args[dim].type == "int[]?" and args[dim] is not None
@@ -123,55 +114,6 @@ FORMS: dict[Op, Callable[..., Any]] = {
         (PACKETS.expand.default, (g, list(shape))) if keepdim or not g.ndim else None
     ),
 }
-# The words of ATen's overloads that say more than which operands are numbers: one, or what a call's
-# arguments (and whether it writes to the first) come to.
-KINDS: dict[Op, str | Callable[..., str]] = {
-    slices.select: "int",
-    slices.slice_: "Tensor",
-    by_index.index: "Tensor",
-    by_index.where: "self",
-    view.transpose: "int",
-    several.unbind: "int",
-    several.split: "Tensor",
-    view.squeeze: lambda x, dim, _: along(dim),
-    arithmetic.floor_divide: "default",
-    along_dim.index_fill: lambda x, dim, index, value, _: f"int_{tensor_or_scalar(value)}",
-    reduce.mean: lambda x, dim, *_: "default" if dim is None else "dim",
-    reduce.prod: lambda x, dim, *_: "default" if dim is None else "dim_int",
-    reduce.nansum: "default",
-    extremes.count_nonzero: lambda x, dim, _: (
-        "dim_IntList" if isinstance(dim, (tuple, list)) else "default"
-    ),
-    exponentials.vector_norm: "default",
-    extremes.any: lambda x, dim, *_: along(dim),
-    extremes.all: lambda x, dim, *_: along(dim),
-    arithmetic.remainder: lambda x, y, _: (
-        "Scalar_Tensor" if not isinstance(x, Tensor) else tensor_or_scalar(y)
-    ),
-    arithmetic.pow: lambda x, y, written: (
-        tensor_or_scalar(y)
-        if written
-        else f"Tensor_{tensor_or_scalar(y)}"
-        if isinstance(x, Tensor)
-        else "Scalar"
-    ),
-    limits.clamp: lambda x, low, high, _: (
-        "Tensor" if isinstance(low, Tensor) or isinstance(high, Tensor) else "default"
-    ),
-    along_dim.scatter: lambda x, dim, index, source, _: (
-        "src" if isinstance(source, Tensor) else "value"
-    ),
-}
-
-
-def tensor_or_scalar(value: object) -> str:
-    """ATen's word for an operand that may be a number."""
-    return "Tensor" if isinstance(value, Tensor) else "Scalar"
-
-
-def along(dim: Any) -> str:
-    """ATen's word for one dimension, for several, and for all of them."""
-    return "default" if dim is None else "dims" if isinstance(dim, (tuple, list)) else "dim"
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from toytorch.backends.base import some
 from toytorch.core.op import Op
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
-from toytorch.ops import flops
+from toytorch.ops import aten_words, flops
 from toytorch.ops.define import pointwise, underived
 from toytorch.ops.elementwise.operand_checks import no_bool, one_tensor
 
@@ -113,6 +113,7 @@ rsub = pointwise(
     memory="second",
     spreads="self",
     older=True,
+    overload=aten_words.number_at(1),
     doc="Difference the other way round, other - alpha·self.",
 )
 mul = pointwise(
@@ -172,6 +173,7 @@ floor_divide = pointwise(
     node="NotImplemented",
     d_self=underived("aten::floor_divide"),
     d_other=underived("aten::floor_divide"),
+    overload="default",
     doc="Quotient rounded down.",
 )
 
@@ -191,6 +193,7 @@ remainder = pointwise(
     d_self="g",
     d_other="-g * floordiv(self, other)",
     variant=_remainder_of,
+    overload=aten_words.divided,
     doc="Remainder with the sign of the divisor, as Python's %.",
     out_needs="self",
 )
@@ -202,6 +205,7 @@ fmod = pointwise(
     d_self="g",
     d_other="-g * truncdiv(self, other)",
     variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
+    overload=aten_words.number_at(1),
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
 
@@ -255,6 +259,7 @@ pow = pointwise(
     words={"exponent": "other"},
     memory="tensor first",
     identity={"other": 1},
+    overload=aten_words.both,
     doc="Power, selfᵒᵗʰᵉʳ.",
 )
 neg = pointwise(

@@ -8,6 +8,7 @@ from typing import Any
 from toytorch.core.memory_order import placed
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
+from toytorch.ops import aten_words
 from toytorch.ops.define import comparison, general, pointwise
 from toytorch.ops.elementwise.operand_checks import one_tensor
 
@@ -216,6 +217,7 @@ bitwise_and = pointwise(
     "bitwise_and(Operand self, Operand other) -> Tensor",
     formula="self & other",
     checks=_integers("bitwise_and"),
+    overload=aten_words.number_at(1),
     doc="Bits set in both.",
     out_needs="self",
     out_history="none",
@@ -224,6 +226,7 @@ bitwise_or = pointwise(
     "bitwise_or(Operand self, Operand other) -> Tensor",
     formula="self | other",
     checks=_integers("bitwise_or"),
+    overload=aten_words.number_at(1),
     doc="Bits set in one of them.",
     out_needs="self",
     out_history="none",
@@ -232,6 +235,7 @@ bitwise_xor = pointwise(
     "bitwise_xor(Operand self, Operand other) -> Tensor",
     formula="self ^ other",
     checks=_integers("bitwise_xor"),
+    overload=aten_words.number_at(1),
     doc="Bits set in just one of them.",
     out_needs="self",
     out_history="none",

@@ -10,6 +10,7 @@ import numpy as np
 from toytorch.backends.base import every
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.ops import aten_words
 from toytorch.ops.define import pointwise
 from toytorch.ops.elementwise.operand_checks import no_bool
 from toytorch.ops.linalg.matmul import C_NAMES
@@ -126,6 +127,7 @@ clamp = pointwise(
     d_min="(g if self < min else 0) if max is None else g if self < min and min < max else 0",
     d_max="(g if self > max else 0) if min is None else g if self > max or max < min else 0",
     out_type="found beside numbers",
+    overload=aten_words.limits,
     doc="Values held between a lower and an upper limit.",
 )
 clamp_min = pointwise(
@@ -177,6 +179,7 @@ lerp = pointwise(
     d_self="g * (1 - weight)",
     d_end="g * weight",
     d_weight="g * (end - self)",
+    overload=aten_words.number_at(2),
     doc="The point between self and end at the fraction weight.",
 )
 

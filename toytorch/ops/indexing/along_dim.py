@@ -16,6 +16,7 @@ from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
+from toytorch.ops import aten_words
 from toytorch.ops.define import define, general
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.settings import alert_not_deterministic
@@ -288,6 +289,7 @@ index_fill = define(
     d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
     memory="kept",
     names="same",
+    overload=aten_words.place_filled,
     doc="Places that index names set to a value.",
 )
 
@@ -531,6 +533,7 @@ scatter: Op = define(
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape, "Scatter"),
     batch="along",
     fresh=True,
+    overload=aten_words.source_or_value,
     doc="self[index[i][j]][j] = src[i][j] (for dim=0).",
     out_type="same",
 )

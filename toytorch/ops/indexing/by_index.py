@@ -17,7 +17,7 @@ from toytorch.core.write import c_name
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import broadcast_pair
-from toytorch.ops import batching, named_dims
+from toytorch.ops import aten_words, batching, named_dims
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.shaping.copies import MANY
 from toytorch.ops.shaping.rearrange import cat
@@ -179,6 +179,7 @@ index = general(
     upcast=False,
     d_self=lambda g, self_shape, indices: _put(g.new_zeros(self_shape), indices, g),
     batch=batching.indexed,
+    overload="Tensor",
     doc="Elements at index tensors (None: a whole dimension).",
 )
 
@@ -318,6 +319,7 @@ masked_fill = define(
     names="same",
     fresh=True,
     fused="value if mask else self",
+    overload=aten_words.number_at(2),
     doc="A value wherever the mask is True.",
 )
 
@@ -396,6 +398,7 @@ where = pointwise(
     out_type="same",
     d_self="g if condition else 0",
     d_other="0 if condition else g",
+    overload="self",
     doc="self where the condition holds, other elsewhere.",
 )
 

@@ -277,6 +277,7 @@ vector_norm = reduction(
     holomorphic=False,
     batch="along",
     fused=NORM,
+    overload="default",
     doc="(Σ|x|ᵖ)^{1/p} over dimensions.",
     out_type="same",
 )

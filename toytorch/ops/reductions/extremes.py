@@ -11,7 +11,7 @@ from toytorch.backends.base import attempt, counting, reduced
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
-from toytorch.ops import named_dims
+from toytorch.ops import aten_words, named_dims
 from toytorch.ops.define import reduction
 
 if TYPE_CHECKING:
@@ -288,6 +288,7 @@ all = reduction(
     "all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
     _any_all("all", np.logical_and),
     upcast=False,
+    overload=aten_words.along,
     doc="Whether all elements are non-zero.",
     out_type="truth",
 )
@@ -295,6 +296,7 @@ any = reduction(
     "any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
     _any_all("any", np.logical_or),
     upcast=False,
+    overload=aten_words.along,
     doc="Whether some element is non-zero.",
     out_type="truth",
 )
@@ -305,6 +307,7 @@ count_nonzero = reduction(
     ),
     upcast=False,
     forms="function method",
+    overload=aten_words.listed,
     doc="How many elements are non-zero.",
 )
 

@@ -15,7 +15,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
-from toytorch.ops import batching
+from toytorch.ops import aten_words, batching
 from toytorch.ops.define import reduction, view
 from toytorch.ops.shaping.rearrange import cat
 
@@ -156,6 +156,7 @@ nansum = reduction(
     d_self=lambda g, self, dim, keepdim: spread_over(g, self.shape, dim, keepdim) * ~self.isnan(),
     fused="sum(self if self == self else 0)",
     out_type="given",
+    overload="default",
     doc="Sum over dimensions with NaN left out.",
 )
 
@@ -191,6 +192,7 @@ mean = reduction(
     ),
     batch="along",
     fused="sum(self) / count",
+    overload=aten_words.one_word("dim"),
     doc="Arithmetic mean over dimensions.",
 )
 
@@ -238,6 +240,7 @@ prod = reduction(
     fused="prod(self)",
     out_type="given",
     out_needs="dim",
+    overload=aten_words.one_word("dim_int"),
     doc="Product over a dimension; integers are multiplied as int64.",
 )
 

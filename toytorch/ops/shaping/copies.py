@@ -21,6 +21,7 @@ from toytorch.core.tensor import strides_of
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.loops.runtime.jit import address_of
+from toytorch.ops import aten_words
 from toytorch.ops.define import define, general
 from toytorch.ops.shaping.view import _expand
 
@@ -197,6 +198,7 @@ fill = define(
     d_value=lambda g: g.sum(),
     memory="kept",
     names="same",
+    overload=aten_words.number_at(1),
     doc="Every element set to a value.",
 )
 zero = define(

@@ -66,6 +66,7 @@ split = view(
     batch="along",
     names="same",
     sparse="strides",
+    overload="Tensor",
     doc="Parts of a dimension, as views.",
 )
 
@@ -103,6 +104,7 @@ unbind = view(
     d_self=lambda gs, dim: _stack(gs, dim),
     batch="along",
     names=named_dims.without_dim,
+    overload="int",
     doc="The slices of a dimension, as views.",
 )
 

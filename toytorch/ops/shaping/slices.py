@@ -75,6 +75,7 @@ slice_ = view(
     batch="along",
     names="same",
     sparse="strides",
+    overload="Tensor",
     doc="Elements start, start+step … before end of one dimension.",
 )
 
@@ -129,6 +130,7 @@ select = view(
     d_self="select_backward(g, self_shape, dim, index)",
     batch="along",
     names="reduced",
+    overload="int",
     doc="One place of a dimension.",
 )
 select_backward: Op = general(

@@ -17,7 +17,7 @@ from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
-from toytorch.ops import batching, named_dims
+from toytorch.ops import aten_words, batching, named_dims
 from toytorch.ops.define import view
 
 
@@ -252,6 +252,7 @@ transpose = view(
     d_self="transpose(g, dim0, dim1)",
     batch="along",
     names=named_dims.swapped,
+    overload="int",
     doc="Two dimensions exchanged.",
 )
 
@@ -317,6 +318,7 @@ squeeze = view(
     batch=batching.squeezed,
     names=named_dims.squeezed,
     sparse="strides",
+    overload=aten_words.along,
     doc="Without dimensions of size 1.",
 )
 
