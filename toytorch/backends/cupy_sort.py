@@ -92,6 +92,8 @@ def ordered(xp: ArrayModule, a: Array, d: int, descending: bool) -> Any:
     return sorted_rows(xp, a, a.shape[d] if a.ndim else 0, d, bool(descending))
 
 
-def top(xp: ArrayModule, a: Array, k: int, d: int, largest: bool) -> Any:
-    """The k largest (or smallest) values and their places along a dimension, or None."""
-    return sorted_rows(xp, a, k, d, bool(largest))
+def top(xp: ArrayModule, a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
+    """The k largest (or smallest) values and their places along a dimension, or None; asked to `tell`,
+    also that it is not known whether some are equal."""
+    made = sorted_rows(xp, a, k, d, bool(largest))
+    return (*made, False) if tell and made is not None else made

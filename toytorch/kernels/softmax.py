@@ -15,7 +15,8 @@ import numpy as np
 
 from toytorch.facts.hints import Array
 from toytorch.loops import Recipe
-from toytorch.loops.runtime.jit import SMALLEST, works
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.loops.runtime.kernel import ready
 
 # A NaN in the row makes every result NaN, whatever the largest of the others is.
@@ -34,7 +35,11 @@ FEW = 64  # rows; for fewer, a second and a third call cost more than logarithms
 def fits(a: Array, dim: int) -> bool:
     """Whether there is something to do along the last dimension, in a type that is compiled."""
     return bool(
-        a.dtype.char in "fd" and (dim == -1 or dim == a.ndim - 1) and a.size and a.ndim and works()
+        a.dtype.char in "fd"
+        and (dim == -1 or dim == a.ndim - 1)
+        and a.size
+        and a.ndim
+        and jit.works()
     )
 
 
