@@ -8,7 +8,7 @@ import platform
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.loops.runtime import blas_threads
+from toytorch.loops.runtime import blas
 from toytorch.version import own
 
 
@@ -46,6 +46,6 @@ def _cuda() -> str:
 def parallel_info() -> str:
     """How many threads are used, and for what."""
     return (
-        f"toytorch parallel info:\n\tmatrix products : {blas_threads.of_blas()} threads\n"
+        f"toytorch parallel info:\n\tmatrix products : {blas.threads()} threads\n"
         f"\tprocessors : {os.cpu_count()}\n"
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from toytorch.facts import warned
 from toytorch.facts.dtype import ALL, dtype, set_default_dtype
-from toytorch.loops.runtime import blas_threads
+from toytorch.loops.runtime import blas
 from toytorch.loops.runtime import threads as parallel
 
 OF_LEGACY: dict[str, dtype] = {f"{k.legacy}Tensor": k for k in ALL}
@@ -160,12 +160,12 @@ def get_num_threads() -> int:
 
 def set_num_threads(count: int) -> None:
     """Sets how many threads matrix products and compiled kernels use."""
-    blas_threads.set_for_blas(_positive("set_num_threads", count))
+    blas.set_threads(_positive("set_num_threads", count))
 
 
 def get_num_interop_threads() -> int:
     """How many threads run independent parts of a graph; here, one after the other in any case."""
-    return int(_values["interop"] or blas_threads.of_blas())
+    return int(_values["interop"] or blas.threads())
 
 
 def set_num_interop_threads(count: int) -> None:

@@ -12,8 +12,9 @@ import pytest
 import toytorch
 from toytorch.kernels import tiled_product
 from toytorch.kernels.tiled_product import Factor, linear, plan, run, zeros
+from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
-from toytorch.loops.runtime import jit
+from toytorch.loops.runtime import blas, jit
 from toytorch.loops.runtime.array_call import ArrayCall
 
 pytestmark = pytest.mark.skipif(not jit.works(), reason="compiled code needs llvmlite")
@@ -59,6 +60,60 @@ def test_any_order(size: tuple[int, int, int], kind: str) -> None:
         made = np.full((m, n), np.nan, kind)
         run(calls, a, b, made, zeros(n, a.dtype))
         np.testing.assert_array_equal(made, a @ b)
+
+
+@pytest.fixture
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A processor whose cache holds little and whose BLAS is slow: products go by blocks of rows."""
+    here = processor.this()._replace(l2=1 << 13)
+    monkeypatch.setattr(tiled_product.processor, "this", lambda: here)
+    monkeypatch.setattr(tiled_product, "beats_blas", lambda: True)
+    monkeypatch.setattr(tiled_product, "HIGH", 30)
+    plan.cache_clear()
+    yield
+    plan.cache_clear()
+
+
+@pytest.mark.parametrize("kind", ["f", "d"])
+@pytest.mark.parametrize("size", [(30, 64, 50), (61, 33, 70), (150, 100, 40)], ids=str)
+def test_blocks_of_rows(size: tuple[int, int, int], kind: str, small_cache: None) -> None:
+    m, n, k = size
+    for a, b in itertools.product(orders(whole(m, k, kind=kind)), orders(whole(k, n, kind=kind))):
+        calls = plan(kind, m, n, k, a.strides, b.strides, True)
+        if narrow(kind) and b.strides[1] != b.itemsize:
+            assert calls is None
+            continue
+        assert calls is not None and calls[0], "both are too large, so that B is packed"
+        made = np.full((m, n), np.nan, kind)
+        run(calls, a, b, made, zeros(n, a.dtype))
+        np.testing.assert_array_equal(made, a @ b)
+
+
+@pytest.mark.skipif(processor.this().vector < 64, reason="tiles are for vectors of 512 bits")
+@pytest.mark.parametrize("size", [(64, 64, 64), (200, 1024, 300), (300, 40, 1024)], ids=str)
+def test_any_size_where_blas_is_narrow(
+    size: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiled_product, "beats_blas", lambda: True)
+    m, n, k = size
+    for a, b in itertools.product(orders(whole(m, k)), orders(whole(k, n))):
+        made = tiled_product.multiply(a, b)
+        if made is None:  # a factor of a layer has gaps
+            assert b.strides[1] != b.itemsize
+            continue
+        np.testing.assert_array_equal(made, a @ b)
+
+
+def test_vectors_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    def names(core: bytes | None) -> Any:
+        return lambda what: None if core is None else lambda: core
+
+    for core, size in ((b"Haswell", 32), (b"Nehalem", 16), (b"SkylakeX", 64), (None, 64)):
+        blas.vector.cache_clear()
+        made = names(core)
+        monkeypatch.setattr(blas, "_function", made)
+        assert blas.vector() == size
+    blas.vector.cache_clear()
 
 
 @pytest.mark.parametrize("kind", ["f", "d"])

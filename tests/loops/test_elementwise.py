@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from toytorch.loops.elementwise import Loop
-from toytorch.loops.runtime import blas_threads, jit
+from toytorch.loops.runtime import blas, jit
 
 RNG = np.random.default_rng(0)
 
@@ -90,8 +90,8 @@ def test_without_compiler() -> None:
 
 
 def test_threads_of_blas() -> None:
-    before = blas_threads.of_blas()
+    before = blas.threads()
     assert before >= 1
-    blas_threads.set_for_blas(1)
-    assert blas_threads.of_blas() == 1
-    blas_threads.set_for_blas(before)
+    blas.set_threads(1)
+    assert blas.threads() == 1
+    blas.set_threads(before)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
-from toytorch.kernels import copy
+from toytorch.kernels import copy, tiled_product
 from toytorch.kernels.conv_tile import rows, table, tile
 from toytorch.kernels.tiled_product import (
     ADDRESSES,
@@ -55,7 +55,7 @@ def product(a: Array, b: Array) -> Any:
     several = threads.thread_count() > 1
     calls = plan(kind, a.shape, b.shape[-1], a.strides, b.strides, several)
     if calls is None:
-        return None
+        return one_by_one(a, b) if tiled_product.beats_blas() else None
     transpose, products = calls
     made = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
     if transpose is not None:
@@ -65,6 +65,24 @@ def product(a: Array, b: Array) -> Any:
     start = zeros(b.shape[-1], b.dtype)
     for call in products:
         call(a, b, made, start)
+    return made
+
+
+def one_by_one(a: Array, b: Array) -> Any:
+    """Products of matrices that are too large for one call, or lie otherwise; None if all are for
+    BLAS.
+
+    >>> one_by_one(np.ones((2, 1, 1), "f"), np.ones((2, 1, 1), "f")) is None
+    True
+    """
+    made = None
+    for at in np.ndindex(a.shape[:-2]):
+        here = tiled_product.multiply(a[at], b[at])
+        if here is None:
+            return None
+        if made is None:
+            made = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+        made[at] = here
     return made
 
 

@@ -124,9 +124,14 @@ def steps(
 
 @functools.lru_cache(1024)
 def plan(
-    item: int, shape: tuple[int, ...], to: tuple[int, ...], source: tuple[int, ...]
+    item: int,
+    shape: tuple[int, ...],
+    to: tuple[int, ...],
+    source: tuple[int, ...],
+    places: tuple[int, int] = (0, 0),
 ) -> ArrayCall | None:
-    """The call that copies arrays of these strides in bytes; None where there is none."""
+    """The call that copies arrays of these strides in bytes, which begin so many bytes after what
+    is given; None where there is none."""
     if item == 16:  # of complex numbers, the parts
         item, shape, to, source = 8, (*shape, 2), (*to, 8), (*source, 8)
     dims = steps(shape, to, source)
@@ -136,7 +141,7 @@ def plan(
     for n, _, _ in dims:
         size *= n
     work = size * item * 4  # some 128 KiB are worth sharing
-    transposed = transposing(item, dims, work)
+    transposed = transposing(item, dims, work, places)
     if transposed is not None:
         return transposed
     if len(dims) > 4:
@@ -148,7 +153,7 @@ def plan(
     (n0, n1, rows, length), (t0, t1, t2, t3), (s0, s1, s2, s3) = zip(*dims)
     part = min(rows, max(1, PART // length))
     parts = -(-rows // part)
-    words = (0, 0, n1, parts, part, rows, length, whole, t0, t1, t2, t3, s0, s1, s2, s3)
+    words = (*places, n1, parts, part, rows, length, whole, t0, t1, t2, t3, s0, s1, s2, s3)
     assert len(words) == len(WORDS)
     call = kernel(item * 8, inner_of(item, t3, s3))
     return ArrayCall(call, words, (0, 1), n0 * n1 * parts, work)
@@ -159,7 +164,9 @@ def inner_of(item: int, to: int, source: int) -> str:
     return {item: "run", -item: "backwards", 0: "one"}.get(source, "") if to == item else ""
 
 
-def transposing(item: int, dims: list[tuple[int, int, int]], work: int) -> ArrayCall | None:
+def transposing(
+    item: int, dims: list[tuple[int, int, int]], work: int, places: tuple[int, int]
+) -> ArrayCall | None:
     """The call for matrices whose columns lie side by side in the source, by blocks of registers."""
     across = [d for d in dims[:-1] if d[2] == item]
     rows, step, line = dims[-1]
@@ -171,7 +178,7 @@ def transposing(item: int, dims: list[tuple[int, int, int]], work: int) -> Array
     rest = [d for d in dims[:-1] if d is not across[0]]
     rest = [(1, 0, 0)] * (2 - len(rest)) + rest
     by_rows = row < line  # along the side whose lines lie closer together
-    words = (0, 0, *rest[0], *rest[1], rows, columns, row, line)
+    words = (*places, *rest[0], *rest[1], rows, columns, row, line)
     assert len(words) == len(TURNING)
     total = rest[0][0] * rest[1][0] * -(-(rows if by_rows else columns) // BLOCK)
     return ArrayCall(transposition("f" if item == 4 else "d", by_rows), words, (0, 1), total, work)

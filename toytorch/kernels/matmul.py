@@ -25,7 +25,7 @@ from toytorch.kernels.memory_format import transpose, transposition
 from toytorch.kernels.tiled_product import ADDRESSES, VECTORS, packed, wide, zeros
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
-from toytorch.loops.runtime import blas_threads, jit
+from toytorch.loops.runtime import blas, jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
 
@@ -48,7 +48,7 @@ def product(a: Array, b: Array) -> Any:
         len(a) >= LEAST
         and is_transpose(a, b)
         and dense_rows(a)
-        and (blas_threads.of_blas() == 1 or a.size * len(a) < SMALL)
+        and (blas.threads() == 1 or a.size * len(a) < SMALL)
         and jit.works()
         and (len(a) >= LEAST_OF_BLAS or fits_tiles(a))
     ):
@@ -84,7 +84,7 @@ def by_halves(a: Array) -> Any:
     line, each = made.strides
     start = made.ctypes.data
     for first, end in bands(n):
-        blas(a, made, first, end)
+        band_of(a, made, first, end)
         if end < n:  # what is below these columns, to their right
             places = start + first * line + end * each, start + end * line + first * each
             words = (*places, 1, 0, 0, 1, 0, 0, n - end, end - first, line, line)
@@ -105,7 +105,7 @@ def bands(n: int) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def blas(a: Array, made: Array, first: int, end: int) -> None:
+def band_of(a: Array, made: Array, first: int, end: int) -> None:
     """Writes a band of columns from the diagonal down."""
     band, transposed = slice(first, end), a.T[:, first:end]
     # On the diagonal NumPy copies half of a small product, which then is symmetric bit by bit.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.loops.runtime import blas_threads
+from toytorch.loops.runtime import blas
 
 UNITS = (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0))
 
@@ -155,8 +155,8 @@ class Timer:
 
     def _times(self, number: int, until: Callable[[list[float]], bool]) -> list[float]:
         """Measurements of `number` runs each, until they are enough."""
-        before, times = blas_threads.of_blas(), []
-        blas_threads.set_for_blas(self.num_threads)
+        before, times = blas.threads(), []
+        blas.set_threads(self.num_threads)
         try:
             self._timer.timeit(1)  # a first run imports and compiles
             while True:
@@ -164,7 +164,7 @@ class Timer:
                 if until(times):
                     return times
         finally:
-            blas_threads.set_for_blas(before)
+            blas.set_threads(before)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One measurement of `number` runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from toytorch.loops.runtime import blas_threads, jit
+from toytorch.loops.runtime import blas, jit
 from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.thread_pool import ThreadPool
 
@@ -16,7 +16,7 @@ _count = 0
 
 def thread_count() -> int:
     """How many threads kernels use: as many as BLAS, or what was set last."""
-    return _count or max(1, blas_threads.of_blas())
+    return _count or max(1, blas.threads())
 
 
 def set_thread_count(count: int) -> None:
@@ -44,7 +44,7 @@ def tell(count: int, pool: ThreadPool | None) -> None:
     words[CONTEXT.index("queue")] = pool.queue if pool else 0
 
 
-blas_threads.listeners.append(set_thread_count)
+blas.listeners.append(set_thread_count)
 
 
 def thread_pool() -> ThreadPool:

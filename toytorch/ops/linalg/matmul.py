@@ -15,7 +15,7 @@ from toytorch.facts.dtype import dtype, from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
-from toytorch.kernels.tiled_product import FEWEST, FEWEST_OF_STACKS
+from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest
 from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general
 from toytorch.ops.shaping.rearrange import _common
@@ -113,7 +113,7 @@ def _product(xp: ArrayModule, a: Array, b: Array) -> Any:
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     if a.ndim == 2 == b.ndim and (
-        len(a) >= LEAST or a.size * b.shape[1] >= FEWEST or a.__class__ is not np.ndarray
+        len(a) >= LEAST or a.size * b.shape[1] >= fewest() or a.__class__ is not np.ndarray
     ):
         made = attempt(xp, "product", a, b)
         if made is not None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.random import manual_seed
-from toytorch.loops.runtime import blas_threads
+from toytorch.loops.runtime import blas
 from toytorch.utils.data import slots
 from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
@@ -110,7 +110,7 @@ def work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's affair
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = os.getppid()
-    blas_threads.set_for_blas(1)
+    blas.set_threads(1)
     outbox = slots.outbox = Outbox(prefix)
     where = f"in DataLoader worker process {number}"
     fetch: Any = None

@@ -1,0 +1,77 @@
+"""NumPy's BLAS, asked and told by its own functions: its threads, and the vectors it uses."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+NAMES = (
+    "scipy_openblas_{}64_",
+    "scipy_openblas_{}",
+    "openblas_{}64_",
+    "openblas_{}",
+)
+MKL = {"get_num_threads": "MKL_Get_Num_Threads", "set_num_threads": "MKL_Set_Num_Threads"}
+# Bytes of the vectors in OpenBLAS's kernels, by the processors that they are named after; those
+# that are not here have the widest. A processor that is newer than the library gets older kernels.
+VECTORS = {
+    **dict.fromkeys(("Katmai", "Coppermine", "Northwood", "Prescott", "Banias", "Atom"), 16),
+    **dict.fromkeys(("Core2", "Penryn", "Dunnington", "Nehalem", "Athlon", "Opteron"), 16),
+    **dict.fromkeys(("Opteron_SSE3", "Barcelona", "Bobcat", "Nano"), 16),
+    **dict.fromkeys(("Sandybridge", "Bulldozer", "Piledriver", "Steamroller"), 32),
+    **dict.fromkeys(("Haswell", "Excavator", "Zen"), 32),
+}
+
+
+listeners: list[Callable[[int], None]] = []  # who goes by a new number of threads, too
+
+
+@cache
+def _function(what: str) -> Any:
+    """BLAS's own function, if NumPy's library has one."""
+    try:
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]  # NumPy's stubs leave it out
+    except (OSError, AttributeError):
+        return None
+    for name in [*(form.format(what) for form in NAMES), MKL.get(what, "")]:
+        found = getattr(library, name, None) if name else None
+        if found is not None:
+            return found
+    return None
+
+
+def threads() -> int:
+    """The number of threads a large matrix product runs on."""
+    get = _function("get_num_threads")
+    if get is not None:
+        return int(get())
+    return int(
+        os.environ.get("OPENBLAS_NUM_THREADS")
+        or os.environ.get("OMP_NUM_THREADS")
+        or os.cpu_count()
+        or 1
+    )
+
+
+def set_threads(count: int) -> None:
+    """Sets it, where the library can be told, and the number for whatever else goes by it."""
+    put = _function("set_num_threads")
+    if put is not None:
+        put(ctypes.c_int(count))
+    for tell in listeners:
+        tell(count)
+
+
+@cache
+def vector() -> int:
+    """Bytes of a vector register that its kernels use: 64 where nothing else is known."""
+    name = _function("get_corename")
+    if name is None:
+        return 64
+    name.restype = ctypes.c_char_p
+    return VECTORS.get((name() or b"").decode(), 64)
