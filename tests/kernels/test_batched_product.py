@@ -59,6 +59,23 @@ def test_products(threads: int, left: str, right: str, sizes: tuple[int, ...], k
     np.testing.assert_allclose(made, want, rtol=0, atol=2e-5 if kind == "float32" else 1e-12)
 
 
+@pytest.mark.parametrize("right", HOW)
+@pytest.mark.parametrize("left", HOW)
+@pytest.mark.parametrize("into", ["rows", "columns", "heads", "gaps"])
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (33, 40, 70), (300, 60, 40), (4, 3, 5)])
+def test_products_in_memory_that_is_there(
+    threads: int, into: str, left: str, right: str, sizes: tuple[int, ...]
+) -> None:
+    m, k, n = sizes
+    rng = np.random.default_rng(n)
+    a, b = stack(rng, left, (5, 4), m, k), stack(rng, right, (5, 4), k, n)
+    out, want = (stack(np.random.default_rng(1), into, (5, 4), m, n) for _ in range(2))
+    assert batched_product.product_into(a, b, out) is out
+    np.matmul(a, b, out=want)
+    held = [made if made.base is None else made.base for made in (out, want)]
+    np.testing.assert_allclose(*held, rtol=0, atol=1e-12)  # what lies between is as it was
+
+
 def as_float32(a: Any) -> Any:
     """The elements as float32, with strides like theirs."""
     made = np.zeros(a.base.size if a.base is not None else a.size, "float32")

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels.batched_product import product_into
 from toytorch.kernels.copy import in_rows
 from toytorch.loops import Recipe, processor
 from toytorch.loops.runtime import jit
@@ -131,7 +132,7 @@ class Scores:
         q = block.rows(self.q)
         scaled = np.multiply(q, self.scale, out=self.room("scaled", q.shape))
         made = self.room("scores", (*q.shape[:3], block.seen))
-        np.matmul(scaled, block.columns(self.k), out=made)
+        product_into(scaled, block.columns(self.k), made)
         if self.mask is not None:
             made += block.rows(self.mask)[..., : block.seen]
         return made, scaled
@@ -178,7 +179,7 @@ def forward(
     for block in scores.blocks():
         x, _ = scores.of(block)
         block.rows(sums)[...] = softmax(x, scores.hidden(block))
-        np.matmul(x, block.keys(v), out=block.rows(made))
+        product_into(x, block.keys(v), block.rows(made))
     return made, sums
 
 
@@ -202,20 +203,19 @@ def backward(
     for block in scores.blocks():
         x, scaled = scores.of(block)
         into = block.rows(g)
-        weights = np.matmul(into, block.columns(values), out=scores.room("g", x.shape))
+        weights = product_into(into, block.columns(values), scores.room("g", x.shape))
         share = np.einsum("bhij,bhij->bhi", into, block.rows(made))
         softmax_backward(x, weights, block.rows(sums), share, scores.hidden(block))
-        out = np.matmul(weights, block.keys(k), out=block.rows(dq))
+        out = product_into(weights, block.keys(k), block.rows(dq))
         out *= scale
         first = block.queries.stop == q.shape[2]
         for target, left, right in ((dv, x, into), (dk, weights, scaled)):
             target = block.keys(target)
             if first:
-                np.matmul(left.swapaxes(2, 3), right, out=target)
+                product_into(left.swapaxes(2, 3), right, target)
             else:
-                target += np.matmul(
-                    left.swapaxes(2, 3), right, out=scores.room("more", target.shape)
-                )
+                more = scores.room("more", target.shape)
+                target += product_into(left.swapaxes(2, 3), right, more)
         if first and block.seen < k.shape[2]:  # keys that no query sees
             for target in (dk, dv):
                 target[block.batch, block.heads, block.seen :] = 0

@@ -33,8 +33,9 @@ from toytorch.loops.runtime.array_call import ArrayCall
 Batch = tuple[int, int, int, int]  # a size, and the steps of A, B and C from one matrix to the next
 
 
-def product(a: Array, b: Array) -> Any:
-    """A·B of stacks of matrices of one real type; None where NumPy should do it.
+def product(a: Array, b: Array, out: Array | None = None) -> Any:
+    """A·B of stacks of matrices of one real type, in `out` if it is given; None where NumPy should
+    do it.
 
     >>> a, b = np.ones((8, 64, 32), "f"), np.ones((8, 32, 64), "f")
     >>> made = product(a, b)
@@ -52,12 +53,13 @@ def product(a: Array, b: Array) -> Any:
         or not jit.works()
     ):
         return None
-    several = threads.thread_count() > 1
-    calls = plan(kind, a.shape, b.shape[-1], a.strides, b.strides, several)
+    several, shape = threads.thread_count() > 1, (*a.shape[:-1], b.shape[-1])
+    strides = rows_of(shape, a.itemsize) if out is None else out.strides
+    calls = plan(kind, a.shape, b.shape[-1], a.strides, b.strides, strides, several)
     if calls is None:
-        return one_by_one(a, b) if tiled_product.beats_blas() else None
+        return one_by_one(a, b, out) if tiled_product.beats_blas() else None
     transpose, products = calls
-    made = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+    made = np.empty(shape, a.dtype) if out is None else out
     if transpose is not None:
         lying = np.empty(b.shape, b.dtype)
         transpose(lying, b)
@@ -68,14 +70,23 @@ def product(a: Array, b: Array) -> Any:
     return made
 
 
-def one_by_one(a: Array, b: Array) -> Any:
-    """Products of matrices that are too large for one call, or lie otherwise; None if all are for
+def product_into(a: Array, b: Array, out: Array) -> Array:
+    """A·B of stacks of matrices of one real type, in `out`, by whatever is faster."""
+    return np.matmul(a, b, out=out) if product(a, b, out) is None else out
+
+
+def rows_of(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
+    """The strides of an array in rows, of elements of so many bytes."""
+    return tuple(item * math.prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def one_by_one(a: Array, b: Array, made: Array | None) -> Any:
+    """Products of matrices that are too large for one call, or lie otherwise; None if they are for
     BLAS.
 
-    >>> one_by_one(np.ones((2, 1, 1), "f"), np.ones((2, 1, 1), "f")) is None
+    >>> one_by_one(np.ones((2, 1, 1), "f"), np.ones((2, 1, 1), "f"), None) is None
     True
     """
-    made = None
     for at in np.ndindex(a.shape[:-2]):
         here = tiled_product.multiply(a[at], b[at])
         if here is None:
@@ -88,7 +99,13 @@ def one_by_one(a: Array, b: Array) -> Any:
 
 @functools.lru_cache(1024)
 def plan(
-    kind: str, shape: tuple[int, ...], n: int, a: tuple[int, ...], b: tuple[int, ...], several: bool
+    kind: str,
+    shape: tuple[int, ...],
+    n: int,
+    a: tuple[int, ...],
+    b: tuple[int, ...],
+    c: tuple[int, ...],
+    several: bool,
 ) -> tuple[ArrayCall | None, list[ArrayCall]] | None:
     """The call that copies B (…, k, n) in rows, if need be, and those that multiply A (…, m, k) by
     it, for arrays of these strides in bytes; None where BLAS is as fast, or strides do not fit.
@@ -99,14 +116,15 @@ def plan(
     transpose, caches = None, processor.this()
     if b[-1] != item:
         seen = *shape[:-2], k, n
-        lying = tuple(item * math.prod(seen[d + 1 :]) for d in range(len(seen)))
+        lying = rows_of(seen, item)
         transpose, b = copy.plan(item, seen, lying, b), lying
         if transpose is None:
             return None
     if (
         n < width
         or min(m, k) < BLOCK
-        or any(s % item or s < 0 for s in (*a, *b))
+        or any(s % item or s < 0 for s in (*a, *b, *c))
+        or c[-1] != item
         or k * n * item > (caches.l2 // 8 if several else caches.l1)
         or m * k * item > caches.l2 // 8
         or b[-2] % PAGE == 0
@@ -114,7 +132,7 @@ def plan(
     ):
         return None
     panels, rest = divmod(n, width)
-    batches = batches_of(shape[:-2], a[:-2], b[:-2], m * n * item)
+    batches = batches_of(shape[:-2], a[:-2], b[:-2], c[:-2])
     if len(batches) > 2:
         return None
     batches += [(1, 0, 0, 0)] * (2 - len(batches))
@@ -133,8 +151,8 @@ def plan(
         "b1": width,
         "c1": width,
         "a3": step,
-        "c3": n,
-        "row": n,
+        "c3": c[-2] // item,
+        "row": c[-2] // item,
         "step": step,
         "sa2": a[-1] // item,
         "sb2": b[-2] // item,
@@ -150,22 +168,20 @@ def plan(
 
 
 def batches_of(
-    shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...], matrix: int
+    shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...]
 ) -> list[Batch]:
-    """The dimensions of a stack, those that lie side by side in both factors as one.
+    """The dimensions of a stack, those that lie side by side in all three as one.
 
-    >>> batches_of((4, 8), (800, 100), (1600, 200), 50)
+    >>> batches_of((4, 8), (800, 100), (1600, 200), (400, 50))
     [(32, 100, 200, 50)]
     """
     made: list[Batch] = []
-    step = matrix
-    for n, s, t in zip(shape[::-1], a[::-1], b[::-1]):
+    for n, *steps in zip(shape[::-1], a[::-1], b[::-1], c[::-1]):
         if n == 1:
             continue
-        if made and (s, t) == (made[-1][0] * made[-1][1], made[-1][0] * made[-1][2]):
-            size, *steps = made.pop()
-            made.append((size * n, steps[0], steps[1], steps[2]))
+        if made and steps == [made[-1][0] * step for step in made[-1][1:]]:
+            size, *inner = made.pop()
+            made.append((size * n, inner[0], inner[1], inner[2]))
         else:
-            made.append((n, s, t, step))
-        step *= n
+            made.append((n, steps[0], steps[1], steps[2]))
     return made[::-1]

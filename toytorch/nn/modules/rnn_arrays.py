@@ -20,6 +20,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.ops.linalg.matmul import product_of
 
 Spans = list[tuple[int, int]]
 # What a step does beside its matrix product, in one pass: see `lstm_forward` for the formulas. The
@@ -218,7 +219,7 @@ def lstm_backward(
         dg *= 1 - g * g
         cell *= f
         times(d_gates[lo:hi], dh[:rows])
-    d_w = xp.matmul(d_gates.T, before(xp, outputs, h0, spans))
+    d_w = product_of(xp, d_gates.T, before(xp, outputs, h0, spans))
     d_r = None if w_hr is None else d_projected.T @ (acts[:, 3 * n :] * tanhs)
     return d_gates, dh, dc, d_w, d_r
 
@@ -301,7 +302,7 @@ def gru_backward(
         d += d_state[lo:hi] @ w_hh
     dh += more
     d_b = None if b_hh is None else d_state.sum(0)
-    return d_gates, dh, d_state.T @ h_before, d_b
+    return d_gates, dh, product_of(xp, d_state.T, h_before), d_b
 
 
 # -- the plain recurrent layer --------------------------------------------------------------------
@@ -342,4 +343,4 @@ def rnn_backward(
         xp.add(dh[: hi - lo], g_out[lo:hi], out=d)
         d *= outputs[lo:hi] > 0 if relu else 1 - outputs[lo:hi] ** 2
         times(d, dh[: hi - lo])
-    return d_gates, dh, d_gates.T @ before(xp, outputs, h0, spans)
+    return d_gates, dh, product_of(xp, d_gates.T, before(xp, outputs, h0, spans))

@@ -109,7 +109,8 @@ def same_of_dot(a: Any, b: Any) -> None:
         )
 
 
-def _product(xp: ArrayModule, a: Array, b: Array) -> Any:
+def product_of(xp: ArrayModule, a: Array, b: Array) -> Any:
+    """A·B of two matrices or stacks of them, by the kernels of a device or by its array module."""
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     if a.ndim == 2 == b.ndim and (
@@ -154,7 +155,7 @@ def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
                 raise RuntimeError(f"{name} must be a matrix")
         check_factors(a, b)
         same_dtype(a, b)
-    return _product(xp, a, b)
+    return product_of(xp, a, b)
 
 
 def left_share(
@@ -215,7 +216,7 @@ def _bmm(xp: ArrayModule, a: Array, b: Array) -> Any:
     same_of_two_stacks(a, b)
     if not (a.size and b.size):
         return xp.zeros((*a.shape[:2], b.shape[2]), b.dtype)
-    return _product(xp, a, b)
+    return product_of(xp, a, b)
 
 
 bmm = general(
@@ -252,7 +253,7 @@ def _mv(xp: ArrayModule, a: Array, v: Array) -> Any:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {v.ndim}")
     check_vector(a, v)
     same_of_vector(v, a, v)
-    return _product(xp, a, v)
+    return product_of(xp, a, v)
 
 
 mv = general(
@@ -289,7 +290,7 @@ def _dot(xp: ArrayModule, a: Array, b: Array) -> Any:
         made = attempt(xp, "folded", "sum(self * tensor)", {"self": a, "tensor": b}, {})
         if made is not None:
             return made
-    return _product(xp, a, b)
+    return product_of(xp, a, b)
 
 
 dot = general(
@@ -355,10 +356,10 @@ def _addmm(xp: ArrayModule, a: Array, m1: Array, m2: Array, beta: float, alpha: 
     if beta == 1 == alpha and a.shape == m2.shape[1:]:  # a layer, which adds its bias as it goes
         made = attempt(xp, "linear", m1, m2.T, a) if worthwhile(m1, LAYER) else None
         if made is None:
-            made = _product(xp, m1, m2)
+            made = product_of(xp, m1, m2)
             made += a
         return made
-    return plus(xp, a, _product(xp, m1, m2), beta, alpha)
+    return plus(xp, a, product_of(xp, m1, m2), beta, alpha)
 
 
 def broadcast_or_none(a: tuple[int, ...], b: tuple[int, ...]) -> Any:
@@ -464,7 +465,7 @@ def unrecorded(
         return None
     rows = x.reshape(-1, x.shape[-1])
     if bias is None:
-        made = _product(np, rows, y)
+        made = product_of(np, rows, y)
     else:
         z = bias._array
         if z.__class__ is not np.ndarray or z.dtype is not x.dtype or z.shape != y.shape[1:]:
@@ -488,7 +489,7 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
         # adding the bias turns the result round.
         transposed = xp.matmul(weight, x.T).T
         return xp.add(transposed, bias, out=xp.empty(transposed.shape, transposed.dtype))
-    product = xp.matmul(x, weight.T) if x.dtype.kind != "b" else _product(xp, x, weight.T)
+    product = xp.matmul(x, weight.T) if x.dtype.kind != "b" else product_of(xp, x, weight.T)
     product += bias
     return product
 

@@ -26,9 +26,9 @@ from toytorch.ops.linalg.matmul import (
     _bmm,
     _dot,
     _mv,
-    _product,
     broadcast_or_none,
     plus,
+    product_of,
     same_dtype,
     same_of_vector,
     scaled,
@@ -82,7 +82,7 @@ def _addbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha:
     ):
         n, m, k = b1.shape  # the sum of products is one product of the batch side by side
         wide = b1.transpose(1, 0, 2).reshape(m, n * k)
-        return added(xp, a, _product(xp, wide, b2.reshape(n * k, b2.shape[2])), beta, alpha)
+        return added(xp, a, product_of(xp, wide, b2.reshape(n * k, b2.shape[2])), beta, alpha)
     return added(xp, a, _bmm(xp, b1, b2).sum(0), beta, alpha)
 
 
