@@ -1,6 +1,6 @@
 """Attention in blocks of queries: no array of queries by keys is ever there as a whole.
 
-For a block, scores are one product of BLAS's, softmax one compiled pass over them while they lie in
+For a block, scores are one product, softmax one compiled pass over them while they lie in
 the cache, and the result a second product. What the backward pass needs of softmax is the logarithm
 of each row's sum: from it the weights are computed again, block by block (Dao et al. 2022,
 FlashAttention). What `causal` hides to the right of a block is not computed at all.

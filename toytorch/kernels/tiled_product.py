@@ -58,6 +58,7 @@ def beats_blas() -> bool:
     return blas.vector() < processor.this().vector
 
 
+@functools.cache
 def fewest() -> int:
     """Multiplications, from which tiles are asked for a product of two matrices."""
     return FEWEST_OF_LAYERS if beats_blas() else FEWEST

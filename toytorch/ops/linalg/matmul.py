@@ -111,15 +111,16 @@ def same_of_dot(a: Any, b: Any) -> None:
 
 def product_of(xp: ArrayModule, a: Array, b: Array) -> Any:
     """A·B of two matrices or stacks of them, by the kernels of a device or by its array module."""
-    if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
+    kind, here = a.dtype.char, a.__class__ is np.ndarray
+    if a.ndim != 2 or b.ndim > 2:
+        return stacked(xp, a, b) if a.ndim > 2 and a.ndim == b.ndim else xp.matmul(a, b)
+    if kind == "?" and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if a.ndim == 2 == b.ndim and (
-        len(a) >= LEAST or a.size * b.shape[1] >= fewest() or a.__class__ is not np.ndarray
-    ):
+    if b.ndim == 2 and (not here or len(a) >= LEAST or a.size * b.shape[1] >= fewest()):
         made = attempt(xp, "product", a, b)
         if made is not None:
             return made
-    return stacked(xp, a, b) if a.ndim > 2 and a.ndim == b.ndim else xp.matmul(a, b)
+    return a.dot(b) if here and kind in "fd" else xp.matmul(a, b)  # 0.4 µs less, the same BLAS
 
 
 def stacked(xp: ArrayModule, a: Array, b: Array) -> Any:
@@ -148,13 +149,21 @@ def check_stacks(a: Array, b: Array) -> None:
 
 
 def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
-    fits = a.ndim == 2 == b.ndim and a.shape[1] == b.shape[0] and a.dtype is b.dtype
-    if not fits:  # or, rarely, equal types that are two objects
+    x, y, kind = a.shape, b.shape, a.dtype
+    if not (len(x) == 2 == len(y) and x[1] == y[0] and kind is b.dtype):
+        # or, rarely, equal types that are two objects
         for name, m in (("self", a), ("mat2", b)):
             if m.ndim != 2:
                 raise RuntimeError(f"{name} must be a matrix")
         check_factors(a, b)
         same_dtype(a, b)
+    elif (  # so few that each further question would be felt
+        x[0] < LEAST
+        and x[0] * x[1] * y[1] < fewest()
+        and kind.char in "fd"
+        and a.__class__ is np.ndarray
+    ):
+        return a.dot(b)
     return product_of(xp, a, b)
 
 
@@ -489,7 +498,7 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
         # adding the bias turns the result round.
         transposed = xp.matmul(weight, x.T).T
         return xp.add(transposed, bias, out=xp.empty(transposed.shape, transposed.dtype))
-    product = xp.matmul(x, weight.T) if x.dtype.kind != "b" else product_of(xp, x, weight.T)
+    product = product_of(xp, x, weight.T)
     product += bias
     return product
 
