@@ -410,18 +410,25 @@ searchsorted = general(
 )
 
 
+ONLY_COUNTS = "bincount only supports 1-d non-negative integral inputs."
+
+
 def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
     if a.dtype.kind not in "iu":
         raise no_kernel("bincount_cpu", a.dtype)
-    if a.ndim != 1 or (a.size and int(a.min()) < 0):
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if weights is not None and weights.shape != a.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
-    if not a.size:
+    if a.shape == (0,):
         return xp.zeros(minlength, np.int64)
-    counts = xp.bincount(a, weights, minlength)
+    differ = weights is not None and weights.shape != a.shape
+    if a.ndim != 1 or (differ and int(a.min()) < 0):
+        raise RuntimeError(ONLY_COUNTS)
+    if differ:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    try:
+        counts = xp.bincount(a, weights, minlength)
+    except ValueError:  # it looks for negative numbers itself
+        raise RuntimeError(ONLY_COUNTS) from None
     return (
         counts
         if weights is None
