@@ -479,27 +479,50 @@ def overflows(found: Found) -> bool:
     return not finite(found) or (made is not None and not all(np.isfinite(v).all() for v in made))
 
 
+TRACED = re.compile(r"(f\d+) = traced\(f\d+, (?:apart\((.*)\)|\((.*),\))\)$")
+CALLED = re.compile(r"(v\d+) = (f\d+)\((.*)\)$")
+
+
 def unrolled(found: Found) -> Program | None:
-    """The program with the statements of a function in the place of its last line, a call of it."""
-    lines = found.program.lines[: found.line + 1]
-    called = re.match(r"v\d+ = (f\d+)\((.*)\)$", lines[-1])
-    text = called and next((t for t in lines if t.startswith(f"def {called[1]}(")), "")
-    if called is None or not text:
+    """The program with the statements of functions in the place of their calls; None if none is called
+    in its last line."""
+    texts: dict[str, str] = {}
+    made: list[str] = []
+    *before, last = found.program.lines[: found.line + 1]
+    if not (CALLED.match(last) or TRACED.match(last)):
         return None
-    head, *body = text.rstrip().split("\n")
-    given = dict(zip(re.findall(r"\bx\d+", head), called[2].split(", ")))
+    for i, line in enumerate((*before, last)):
+        called, traced = CALLED.match(line), TRACED.match(line)
+        if line.startswith("def f"):
+            texts[line[4 : line.index("(")]] = line
+        elif called is not None and called[2] in texts:
+            made += body(texts[called[2]], called[3].split(", "), i, called[1])
+        elif traced is not None and traced[1] in texts:  # what traces, runs once
+            given = (traced[2] or traced[3]).split(", ")
+            names = {n: f"v8{i:03d}{k:02d}" if traced[2] else n for k, n in enumerate(given)}
+            made += [f"{new} = {n}.detach().clone()" for n, new in names.items() if n != new]
+            made += body(texts[traced[1]], [names[n] for n in given], i)
+        elif not re.match(r"f\d+ = compiled", line):
+            made.append(line)
+    return Program(found.program.seed, tuple(made))
+
+
+def body(text: str, given: Sequence[str], at: int, result: str = "") -> list[str]:
+    """The statements of a function for these arguments, in names that belong to one call."""
+    head, *lines, returned = (t.strip() for t in text.rstrip().split("\n"))
+    names = dict(zip(re.findall(r"\bx\d+", head), given))
 
     def named(m: re.Match[str]) -> str:
-        return given.get(m[0], f"v9{m[0][1:].zfill(3)}")
+        return names.get(m[0], f"v9{at:03d}{m[0][1:].zfill(2)}")
 
-    before = [t for t in lines[:-1] if not re.search(rf"\b{called[1]}\b", t)]
-    inside = [re.sub(r"\b[xy]\d+\b", named, t.strip()) for t in body if "return " not in t]
-    return Program(found.program.seed, (*before, *inside))
+    if result:
+        lines.append(f"{result} = {returned.removeprefix('return ')}")
+    return [re.sub(r"\b[xy]\d+\b(?!=[^=])", named, t) for t in lines]  # but no keyword
 
 
 def explained_outside(found: Found) -> bool:
-    """Whether the statements of a function, where they stand by themselves, differ as the function
-    does, and that is explained."""
+    """Whether the statements of functions, where they stand by themselves, differ as the functions do,
+    and that is explained."""
     program = unrolled(found)
     outside = None if program is None else first_difference(program)
     return (
@@ -513,7 +536,7 @@ def explained(found: Found) -> bool:
     """Whether PyTorch's own results move as far when the last bits of what it computed move."""
     kind = found.difference.kind
     last = found.program.lines[found.line]
-    if re.match(r"v\d+ = f\d", last) and explained_outside(found):
+    if explained_outside(found):
         return True
     if "torch.native_group_norm(" in last and kind == "value":
         return True  # PyTorch reads weight and bias beside each other, whatever their strides say

@@ -11,7 +11,7 @@ and gradients of inputs (Bradbury, Merrill and others call it the joint graph).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +81,13 @@ class Replay(Tracer):
     def outside(self, tensor: Tensor) -> Value:
         raise Untraceable("a tensor was computed outside the framework's operations")
 
+    def on_create(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if kwargs.get("out") is not None:
+            raise Untraceable("a new tensor is made in out=, wherever that lies")
+        return super().on_create(function, args, kwargs)
+
 
 class Reading(interpreter.Reader):
     """Runs the general graph under the tracer, telling it of constants; refuses what a run on
@@ -106,6 +113,8 @@ class Reading(interpreter.Reader):
         if len(self.tracer.graph.nodes) > LONGEST:
             raise Untraceable(f"it has loops of more than {LONGEST} operations altogether")
         results = super().run_node(node, known)
+        if "_underived" in node.attributes and results[0]._requires_grad:
+            raise Untraceable(f"{node.attributes['_underived']} has no derivative for out=")
         if node.facts.creates and any(getattr(r, "_requires_grad", False) for r in results):
             raise Untraceable(f"{node.kind} makes a leaf, whose gradient somebody may ask for")
         return results

@@ -427,7 +427,11 @@ def warn_of_chance(traced: TracedFunction) -> None:
         n
         for n in traced.inlined_graph.walk()
         if n.is_random
-        or (n.record is None and n.kind.startswith("aten::") and not (n.removable or n.writes))
+        or (
+            n.record is None
+            and n.kind.startswith("aten::")
+            and not (n.pure or n.facts.creates or n.writes)
+        )
     ]
     if found:
         shown = "".join(f"\t{str(n).splitlines()[0].strip()}\n" for n in found[:20])
