@@ -244,12 +244,18 @@ DECOMPOSED = re.compile(
     r"|linalg\.householder_product|cholesky_inverse|ormqr|orgqr"
     r"|slogdet|logdet|det|inverse|pinverse|geqrf|linalg\.qr|qr)\(|\.geqrf\(|\.qr\("
 )
+# Complex arithmetic, of which PyTorch's loops of vectors and of single elements leave other parts of
+# an infinite result NaN.
+PARTS = re.compile(r" (?:\*\*?|/)=? |\b(?:addc\w+|mul\w*|div\w*|exp|prod|cumprod|pow)_?\(")
+FOURIER = re.compile(r"torch\.(?:fft\.\w+|i?stft)\(")
 PRODUCTS = re.compile(
     r" @ |@=|\b(?:\w*mm|matmul|dot|bmm|mv|inner|tensordot|einsum|linear|multi_dot)\("
 )
 SIGNS = re.compile(r"(v\d+)\.signbit\(\)|torch\.signbit\((v\d+)\)")
 # Least squares by the default driver, of which rcond= may leave out columns.
-PIVOTED = re.compile(r"lstsq\((?!.*driver='gels[ds]?')(?=.*rcond=[\d.-]|\w+, \w+, [\d.-])")
+PIVOTED = re.compile(
+    r"lstsq\((?!.*driver='gels[ds]?')(?=.*rcond=[\d.-]|\w+, \w+, [\d.-]|.*\), [\d.-]+\)$)"
+)
 # Eigenvalues of what is not finite, of which PyTorch asks nothing: of 1x1 matrices they are NaN, and
 # LAPACK crashes on others.
 EIGENVALUES = re.compile(r"eigvals\(")
@@ -389,14 +395,16 @@ OVER_ITSELF = re.compile(r"^( *(?:\w+ = )?)(.*\(.*)\bout=(\w+)\)$")
 POLYNOMIALS = re.compile(r"polynomial_\w\(")
 
 
-def of_copies(text: str) -> str:
-    """A statement, or a function's text, in which what is both an operand and out= is copied first:
-    what PyTorch reads of it after it has written there is nowhere said."""
+def of_copies(text: str, values: dict[str, Any] | None = None) -> str:
+    """A statement, or a function's text, in which what is both an operand and out= is copied first,
+    and so is what lies in its memory, if there are values: what PyTorch reads of it after it has
+    written there is nowhere said."""
     lines = []
     for line in text.split("\n"):
         m = OVER_ITSELF.match(line)
         if m is not None:
-            copied = re.sub(rf"\b{m[3]}\b", f"{m[3]}.clone()", m[2])
+            names = beside({m[3]}, values or {}) | {m[3]}
+            copied = re.sub(rf"\b({'|'.join(names)})\b(?!=[^=])", r"\1.clone()", m[2])
             line = f"{m[1]}{copied}out={m[3]})"
         lines.append(line)
     return "\n".join(lines)
@@ -404,14 +412,15 @@ def of_copies(text: str) -> str:
 
 def over_itself(found: Found) -> bool:
     """Whether our result is PyTorch's of a program that copies operands which are out=, too."""
-    changed = [of_copies(text) for text in found.program.lines[: found.line + 1]]
-    if changed == list(found.program.lines[: found.line + 1]):
-        return False
-    theirs, ours = Run(torch), Run(tt)
-    for text, mine in zip(changed, found.program.lines):
-        theirs.step(text)
-        ours.step(mine)
+    theirs, ours, any_changed = Run(torch), Run(tt), False
+    for text in found.program.lines[: found.line + 1]:
+        changed = of_copies(text, theirs.values())
+        any_changed = any_changed or changed != text
+        theirs.step(changed)
+        ours.step(text)
     path = found.difference.path
+    if not any_changed:
+        return False
     try:
         mine_too = SUBJECT.numpy(eval(path, ours.space))
     except Exception:
@@ -426,7 +435,8 @@ def taken_of_copies(found: Found) -> bool:
     *before, last = found.program.lines[: found.line + 1]
     for text in before:
         run.step(text)
-    return of_copies(last) != last and run.step(of_copies(last))[0] is None
+    copied = of_copies(last, run.values())
+    return copied != last and run.step(copied)[0] is None
 
 
 def read_after_resizing(found: Found) -> bool:
@@ -459,6 +469,24 @@ def finite(found: Found) -> bool:
     )
 
 
+def deficient(found: Found) -> bool:
+    """Whether a matrix of the last statement has not the full rank, whose factors rounding chooses."""
+    run = Run(torch)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        run.step(text)
+    names = re.findall(r"\bv\d+\b", last.partition(" = ")[2])
+    operands = tensors_in({n: run.values().get(n) for n in names})
+    for text in re.findall(r"torch\.tensor\(\[.*?\], dtype=torch\.\w+\)(?:\.\w+\([^()]*\))*", last):
+        operands += tensors_in({"x": eval(text, run.space)})
+    for t in operands:
+        if t.layout is torch.strided and t.ndim > 1 and t.numel() and torch.isfinite(t).all():
+            x = t.detach().to(torch.complex128).numpy()
+            if (np.linalg.matrix_rank(x, rtol=1e-5) < min(x.shape[-2:])).any():
+                return True
+    return False
+
+
 def signs_of_nan(found: Found) -> bool:
     """Whether signs differ only of NaN, of which IEEE 754 says nothing."""
     made, run = results(found), Run(torch)
@@ -471,6 +499,11 @@ def signs_of_nan(found: Found) -> bool:
         and operand is not None
         and bool(((made[0] == made[1]) | np.isnan(operand)).all())
     )
+
+
+def is_complex(found: Found) -> bool:
+    made = results(found)
+    return made is not None and made[0].dtype.kind == "c"
 
 
 def overflows(found: Found) -> bool:
@@ -546,6 +579,13 @@ def explained(found: Found) -> bool:
         return True  # which of two rows that rounding, or NaN, makes alike comes first
     if kind == "value" and DECOMPOSED.search(last) and not finite(found):
         return True  # LAPACK says nothing of infinities and NaN
+    if kind == "value" and (DECOMPOSED.search(last) or FACTORS.search(last)) and deficient(found):
+        return True
+    if kind == "value" and FOURIER.search(last) and overflows(found) and where_finite(found):
+        return True  # which sums of infinities are NaN is the algorithm's affair
+    infinite = kind == "value" and PARTS.search(last) and is_complex(found) and overflows(found)
+    if infinite and where_finite(found):
+        return True
     if kind == "value" and PRODUCTS.search(last) and overflows(found) and where_finite(found):
         return True  # nor BLAS of what infinity times 0 is, or a complex product with an infinity
     if kind == "value" and SIGNS.search(last) and signs_of_nan(found):

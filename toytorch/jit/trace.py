@@ -234,7 +234,7 @@ def copy_of(item: object) -> Any:
         made = copied(item)
     else:
         made = item.detach().clone().requires_grad_(item._requires_grad)
-    return made if item.is_leaf or not state.local.grad else made.clone()
+    return made if item.is_leaf or not state.local.grad else alias_of(made)  # as that lies
 
 
 @contextlib.contextmanager
