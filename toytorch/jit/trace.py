@@ -430,7 +430,7 @@ def warn_of_chance(traced: TracedFunction) -> None:
         or (
             n.record is None
             and n.kind.startswith("aten::")
-            and not (n.pure or n.facts.creates or n.writes)
+            and not (n.pure or n.facts.creates or n.facts.shares or n.writes)
         )
     ]
     if found:

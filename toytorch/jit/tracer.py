@@ -322,6 +322,11 @@ class Tracer:
                     f"{what} Variable that requires grad is being used in an in-place operation."
                 )
 
+    def on_conjugates(self, function: Callable[[Tensor], Tensor], source: Tensor) -> Tensor:
+        """A tensor is seen conjugated: what is written to either, the other has to show."""
+        with state.below(self):
+            return self.on_create(function, (source,), {})
+
     def on_create(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
