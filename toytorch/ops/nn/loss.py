@@ -30,11 +30,11 @@ MSE = "d = self - target; loss = d * d; " + REDUCED
 
 def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
     broadcast_pair(a.shape, b.shape)
-    half, lying = None, (a, b)
+    half, lying = None, [a, b]
     if a.dtype != b.dtype or a.dtype.char not in "fd":
         a, b, half = _same_type(a, b)
         own = a.dtype if half is None else half  # what is of this type PyTorch does not copy
-        lying = tuple(g if g.dtype == own else n for g, n in zip(lying, (a, b)))
+        lying = [g if g.dtype == own else n for g, n in zip(lying, (a, b))]
     if worthwhile(a, SMALLEST) and reduction in ("mean", "sum"):
         made = attempt(xp, "folded", MSE, {"self": a, "target": b}, {"reduction": reduction})
         if made is not None:
