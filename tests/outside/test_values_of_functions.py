@@ -349,11 +349,11 @@ def test_sums_over_named_dimensions_by_lists() -> None:
 # -- types that meet, and what is looked at first --------------------------------------------------
 
 
-KINDS = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
+MEETING = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
 
 
-@pytest.mark.parametrize("a", KINDS)
-@pytest.mark.parametrize("b", KINDS)
+@pytest.mark.parametrize("a", MEETING)
+@pytest.mark.parametrize("b", MEETING)
 def test_types_that_meet_in_outer_and_isin(a: str, b: str) -> None:
     def made(m: Any) -> Any:
         x, y = ((m.arange(1, 61).double() / n).to(getattr(m, k)) for n, k in ((3.0, a), (7.0, b)))
