@@ -244,12 +244,18 @@ DECOMPOSED = re.compile(
     r"|linalg\.householder_product|cholesky_inverse|ormqr|orgqr"
     r"|slogdet|logdet|det|inverse|pinverse|geqrf|linalg\.qr|qr)\(|\.geqrf\(|\.qr\("
 )
+# Complex arithmetic, of which PyTorch's loops of vectors and of single elements leave other parts of
+# an infinite result NaN.
+PARTS = re.compile(r" (?:\*\*?|/)=? |\b(?:addc\w+|mul\w*|div\w*|exp|prod|cumprod|pow)_?\(")
+FOURIER = re.compile(r"torch\.(?:fft\.\w+|i?stft)\(")
 PRODUCTS = re.compile(
     r" @ |@=|\b(?:\w*mm|matmul|dot|bmm|mv|inner|tensordot|einsum|linear|multi_dot)\("
 )
 SIGNS = re.compile(r"(v\d+)\.signbit\(\)|torch\.signbit\((v\d+)\)")
 # Least squares by the default driver, of which rcond= may leave out columns.
-PIVOTED = re.compile(r"lstsq\((?!.*driver='gels[ds]?')(?=.*rcond=[\d.-]|\w+, \w+, [\d.-])")
+PIVOTED = re.compile(
+    r"lstsq\((?!.*driver='gels[ds]?')(?=.*rcond=[\d.-]|\w+, \w+, [\d.-]|.*\), [\d.-]+\)$)"
+)
 # Eigenvalues of what is not finite, of which PyTorch asks nothing: of 1x1 matrices they are NaN, and
 # LAPACK crashes on others.
 EIGENVALUES = re.compile(r"eigvals\(")
@@ -389,14 +395,16 @@ OVER_ITSELF = re.compile(r"^( *(?:\w+ = )?)(.*\(.*)\bout=(\w+)\)$")
 POLYNOMIALS = re.compile(r"polynomial_\w\(")
 
 
-def of_copies(text: str) -> str:
-    """A statement, or a function's text, in which what is both an operand and out= is copied first:
-    what PyTorch reads of it after it has written there is nowhere said."""
+def of_copies(text: str, values: dict[str, Any] | None = None) -> str:
+    """A statement, or a function's text, in which what is both an operand and out= is copied first,
+    and so is what lies in its memory, if there are values: what PyTorch reads of it after it has
+    written there is nowhere said."""
     lines = []
     for line in text.split("\n"):
         m = OVER_ITSELF.match(line)
         if m is not None:
-            copied = re.sub(rf"\b{m[3]}\b", f"{m[3]}.clone()", m[2])
+            names = beside({m[3]}, values or {}) | {m[3]}
+            copied = re.sub(rf"\b({'|'.join(names)})\b(?!=[^=])", r"\1.clone()", m[2])
             line = f"{m[1]}{copied}out={m[3]})"
         lines.append(line)
     return "\n".join(lines)
@@ -404,14 +412,15 @@ def of_copies(text: str) -> str:
 
 def over_itself(found: Found) -> bool:
     """Whether our result is PyTorch's of a program that copies operands which are out=, too."""
-    changed = [of_copies(text) for text in found.program.lines[: found.line + 1]]
-    if changed == list(found.program.lines[: found.line + 1]):
-        return False
-    theirs, ours = Run(torch), Run(tt)
-    for text, mine in zip(changed, found.program.lines):
-        theirs.step(text)
-        ours.step(mine)
+    theirs, ours, any_changed = Run(torch), Run(tt), False
+    for text in found.program.lines[: found.line + 1]:
+        changed = of_copies(text, theirs.values())
+        any_changed = any_changed or changed != text
+        theirs.step(changed)
+        ours.step(text)
     path = found.difference.path
+    if not any_changed:
+        return False
     try:
         mine_too = SUBJECT.numpy(eval(path, ours.space))
     except Exception:
@@ -426,7 +435,8 @@ def taken_of_copies(found: Found) -> bool:
     *before, last = found.program.lines[: found.line + 1]
     for text in before:
         run.step(text)
-    return of_copies(last) != last and run.step(of_copies(last))[0] is None
+    copied = of_copies(last, run.values())
+    return copied != last and run.step(copied)[0] is None
 
 
 def read_after_resizing(found: Found) -> bool:
@@ -459,6 +469,24 @@ def finite(found: Found) -> bool:
     )
 
 
+def deficient(found: Found) -> bool:
+    """Whether a matrix of the last statement has not the full rank, whose factors rounding chooses."""
+    run = Run(torch)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        run.step(text)
+    names = re.findall(r"\bv\d+\b", last.partition(" = ")[2])
+    operands = tensors_in({n: run.values().get(n) for n in names})
+    for text in re.findall(r"torch\.tensor\(\[.*?\], dtype=torch\.\w+\)(?:\.\w+\([^()]*\))*", last):
+        operands += tensors_in({"x": eval(text, run.space)})
+    for t in operands:
+        if t.layout is torch.strided and t.ndim > 1 and t.numel() and torch.isfinite(t).all():
+            x = t.detach().to(torch.complex128).numpy()
+            if (np.linalg.matrix_rank(x, rtol=1e-5) < min(x.shape[-2:])).any():
+                return True
+    return False
+
+
 def signs_of_nan(found: Found) -> bool:
     """Whether signs differ only of NaN, of which IEEE 754 says nothing."""
     made, run = results(found), Run(torch)
@@ -473,33 +501,61 @@ def signs_of_nan(found: Found) -> bool:
     )
 
 
+def is_complex(found: Found) -> bool:
+    made = results(found)
+    return made is not None and made[0].dtype.kind == "c"
+
+
 def overflows(found: Found) -> bool:
     """Whether what goes into the last statement, or what comes out of it, is not all finite."""
     made = results(found)
     return not finite(found) or (made is not None and not all(np.isfinite(v).all() for v in made))
 
 
+TRACED = re.compile(r"(f\d+) = traced\(f\d+, (?:apart\((.*)\)|\((.*),\))\)$")
+CALLED = re.compile(r"(v\d+) = (f\d+)\((.*)\)$")
+
+
 def unrolled(found: Found) -> Program | None:
-    """The program with the statements of a function in the place of its last line, a call of it."""
-    lines = found.program.lines[: found.line + 1]
-    called = re.match(r"v\d+ = (f\d+)\((.*)\)$", lines[-1])
-    text = called and next((t for t in lines if t.startswith(f"def {called[1]}(")), "")
-    if called is None or not text:
+    """The program with the statements of functions in the place of their calls; None if none is called
+    in its last line."""
+    texts: dict[str, str] = {}
+    made: list[str] = []
+    *before, last = found.program.lines[: found.line + 1]
+    if not (CALLED.match(last) or TRACED.match(last)):
         return None
-    head, *body = text.rstrip().split("\n")
-    given = dict(zip(re.findall(r"\bx\d+", head), called[2].split(", ")))
+    for i, line in enumerate((*before, last)):
+        called, traced = CALLED.match(line), TRACED.match(line)
+        if line.startswith("def f"):
+            texts[line[4 : line.index("(")]] = line
+        elif called is not None and called[2] in texts:
+            made += body(texts[called[2]], called[3].split(", "), i, called[1])
+        elif traced is not None and traced[1] in texts:  # what traces, runs once
+            given = (traced[2] or traced[3]).split(", ")
+            names = {n: f"v8{i:03d}{k:02d}" if traced[2] else n for k, n in enumerate(given)}
+            made += [f"{new} = {n}.detach().clone()" for n, new in names.items() if n != new]
+            made += body(texts[traced[1]], [names[n] for n in given], i)
+        elif not re.match(r"f\d+ = compiled", line):
+            made.append(line)
+    return Program(found.program.seed, tuple(made))
+
+
+def body(text: str, given: Sequence[str], at: int, result: str = "") -> list[str]:
+    """The statements of a function for these arguments, in names that belong to one call."""
+    head, *lines, returned = (t.strip() for t in text.rstrip().split("\n"))
+    names = dict(zip(re.findall(r"\bx\d+", head), given))
 
     def named(m: re.Match[str]) -> str:
-        return given.get(m[0], f"v9{m[0][1:].zfill(3)}")
+        return names.get(m[0], f"v9{at:03d}{m[0][1:].zfill(2)}")
 
-    before = [t for t in lines[:-1] if not re.search(rf"\b{called[1]}\b", t)]
-    inside = [re.sub(r"\b[xy]\d+\b", named, t.strip()) for t in body if "return " not in t]
-    return Program(found.program.seed, (*before, *inside))
+    if result:
+        lines.append(f"{result} = {returned.removeprefix('return ')}")
+    return [re.sub(r"\b[xy]\d+\b(?!=[^=])", named, t) for t in lines]  # but no keyword
 
 
 def explained_outside(found: Found) -> bool:
-    """Whether the statements of a function, where they stand by themselves, differ as the function
-    does, and that is explained."""
+    """Whether the statements of functions, where they stand by themselves, differ as the functions do,
+    and that is explained."""
     program = unrolled(found)
     outside = None if program is None else first_difference(program)
     return (
@@ -513,7 +569,7 @@ def explained(found: Found) -> bool:
     """Whether PyTorch's own results move as far when the last bits of what it computed move."""
     kind = found.difference.kind
     last = found.program.lines[found.line]
-    if re.match(r"v\d+ = f\d", last) and explained_outside(found):
+    if explained_outside(found):
         return True
     if "torch.native_group_norm(" in last and kind == "value":
         return True  # PyTorch reads weight and bias beside each other, whatever their strides say
@@ -523,6 +579,13 @@ def explained(found: Found) -> bool:
         return True  # which of two rows that rounding, or NaN, makes alike comes first
     if kind == "value" and DECOMPOSED.search(last) and not finite(found):
         return True  # LAPACK says nothing of infinities and NaN
+    if kind == "value" and (DECOMPOSED.search(last) or FACTORS.search(last)) and deficient(found):
+        return True
+    if kind == "value" and FOURIER.search(last) and overflows(found) and where_finite(found):
+        return True  # which sums of infinities are NaN is the algorithm's affair
+    infinite = kind == "value" and PARTS.search(last) and is_complex(found) and overflows(found)
+    if infinite and where_finite(found):
+        return True
     if kind == "value" and PRODUCTS.search(last) and overflows(found) and where_finite(found):
         return True  # nor BLAS of what infinity times 0 is, or a complex product with an infinity
     if kind == "value" and SIGNS.search(last) and signs_of_nan(found):

@@ -309,9 +309,12 @@ def derivative(rng: Random, scope: Scope) -> str:
 
 def copied(rng: Random, scope: Scope) -> str:
     a, b = pick(rng, scope), pick(rng, scope)
+    # PyTorch's pickle writes memory that is shared once for each tensor, and later writes tell.
+    at = scope[a].untyped_storage().data_ptr()
+    alone = a if scope[b].untyped_storage().data_ptr() == at else b
     return rng.choice((
         f"copy.copy({a})", f"copy.deepcopy({a})", f"copy.deepcopy([{a}, {b}])",
-        f"pickle.loads(pickle.dumps({a}))", f"pickle.loads(pickle.dumps([{a}, {b}, {a}]))",
+        f"pickle.loads(pickle.dumps({a}))", f"pickle.loads(pickle.dumps([{a}, {alone}, {a}]))",
         f"saved([{a}, {b}])", f"saved({{'a': {a}, 'b': {a}}})", f"torch.as_tensor({a})",
         f"torch.tensor({a})", f"torch.asarray({a})", f"{a}.new_tensor([1, 2])", f"torch.clone({a})",
         f"torch.from_numpy({a}.detach().numpy())", f"torch.as_tensor({a}.detach().numpy())",

@@ -130,6 +130,29 @@ def test_a_trace_is_made_anew_for_another_layout() -> None:
     assert made(x) is not x and made(x).is_contiguous()
 
 
+@pytest.mark.parametrize("offset", [0, 1, 2])
+@pytest.mark.parametrize("name", ["contiguous", "clone", "ravel", "float"])
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+def test_a_trace_that_is_made_anew_knows_how_histories_lie(name: str, offset: int) -> None:
+    """A diagonal is copied by what gives the rows back that were traced."""
+
+    def seen(m: Any, make: Any, grad: bool) -> Any:
+        def run(x: Any) -> Any:
+            y = getattr(x, name)()
+            y.mul_(3)
+            return y
+
+        x = m.ones(3, 3, requires_grad=grad) * 1
+        made = make(run, m.ones(3, 3))(x.diagonal(offset))
+        return x.tolist(), made.tolist(), made.requires_grad
+
+    def traced(run: Any, example: Any) -> Any:
+        return tt.jit.trace(run, (example,), check_trace=False)
+
+    for grad in (False, True):
+        assert seen(tt, traced, grad) == seen(torch, lambda run, _: run, grad)
+
+
 def test_results_of_plans_lie_as_the_function_lays_them() -> None:
     def power(x: Any) -> Any:
         y = x.unfold(0, 2, 2)

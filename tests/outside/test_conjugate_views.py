@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.oracle import torch, tt
 from tests.outside.alike import alike
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -122,3 +123,43 @@ def test_where_the_first_element_of_a_conjugate_is() -> None:
         return [t.data_ptr() - x.data_ptr() for t in seen], [t.storage_offset() for t in seen]
 
     alike(told)
+
+
+# -- in compiled and traced functions --------------------------------------------------------------
+
+
+SEEN: dict[str, Callable[[Any], Any]] = {
+    "conj": lambda x: x.conj(),
+    "H": lambda x: x.t().H,
+    "adjoint": lambda x: x.adjoint(),
+    "a part": lambda x: x[::2].conj()[:, 1:],
+    "twice": lambda x: x.conj()[1:].conj(),
+}
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "through it": lambda x, y: y.mul_(2),
+    "an element": lambda x, y: y.__setitem__(0, 5.0),
+    "a diagonal": lambda x, y: y.fill_diagonal_(0),
+    "under it": lambda x, y: x.add_(1j),
+    "of itself": lambda x, y: y.copy_(y * 3),
+}
+
+
+@pytest.mark.parametrize("make", [lambda f, x: tt.compile(f), lambda f, x: tt.jit.trace(f, (x,))])
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("seen", SEEN)
+def test_writes_reach_what_compiled_functions_see_conjugated(
+    seen: str, write: str, make: Any
+) -> None:
+    def run(x: Any) -> Any:
+        y = SEEN[seen](x)
+        WRITES[write](x, y)
+        return y * 1
+
+    def example(m: Any) -> Any:
+        return m.complex(m.arange(9.0).reshape(3, 3), m.arange(9.0).reshape(3, 3).flip(0))
+
+    compiled = make(run, example(tt))
+    for _ in range(3):
+        x, theirs = example(tt), example(torch)
+        made, want = compiled(x), run(theirs)
+        assert x.tolist() == theirs.tolist() and made.tolist() == want.tolist()

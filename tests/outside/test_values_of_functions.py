@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import torch
+from tests.oracle import attempt, torch, tt
 from tests.outside.alike import (
     BOTH,
     What,
@@ -344,3 +344,55 @@ def test_sums_over_named_dimensions_by_lists() -> None:
         lambda m: m.einsum([m.ones(2, 3), m.ones(1, 3)], "ij,ij"),
     ):
         same_or_refused(what)
+
+
+# -- types that meet, and what is looked at first --------------------------------------------------
+
+
+MEETING = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
+
+
+@pytest.mark.parametrize("a", MEETING)
+@pytest.mark.parametrize("b", MEETING)
+def test_types_that_meet_in_outer_and_isin(a: str, b: str) -> None:
+    def made(m: Any) -> Any:
+        x, y = ((m.arange(1, 61).double() / n).to(getattr(m, k)) for n, k in ((3.0, a), (7.0, b)))
+        product = m.outer(x, y)
+        members = m.isin(x, y), m.isin(2, x), m.isin(1.5, x), m.isin(x, 1.6666)
+        return str(product.dtype)[-8:], product.tolist(), [v.tolist() for v in members]
+
+    assert made(tt) == made(torch)
+
+
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "a number before an index": lambda m: m.zeros(2).long().__setitem__((0, 0), math.inf),
+    "its class before an index": lambda m: m.zeros(2).__setitem__(5, "a"),
+    "rows of nothing": lambda m: m.zeros(2, 0).__setitem__(m.zeros(2, 0) > 0, m.zeros(2, 0)),
+    "a mask of nothing": lambda m: m.zeros(2, 0).__setitem__(
+        (..., 0, m.tensor([], dtype=m.bool)), m.zeros(2, 0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_subscripts_refuse_first(name: str) -> None:
+    theirs, ours = (attempt(REFUSED[name], m)[1] for m in (torch, tt))
+    assert (type(ours), str(ours)) == (type(theirs), str(theirs).replace("torch.", "torch."))
+
+
+def test_whole_sums_leave_nan_out() -> None:
+    for values in ([math.nan, 2.0], [[math.nan, 2.0], [3.0, math.nan]]):
+        for dim in (None, 0):
+            made = (m.nansum(m.tensor(values), dim, dtype=m.int64).tolist() for m in (torch, tt))
+            assert next(made) == next(made)
+
+
+def test_a_pass_for_a_result_retains_its_gradient() -> None:
+    def seen(m: Any) -> Any:
+        x = m.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 2
+        y.sum().backward(inputs=[y], retain_graph=True)
+        m.autograd.grad(y, x, m.ones(2))
+        return y.retains_grad, y.grad.tolist(), x.grad
+
+    assert seen(tt) == seen(torch)

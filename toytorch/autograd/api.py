@@ -139,6 +139,7 @@ def backward(
         for tensor in inputs:
             if not tensor._requires_grad:
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
+            tensor.retain_grad()  # of a non-leaf, in later passes, too
     if state.fast_path is state.SLOW:
         state.beside("backward() puts gradients into leaves")
     roots = make_roots(_tuple(tensors), grad_tensors)

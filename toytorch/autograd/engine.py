@@ -457,19 +457,6 @@ class Engine:
                 leaf._accumulate(grad)
             if self.observer is not None:
                 self.observer(leaf._accumulator(), (grad,), ())
-        if inputs is not None and not capture:
-            for tensor in inputs:  # a non-leaf named in inputs= accumulates too
-                # What retains its gradient has got it by a hook.
-                if (
-                    tensor._grad_edge is not None
-                    and id(tensor) in captured
-                    and not tensor._retained
-                ):
-                    holder = [captured.pop(id(tensor))]
-                    grad = (
-                        holder.pop().clone() if state.local.grad else owned(holder, given, tensor)
-                    )
-                    tensor._accumulate(grad)
 
 
 def as_known(grad: Any, meta: Any) -> Any:

@@ -90,7 +90,7 @@ def {name}({params}):{more}{by_size}
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
             c = asarray(c)
-        elif not {first}.flags.c_contiguous:
+        elif not {first}.flags.c_contiguous or (c.ndim > {flat} and not {second}.flags.c_contiguous):
             c = placed(c, {first}, {second})
         result = new(Tensor)
         result._array = c
@@ -273,6 +273,7 @@ def write(op: Op, operator: bool = False) -> str | None:
         "first": "b" if op.memory == "second" else "a",
         "second": "a" if op.memory == "second" else "b",
         "kernel": "by_size" if ufunc_of(op) in dispatch_stub.SHARED else "kernel",
+        "flat": 2 if ufunc_of(op) in dispatch_stub.SHARED else 1,  # NumPy lays matrices as PyTorch
     }
     whole = WHOLE.format(operands="input, other") if fast_whole.fits(op) else ""
     by_size = BY_SIZE.format(

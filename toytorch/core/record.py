@@ -170,6 +170,11 @@ def underive(kind: str | type[Node], sources: Sequence[Any], result: Tensor) -> 
     an op, or of a class."""
     if not state.local.grad or result.dtype.rank < 2:
         return
+    if state.fast_path is state.SLOW:
+        for mode in state.local.modes:
+            tell = getattr(mode, "on_underived", None)
+            if tell is not None:
+                tell(kind, result)
     edges = tuple(edge(t) for t in sources)
     if any(e is not None for e in edges):
         node: Node = new(underived_class(kind) if isinstance(kind, str) else kind)

@@ -346,7 +346,12 @@ NOT_JOINED = "torch.cat(): input types can't be cast to the desired output type 
 
 
 def refuse_grad(name: str, args: Sequence[Any], out: Tensor | tuple[Tensor, ...]) -> None:
-    """Refuses out= where a graph would be recorded."""
+    """Refuses out= where a graph would be recorded; tells modes that it would."""
+    if state.fast_path is state.SLOW:
+        for mode in state.local.modes:
+            tell = getattr(mode, "on_refusal", None)
+            if tell is not None:
+                tell(name, out)
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
     flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]
     if state.local.grad and any(isinstance(t, Tensor) and t._requires_grad for t in flat):

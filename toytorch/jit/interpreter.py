@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
+from toytorch.core.record import underive
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
@@ -82,10 +83,16 @@ def run(graph: Graph, inputs: Sequence[Any]) -> Any:
 
 def call(node: Node, args: list[Any]) -> Any:
     """Calls the op or the function behind an `aten::` node."""
-    if "no_grad" in node.attributes:
-        with no_grad():
-            return call_op(node, args)
-    return call_op(node, args)
+    if "no_grad" not in node.attributes:
+        return call_op(node, args)
+    underived = node.attributes.get("_underived")  # what an op without a derivative wrote by out=
+    if underived:
+        write.refuse_leaf(underived.removeprefix("aten::"), args[0])
+    with no_grad():
+        made = call_op(node, args)
+    if underived:
+        underive(underived, args[:2], made)
+    return made
 
 
 def call_op(node: Node, args: list[Any]) -> Any:
@@ -104,6 +111,8 @@ def call_op(node: Node, args: list[Any]) -> Any:
         args = args + [
             None if a.default is REQUIRED else a.default for a in op.schema.args[len(args) :]
         ]
+    if "_refuses" in node.attributes:
+        write.refuse_grad(node.attributes["_refuses"], args[1:2], args[0])
     if "_out" in node.attributes and op.asks_gradients:
         write.refuse_grad(op.name, [args[i] for i in op.tensor_at], ())
     if node.writes:

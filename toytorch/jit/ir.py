@@ -190,7 +190,10 @@ class Node(AskedNode):
         """Whether it may be left out where its results are not used: it is pure, or makes a new
         tensor of no random numbers."""
         return self.pure or (
-            self.kind.startswith("aten::") and self.record is None and self.facts.creates
+            self.kind.startswith("aten::")
+            and self.record is None
+            and self.facts.creates
+            and "out" not in self.attributes.get("_names", ())
         )
 
     def kindOf(self) -> str:

@@ -11,7 +11,7 @@ and gradients of inputs (Bradbury, Merrill and others call it the joint graph).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from toytorch.autograd.api import grad as gradients
 from toytorch.backends import base
 from toytorch.backends.no_elements import lying
 from toytorch.core import random
+from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.device import strided
@@ -29,6 +30,7 @@ from toytorch.facts.pytree import TreeSpec, tree_flatten
 from toytorch.jit import interpreter, types
 from toytorch.jit.ir import Graph, Node, Value
 from toytorch.jit.tracer import Tracer
+from toytorch.ops.elementwise.arithmetic import conj_physical
 
 EFFECTS = frozenset(
     (
@@ -78,15 +80,32 @@ class JointGraph:
 class Replay(Tracer):
     """The tracer of a run: it knows all tensors there are, so a stranger is a value lost."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.conjugated: list[Storage] = []  # memory that is seen conjugated, and its conjugates
+
     def outside(self, tensor: Tensor) -> Value:
         raise Untraceable("a tensor was computed outside the framework's operations")
+
+    def on_conjugates(self, function: Callable[[Tensor], Tensor], source: Tensor) -> Tensor:
+        """The conjugates of a tensor, copied: `Reading` refuses to write to them or to the tensor."""
+        made: Tensor = conj_physical.function(source)
+        self.conjugated += [source._memory(), made._memory()]
+        return made
+
+    def on_create(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if kwargs.get("out") is not None:
+            raise Untraceable("a new tensor is made in out=, wherever that lies")
+        return super().on_create(function, args, kwargs)
 
 
 class Reading(interpreter.Reader):
     """Runs the general graph under the tracer, telling it of constants; refuses what a run on
     copies would not show, or would do twice."""
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: Replay) -> None:
         self.tracer = tracer
 
     def run_node(self, node: Node, known: dict[Value, Any]) -> Sequence[Any]:
@@ -98,6 +117,8 @@ class Reading(interpreter.Reader):
             raise Untraceable(f"{node.kind} makes the result depend on values, not only on shapes")
         if node.record is not None and node.record.data_dependent:
             raise Untraceable(f"{node.kind} has a result whose shape depends on values")
+        if node.writes and known[node.inputs[0]]._memory() in self.tracer.conjugated:
+            raise Untraceable("what is seen conjugated is written to")
         if node.writes and node.record is not None and state.local.grad:
             target = known[node.inputs[0]]
             owner = target if target._base is None else target._base
@@ -106,6 +127,8 @@ class Reading(interpreter.Reader):
         if len(self.tracer.graph.nodes) > LONGEST:
             raise Untraceable(f"it has loops of more than {LONGEST} operations altogether")
         results = super().run_node(node, known)
+        if "_underived" in node.attributes and results[0]._requires_grad:
+            raise Untraceable(f"{node.attributes['_underived']} has no derivative for out=")
         if node.facts.creates and any(getattr(r, "_requires_grad", False) for r in results):
             raise Untraceable(f"{node.kind} makes a leaf, whose gradient somebody may ask for")
         return results
@@ -137,7 +160,7 @@ def specialise(graph: Graph, inputs: list[Any], grad: bool) -> JointGraph:
         random.go_back(places)
 
 
-def joint_graph(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> JointGraph:
+def joint_graph(tracer: Replay, graph: Graph, copies: list[Any], grad: bool) -> JointGraph:
     """Runs the graph forward, and backward where a result asks for it."""
     results: list[Any] = Reading(tracer).run_block(graph, copies, {})
     flat, spec = tree_flatten(results)

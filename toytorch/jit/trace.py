@@ -234,7 +234,7 @@ def copy_of(item: object) -> Any:
         made = copied(item)
     else:
         made = item.detach().clone().requires_grad_(item._requires_grad)
-    return made if item.is_leaf or not state.local.grad else made.clone()
+    return made if item.is_leaf or not state.local.grad else alias_of(made)  # as that lies
 
 
 @contextlib.contextmanager
@@ -427,7 +427,11 @@ def warn_of_chance(traced: TracedFunction) -> None:
         n
         for n in traced.inlined_graph.walk()
         if n.is_random
-        or (n.record is None and n.kind.startswith("aten::") and not (n.removable or n.writes))
+        or (
+            n.record is None
+            and n.kind.startswith("aten::")
+            and not (n.pure or n.facts.creates or n.facts.shares or n.writes)
+        )
     ]
     if found:
         shown = "".join(f"\t{str(n).splitlines()[0].strip()}\n" for n in found[:20])

@@ -12,7 +12,7 @@ import copy
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
@@ -30,7 +30,6 @@ from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
 from toytorch.ops.creation.memory import resize_out
 from toytorch.ops.shaping import copies
-from toytorch.ops.shaping.view import unsafe_view
 
 
 class TracerWarning(Warning):
@@ -66,6 +65,7 @@ class Tracer:
         self.replaced_arrays: list[tuple[Tensor, Any]] = []  # of tensors that have another now
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
+        self.refusing: tuple[str, Sequence[Any]] = "", ()  # an op, and the out= that it may refuse
 
     # -- values --------------------------------------------------------------------------------
 
@@ -236,11 +236,26 @@ class Tracer:
             if o._array is old or seen:
                 inputs = [target, made, self.constant(False)]
                 node = self.graph.make("aten::copy_", inputs, [types.of(o)])
-                if not op.asks_gradients:  # then a leaf may be written to, which stays one
+                if op.asks_gradients:
+                    node.attributes["_refuses"] = op.name
+                elif op.out_history != "copied":  # then a leaf may be written to, which stays one
                     node.attributes["no_grad"] = True
                 made = self.add(node).output
             self.bind(o, made)
+            if op.underived and state.local.grad:
+                self.on_underived(f"aten::{op.name}", o)
         return result
+
+    def on_refusal(self, name: str, out: Any) -> None:
+        """A composed function refuses gradients before it writes to out=, as a run has to, too."""
+        self.refusing = name, out if isinstance(out, (tuple, list)) else (out,)
+
+    def on_underived(self, kind: object, result: Tensor) -> None:
+        """The last write was an op's without a derivative, as a run has to say, too: it may be told of
+        gradients that the trace did not meet."""
+        last = self.block.nodes[-1] if self.block.nodes and not self.reason else None
+        if last is not None and last.kind == "aten::copy_" and self.value_of(result) is last.output:
+            last.attributes["_underived"] = kind
 
     def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Any:
         """An op wrote into its first argument."""
@@ -256,6 +271,8 @@ class Tracer:
                 f"aten::{name}_{dot}{overload}", inputs, [types.of(result)], function=op
             )
         )
+        if op is copies.copy and any(result is o for o in self.refusing[1]):
+            node.attributes["_refuses"] = self.refusing[0]
         self.bind(result, node.output)
         return result
 
@@ -305,39 +322,29 @@ class Tracer:
                     f"{what} Variable that requires grad is being used in an in-place operation."
                 )
 
+    def on_conjugates(self, function: Callable[[Tensor], Tensor], source: Tensor) -> Tensor:
+        """A tensor is seen conjugated: what is written to either, the other has to show."""
+        with state.below(self):
+            return self.on_create(function, (source,), {})
+
     def on_create(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A tensor was made of none: it is made again in every run."""
+        """A tensor was made of none: it is made again in every run, in `out` if that is given."""
         out = kwargs.get("out")
         takes = inspect.signature(function).parameters
         if "out" in kwargs and "out" not in takes and "kwargs" not in takes:
             return function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})  # refuses it
-        if isinstance(out, Tensor) and not self.reason:
-            rest = {k: v for k, v in kwargs.items() if k != "out"}
-            if "dtype" in inspect.unwrap(function).__code__.co_varnames:
-                rest.setdefault("dtype", out.dtype)
-            made = self.on_create(function, args, rest)
-            fits = "placed" in inspect.unwrap(function).__code__.co_names  # whatever out='s shape
-            if fits and isinstance(made, Tensor) and made._array.size == out._array.size:
-                made = self.on_call(unsafe_view, (made, tuple(out.shape)), None)
-            if isinstance(made, Tensor) and made._array.shape == out._array.shape:
-                return self.on_inplace(copies.copy, (out, made, False))
-            if isinstance(made, Tensor) and self.stands_for_input(out):
-                self.on_relaid(resize_out, (out, made), {})
-                return self.on_inplace(copies.copy, (out, made, False))
-            if isinstance(made, Tensor):
-                result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
-                self.bind(result, self.value_of(made))
-                return result
+        if self.reason or (out is not None and self.leave("a new tensor is made in out=")):
+            return function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        if out is not None:  # written to as it lies, and with its history: only a run can do that
+            write.refuse_leaf(function.__name__, out, self.stands_for_leaf(out))
+        given = [self.value_of(a) for a in (*args, *kwargs.values())]
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
-        if kwargs.get("out") is not None or self.reason:
-            return result
         made = tensors_of(result)
         for tensor in made:
-            if id(tensor._array) in self.values:  # detach: the same memory is another value
-                tensor._array = another(tensor._array)
-        given = [self.value_of(a) for a in (*args, *kwargs.values())]
+            if out is None and id(tensor._array) in self.values:
+                tensor._array = another(tensor._array)  # detach: the same memory is another value
         attributes = {"_names": tuple(kwargs)} if kwargs else {}
         node = self.add(
             self.graph.make(

@@ -50,16 +50,18 @@ __all__ = [
 ]
 
 
-def _warn_shapes(input: Tensor, target: Tensor) -> None:
-    """Warns where input and target differ in shape, and broadcast."""
-    if tuple(input.shape) != tuple(target.shape):
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}). This will likely lead to incorrect results due to "
-            "broadcasting. Please ensure they have the same size.",
-            UserWarning,
-            stacklevel=3,
-        )
+def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    """Input and target in one shape; a warning where they had two."""
+    if tuple(input.shape) == tuple(target.shape):
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size "
+        f"({input.shape}). This will likely lead to incorrect results due to "
+        "broadcasting. Please ensure they have the same size.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return broadcast_tensors(input, target)
 
 
 def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -86,7 +88,7 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """(input - target)², its mean or its sum."""
-    _warn_shapes(input, target)
+    input, target = _paired(input, target)
     reduction = legacy_reduction(reduction, size_average, reduce)
     if weight is not None:
         return _weighted(mse.function(input, target, "none"), weight, reduction)
@@ -103,8 +105,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|, its mean or its sum."""
-    _warn_shapes(input, target)
-    input, target = broadcast_tensors(input, target)
+    input, target = _paired(input, target)
     return _weighted(
         (input - target).abs(), weight, legacy_reduction(reduction, size_average, reduce)
     )
@@ -119,7 +120,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """d²/2β where d = |input - target| is below β, d - β/2 above; Girshick 2015."""
-    _warn_shapes(input, target)
+    input, target = _paired(input, target)
     reduction = legacy_reduction(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -138,7 +139,7 @@ def huber_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """d²/2 where d = |input - target| is below δ, δ(d - δ/2) above; Huber 1964."""
-    _warn_shapes(input, target)
+    input, target = _paired(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
@@ -550,8 +551,10 @@ def multilabel_soft_margin_loss(
     log = log_sigmoid.function
     loss = -(target * log(input) + (1 - target) * log(-input))
     loss = loss if weight is None else loss * weight
+    classes = input.ndim - 1  # the target may have more dimensions
     return reduced(
-        loss.sum(-1) / input.shape[-1], legacy_reduction(reduction, size_average, reduce)
+        loss.sum(classes) / input.shape[classes],
+        legacy_reduction(reduction, size_average, reduce),
     )
 
 

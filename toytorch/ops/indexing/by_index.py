@@ -210,12 +210,13 @@ def _index_put(
     masked = [i is not None and i.dtype == np.bool_ for i in arrays]
     if values.size == 1 and any(masked) and not accumulate:
         values = values.reshape(()).astype(a.dtype, copy=False)  # as masked_fill would
-    if values.dtype != a.dtype:
+    if values.dtype != a.dtype or not values.size:  # NumPy takes any nothing for nothing
         found = a[full_places(a, arrays)].shape
         try:
             np.broadcast_to(np.empty(values.shape, bool), found)
         except ValueError:
             raise _mismatch(values, found) from None
+    if values.dtype != a.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{type_name(a)} for the destination and {type_name(values)} for the "

@@ -500,6 +500,16 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     ):
         gathering.index_put.written(x, numbered, value, False)
         return
+    if not isinstance(value, Tensor):  # PyTorch looks at a number before it looks at the index
+        if not isinstance(value, (bool, int, float, complex, np.integer)):
+            name = type(value).__name__
+            name = f"numpy.{name}" if isinstance(value, (np.ndarray, np.generic)) else name
+            raise TypeError(f"can't assign a {name} to a torch.{x.dtype.legacy}Tensor")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        element = as_filling(np, value, x.dtype.numpy)
+        plain = state.fast_path is None and x._array.__class__ is np.ndarray
+        value = wrap(element, x.dtype) if plain else make_tensor(element, device=x.device)
     parts = numbered or [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
         value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
@@ -514,21 +524,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             writing.check(x, True)  # PyTorch looks at masks when it writes
         if isinstance(value, Tensor) and "shape of the mask" in str(error):
             writing.refuse_any_shared(x, (value,))
-        if isinstance(value, complex):
-            as_filling(np, value, x.dtype.numpy)
         raise
-    number = not isinstance(value, Tensor)
-    if number:
-        if not isinstance(value, (bool, int, float, complex, np.integer)):
-            name = type(value).__name__
-            name = f"numpy.{name}" if isinstance(value, (np.ndarray, np.generic)) else name
-            raise TypeError(f"can't assign a {name} to a torch.{x.dtype.legacy}Tensor")
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise ValueError("Overflow when unpacking long long")
-        element = as_filling(np, value, x.dtype.numpy)
-        plain = state.fast_path is None and x._array.__class__ is np.ndarray
-        value = wrap(element, x.dtype) if plain else make_tensor(element, device=x.device)
-    elif (
+    if (
         value.dtype is not x.dtype
         and value.numel() == 1
         and [t.dtype for t in parts if isinstance(t, Tensor)] in ([types.bool], [types.uint8])

@@ -328,6 +328,7 @@ def _outer(xp: ArrayModule, a: Array, b: Array) -> Any:
 outer = general(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     _outer,
+    upcast=False,
     d_self=lambda g, vec2: g.mv(vec2.to(g.dtype)),
     d_vec2=lambda g, self: g.t().mv(self.to(g.dtype)),
     node="MulBackward0",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt, reduced, worthwhile
-from toytorch.core.memory_order import placed
+from toytorch.core.memory_order import kept, placed
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
@@ -30,9 +30,11 @@ MSE = "d = self - target; loss = d * d; " + REDUCED
 
 def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
     broadcast_pair(a.shape, b.shape)
-    half = None
+    half, lying = None, [a, b]
     if a.dtype != b.dtype or a.dtype.char not in "fd":
         a, b, half = _same_type(a, b)
+        own = a.dtype if half is None else half  # what is of this type PyTorch does not copy
+        lying = [g if g.dtype == own else n for g, n in zip(lying, (a, b))]
     if worthwhile(a, SMALLEST) and reduction in ("mean", "sum"):
         made = attempt(xp, "folded", MSE, {"self": a, "target": b}, {"reduction": reduction})
         if made is not None:
@@ -40,7 +42,7 @@ def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
     d = xp.subtract(a, b)
     loss = _mse_of(xp, d, reduction)
     if reduction == "none" and loss.ndim > 1:
-        loss = placed(loss, a, b)
+        loss = placed(loss, *lying)
     return loss if half is None else loss.astype(half)
 
 
@@ -56,7 +58,7 @@ def _same_type(a: Any, b: Any) -> tuple[Any, Any, Any]:
         raise NotImplementedError(f"\"mse_cpu\" not implemented for '{common.legacy}'")
     half = common.numpy if common.itemsize == 2 else None
     work = np.float32 if half is not None else common.numpy
-    return a.astype(work), b.astype(work), half
+    return kept(a.astype(work), a), kept(b.astype(work), b), half
 
 
 def _mse_of(xp: ArrayModule, d: Array, reduction: str) -> Any:

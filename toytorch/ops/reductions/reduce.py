@@ -141,7 +141,8 @@ def _nansum(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool, dtype: D
     axes(dim, a.ndim)  # which comes first
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if a.__class__ is np.ndarray and a.dtype.kind == "f" and a.flags.c_contiguous:
+    whole = dtype is not None and dtype.rank < 2  # which holds no NaN to look for
+    if a.__class__ is np.ndarray and a.dtype.kind == "f" and a.flags.c_contiguous and not whole:
         made = _sum(xp, a, dim, keepdim, dtype)  # which is NaN where there was one
         if not some(made != made):
             return made

@@ -19,7 +19,7 @@ from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import contiguous_format
-from toytorch.facts.dtype import no_kernel
+from toytorch.facts.dtype import from_numpy_dtype, no_kernel, promote_types
 from toytorch.facts.hints import Array, ArrayModule, Ints, Scalar
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
@@ -231,7 +231,7 @@ def _is_in(
         like = elements if isinstance(elements, Tensor) else test_elements
         assert isinstance(like, Tensor)
         a, b = (
-            v._array if isinstance(v, Tensor) else beside(like, np.asarray(v))._array
+            v._array if isinstance(v, Tensor) else beside(like, in_type_beside(like, v))._array
             for v in (elements, test_elements)
         )
     if a.__class__ is b.__class__ is np.ndarray and a.dtype is b.dtype and a.size * b.size < FEW:
@@ -239,8 +239,18 @@ def _is_in(
         if found is None:
             found = np.logical_or.reduce(a.reshape(-1, 1) == b.reshape(-1), 1).reshape(a.shape)
         return wrap(np.asarray(~found) if invert else found)
+    if a.dtype != b.dtype:  # which NumPy promotes otherwise, or not at all
+        kinds = (from_numpy_dtype(v.dtype) for v in (a, b))
+        common = promote_types(*kinds).numpy
+        a, b = (v.astype(common, copy=False) for v in (a, b))
     made = np.isin(a, b, assume_unique=assume_unique, invert=invert)
     return wrap(np.asarray(made) if isinstance(made, np.generic) else made)
+
+
+def in_type_beside(tensor: Tensor, number: Scalar) -> Array:
+    """A number in the type of a tensor, or in the default one where that holds whole numbers only."""
+    fraction = isinstance(number, float) and tensor.dtype.rank < 2
+    return np.asarray(number, (types.get_default_dtype() if fraction else tensor.dtype).numpy)
 
 
 _isin = watched(_is_in, "isin")

@@ -82,6 +82,8 @@ def _polynomial(first: Any, step: Any, shifted: bool, bounded: bool) -> Any:
                 # What the type does not hold is infinite in PyTorch, and from then on often NaN.
                 now = xp.where(xp.abs(now) > most, xp.copysign(np.inf, now), now)
                 value = xp.where(n == k + 1, now, value)
+                if k % 1024 == 0 and not (n[now == now] > k).any():  # all that is left is NaN
+                    return xp.where(n > k, np.nan, value).astype(kind)
             return value.astype(kind)
 
     return kernel
