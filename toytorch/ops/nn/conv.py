@@ -19,6 +19,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import channels_last
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.linalg.matmul import C_NAMES, kinds, same_scalar_type
@@ -319,7 +320,7 @@ def _check(
 
 def _sizes(name: str, value: Any, n: int, what: str) -> Sizes:
     """One int for all dimensions, or one for each."""
-    if isinstance(value, int):
+    if isinstance(value, WHOLE):
         return (value,) * n
     if value.__class__ is tuple and len(value) == n and all(v.__class__ is int for v in value):
         return value
