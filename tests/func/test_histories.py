@@ -29,7 +29,7 @@ F: dict[str, Any] = {
     "vjp": lambda m, w, t: (lambda o, pull: (o, *pull(t)))(*m.func.vjp(lambda p: p.pow(3), w)),
     "vmap of grad": lambda m, w, t: m.vmap(m.func.grad(lambda p: p.pow(3)))(w),
     "vmap of grad of another": lambda m, w, t: m.vmap(
-        lambda p: m.func.grad(lambda x: x * x * p)(m.tensor(2.0))
+        lambda p: m.func.grad(lambda x: x * x * p)(m.tensor(2.0).to(w))
     )(w),
     "vmap of hessian": lambda m, w, t: m.vmap(m.func.hessian(lambda p: p.pow(4)))(w),
     "vmap of vjp": lambda m, w, t: m.vmap(lambda p, u: m.func.vjp(lambda q: q.pow(3), p)[1](u)[0])(
@@ -39,8 +39,24 @@ F: dict[str, Any] = {
 }
 
 
+def network(m: Any, w: Any, t: Any) -> Any:
+    """Hessian times vector of two layers, for every vector of a batch."""
+    given = (w.view(2, 1), m.ones(2).to(w).requires_grad_(), t.view(1, 2))
+
+    def loss(a: Any, b: Any, c: Any) -> Any:
+        return (c @ (m.ones(3, 1).to(c) @ a.t() + b).tanh().t()).square().sum()
+
+    def product(*v: Any) -> Any:
+        return m.func.jvp(m.func.grad(loss, (0, 1, 2)), given, v)[1]
+
+    return m.vmap(product)(*(m.stack([p.detach(), p.detach() * 2]) for p in given))
+
+
+F["hessian of a network"] = network
+
+
 def leaves(m: Any) -> tuple[Any, Any]:
-    return tuple(m.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
+    return tuple(m.tensor(v, requires_grad=True, dtype=m.float64) for v in ([1.0, 2.0], [3.0, 4.0]))
 
 
 @pytest.mark.parametrize("name", F)

@@ -309,6 +309,17 @@ def released(tensor: Tensor) -> Tensor:
     return fresh
 
 
+def cut(tensor: Tensor) -> Tensor:
+    """The value without history, and so its batches and tangents."""
+    if not has_history(tensor):
+        return tensor
+    fresh = released(tensor if tensor._requires_grad else lifted(tensor))
+    for field in ("_batches", "_tangents"):
+        found = getattr(fresh, field)
+        setattr(fresh, field, found and {k: cut(t) for k, t in found.items()})
+    return fresh
+
+
 def has_history(tensor: Tensor) -> bool:
     """Whether a tensor requires a gradient, or its tangent, or the batch it is an example of."""
     return tensor._requires_grad or any(map(has_history, inside(tensor)))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad as grad_of
-from toytorch.autograd.forward_ad import Level, has_history, inside, lifted, released
+from toytorch.autograd.forward_ad import Level, cut, has_history, inside, lifted, released
 from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
 from toytorch.core.tensor import Tensor
@@ -290,6 +290,8 @@ def jvp(
     for o in outs:  # one of them may have been there twice
         if o._tangents:
             o._tangents = {k: v for k, v in o._tangents.items() if k is not level} or None
+    if not state.local.grad:  # functions inside may have computed with gradients
+        outs, moved = list(map(cut, outs)), list(map(cut, moved))
     pair = tree_unflatten(outs, form), tree_unflatten(moved, form)
     return (*pair, aux) if has_aux else pair
 
