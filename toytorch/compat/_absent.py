@@ -94,7 +94,24 @@ ABSENT: dict[str, tuple[str, str]] = {
     "torch.onnx.symbolic_helper": (ONNX, "quantized_args"),
     **{f"torch.onnx.symbolic_opset{n}": (ONNX, "") for n in (9, 11, 12)},
     "torch.ao": (QUANTIZED, ""),
-    "torch.ao.quantization": (QUANTIZED, "DeQuantStub QuantStub FakeQuantize prepare convert"),
+    **{
+        f"torch.{module}": (
+            QUANTIZED,
+            "DeQuantStub QuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver "
+            "ObserverBase PerChannelMinMaxObserver QConfig QuantWrapper convert default_qconfig "
+            "fuse_modules get_default_qconfig prepare prepare_qat quantize_dynamic",
+        )
+        for module in ("ao.quantization", "quantization")
+    },
+    **{
+        f"torch.{package}.{module}": (QUANTIZED, names)
+        for package in ("ao.quantization", "quantization")
+        for module, names in {
+            "observer": "HistogramObserver MinMaxObserver ObserverBase PerChannelMinMaxObserver",
+            "qconfig": "QConfig",
+            "fake_quantize": "FakeQuantize FakeQuantizeBase",
+        }.items()
+    },
     "torch._custom_ops": (
         "operators of one's own by their older names: torch.library.custom_op makes them",
         "custom_op impl impl_abstract impl_backward impl_save_for_backward",
