@@ -97,7 +97,7 @@ class Definition:
         tensors = [x for x in tree_leaves((values, named)) if isinstance(x, Tensor)]
         kind = tensors[0].device.type if tensors else "cpu"
         kernel = self.fake if kind == "meta" else self.kernels.get(kind)
-        everywhere = (EVERYWHERE, *COMPOSITE)
+        everywhere: tuple[str, ...] = (EVERYWHERE, *COMPOSITE)
         if kind == "meta" and self.checks_aliases:  # the function for all devices is for data
             everywhere = COMPOSITE[:3]
         kernel = kernel or next((self.kernels[k] for k in everywhere if k in self.kernels), None)

@@ -11,7 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     from toytorch.facts.hints import Array
 
-WHOLE = (int, np.integer)  # one number, where there may be several; int() would end a trace
+# One number, where there may be several, is one of these; int() would end a trace.
+WHOLE = (int, np.integer)
 
 
 class Size(tuple[int, ...]):

@@ -6,7 +6,7 @@ import warnings
 
 from toytorch.nn.functional.reduction import legacy_reduction
 
-NUMBERS = {"none": 0, "mean": 1, "sum": 2}
+WORDS = ["none", "mean", "sum"]
 
 
 def get_enum(reduction: str) -> int:
@@ -16,10 +16,10 @@ def get_enum(reduction: str) -> int:
             "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
             stacklevel=2,
         )
-        return NUMBERS["mean"]
-    if reduction not in NUMBERS:
+        return 1
+    if reduction not in WORDS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return NUMBERS[reduction]
+    return WORDS.index(reduction)
 
 
 def legacy_get_string(

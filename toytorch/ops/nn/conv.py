@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
@@ -321,7 +321,7 @@ def _check(
 def _sizes(name: str, value: Any, n: int, what: str) -> Sizes:
     """One int for all dimensions, or one for each."""
     if isinstance(value, WHOLE):
-        return (value,) * n
+        return cast("Sizes", (value,) * n)
     if value.__class__ is tuple and len(value) == n and all(v.__class__ is int for v in value):
         return value
     values = tuple(int(v) for v in value)

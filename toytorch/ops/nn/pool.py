@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -37,7 +37,8 @@ COUNT_WORDS = {1: "one", 2: "two", 3: "three"}
 
 def full(name: str, what: str, value: Any, n: int) -> Sizes:
     """An argument of a pool as n ints."""
-    values = (value,) if isinstance(value, WHOLE) else tuple(int(v) for v in value)
+    many = [value] if isinstance(value, WHOLE) else [int(v) for v in value]
+    values = cast("Sizes", tuple(many))
     if len(values) not in (1, n):
         omitted = "be omitted, a single int, or" if what == "stride" else "be a single int, or"
         raise RuntimeError(f"{name}: {what} must either {omitted} a tuple of {COUNT_WORDS[n]} ints")
