@@ -16,10 +16,14 @@ def get_enum(reduction: str) -> int:
             "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
             stacklevel=2,
         )
+        reduction = "mean"
+    if reduction == "none":
+        return 0
+    if reduction == "mean":
         return 1
-    if reduction not in WORDS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return WORDS.index(reduction)
+    if reduction == "sum":
+        return 2
+    raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
 def legacy_get_string(
