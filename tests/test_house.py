@@ -115,6 +115,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "masked/tensor.py": ("functions that a subclass answers to, by the names it is told", ""),
     "compat/return_types.py": ("classes that are found by the public names", ""),
     "compat/_names.py": ("methods of sparse tensors", "values"),
+    "compat/nn/_reduction.py": ("words of `reduction=`", "mean sum"),
     "functional.py": ("names that the package exports", ""),
     "sparse/__init__.py": ("names that the package exports", ""),
     "optim/": ("words of `mode=`, `anneal_strategy=` and the like", "cos linear min max abs"),

@@ -283,6 +283,11 @@ LATER = {
     "_native_multi_head_attention": "compat._native_attention",
     "_transform_bias_rescale_qkv": "compat._native_attention",
     **dict.fromkeys(("ScriptFunction", "ScriptModule", "compile"), "jit"),
+    **dict.fromkeys(  # kinds of types, which hints name: `from torch import TensorType`
+        "AnyType BoolType ComplexType DeviceObjType FloatType IntType NoneType NumberType StringType "
+        "TensorType Type".split(),
+        "_C",
+    ),
     "get_device_module": "accelerator",
     "vmap": "func",
 }

@@ -9,6 +9,7 @@ Functions keep the name of their module, by which the compiler's archives find t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.abc
@@ -24,6 +25,7 @@ from typing import Any
 import toytorch
 from toytorch import LACKING, torch_version, version
 from toytorch.compat._absent import ABSENT, module_of
+from toytorch.compat._imported import imported
 from toytorch.core.public_modules import PLACES, module_of_moved, pytorch_module
 from toytorch.facts.package import NAMES, is_ours
 from toytorch.torch_version import TorchVersion
@@ -31,6 +33,7 @@ from toytorch.version import compatible
 
 OWN, TAKEN = "toytorch", "torch"
 SHOWN = {p for p in PLACES if not p.startswith("torch.optim.")}  # PyTorch deletes these attributes
+IMPORTING = tuple(f"torch.{p}." for p in ("distributions", "nn", "optim", "utils.data"))
 STAND_IN = Path(__file__).parent / "stand_in"  # on the path of processes that are started
 
 
@@ -77,7 +80,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if spec.name in ABSENT and not is_there(spec.name):
             return module_of(spec.name)
         if spec.name in PLACES and not is_there(spec.name):
-            return module_of_moved(spec.name)
+            return with_imported(module_of_moved(spec.name))
         own = own_name(spec.name)
         try:
             return importlib.import_module(own)
@@ -151,6 +154,22 @@ def take_in(module: ModuleType) -> None:
     if any(place.rpartition(".")[0] == module.__name__ for place in SHOWN):
         find = vars(module).get("__getattr__")
         vars(module)["__getattr__"] = functools.partial(below, module.__name__, find)
+    elif module.__name__.startswith(IMPORTING) and not hasattr(module, "__path__"):
+        with_imported(module)
+
+
+def with_imported(module: ModuleType) -> ModuleType:
+    """A module that knows names, too, which PyTorch's file of that name imports."""
+    find, name = vars(module).get("__getattr__"), module.__name__
+
+    def found(attribute: str) -> Any:
+        with contextlib.suppress(AttributeError):
+            if find is not None:
+                return find(attribute)
+        return imported(name, attribute)
+
+    vars(module)["__getattr__"] = found
+    return module
 
 
 def below(package: str, find: Callable[[str], Any] | None, name: str) -> Any:

@@ -46,6 +46,8 @@ __all__ = [
     "register_fake",
     "register_kernel",
     "register_vmap",
+    "triton_op",
+    "wrap_triton",
 ]
 
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "cpu": "cpu", "cuda": "cuda"}
@@ -233,6 +235,29 @@ def custom_op(
         return made
 
     return make if fn is None else make(fn)
+
+
+def triton_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    schema: str | None = None,
+) -> Any:
+    """`custom_op` of a function that calls kernels in Triton and can itself say the result's shape."""
+
+    def make(function: Callable[..., Any]) -> CustomOpDef:
+        made: CustomOpDef = custom_op(name, function, mutates_args=mutates_args, schema=schema)
+        made.register_fake(function)
+        return made
+
+    return make if fn is None else make(fn)
+
+
+def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
+    """A kernel in Triton as it is: no compiler looks into operators of one's own here."""
+    return triton_kernel
 
 
 def register_kernel(

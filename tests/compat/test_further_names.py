@@ -240,3 +240,29 @@ def test_modules_are_attributes_before_they_are_imported() -> None:
     assert {"torch.amp.autocast_mode", "torch.utils._python_dispatch"} <= {*places}
     names = [n.removeprefix("torch.") for n in places if n.count(".") and "._" not in n[:7]]
     subprocess.run([sys.executable, "-c", MODULES, *names], check=True)
+
+
+IMPORTED = """
+torch.distributions.multivariate_normal Distribution
+torch.distributions.normal broadcast_all
+torch.distributions.bernoulli Number nan lazy_property probs_to_logits
+torch.distributions.half_cauchy inf TransformedDistribution AbsTransform
+torch.optim.lr_scheduler Optimizer Any Tensor
+torch.optim.sparse_adam Optimizer ParamsT SparseAdam
+torch.nn.modules.module OrderedDict Optional Union Parameter device
+torch.nn.modules.activation xavier_uniform_ constant_
+torch.nn.modules.transformer Tensor Module ModuleList
+torch.utils.data.dataloader Dataset Sampler Generic
+torch.utils.data.distributed Sampler TypeVar
+"""
+
+
+def test_names_that_files_import(tmp_path: Path) -> None:
+    lines = [line.split() for line in IMPORTED.strip().splitlines()]
+    program = "".join(f"from {m} import {', '.join(names)}\n" for m, *names in lines)
+    program += "from torch.nn.modules import conv\nprint(hasattr(conv, 'nonsense'))\n"
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    for runner in ([], ["-m", "toytorch"]):
+        made = subprocess.run([sys.executable, *runner, str(path)], capture_output=True, text=True)
+        assert (made.stdout, made.returncode) == ("False\n", 0), made.stderr

@@ -157,7 +157,31 @@ def _schemas(t: Any) -> Any:
     return found
 
 
+def _without_data(t: Any) -> Any:
+    """On tensors without data the function that was registered for them is called, or nothing."""
+    op, x = _plain(t), t.ones(2, device="meta")
+    refused = attempt(op, x)[1]
+    op.register_fake(lambda x, k=2.0: x.new_empty(7))
+    lib = t.library.Library(fresh(), "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x * 2, "CPU")
+    own = getattr(t.ops, lib.ns).f
+    again = attempt(own, x)[1]
+    lib.impl("f", lambda x: x.new_empty(5), "Meta")
+    return type(refused).__name__, tuple(op(x).shape), type(again).__name__, tuple(own(x).shape)
+
+
+def _triton(t: Any) -> Any:
+    def twice(x: Any, n: int) -> Any:
+        return x * n
+
+    twice.__annotations__ = {"x": t.Tensor, "n": int, "return": t.Tensor}
+    op = t.library.triton_op(f"{fresh()}::twice", mutates_args=())(twice)
+    return op(t.ones(2), 3), tuple(op(t.ones(2, device="meta"), 3).shape)
+
+
 CASES: dict[str, Any] = {
+    "without data": _without_data, "triton": _triton,
     "called": _called, "gradient": _gradient, "no backward": _no_backward, "lists": _lists,
     "two results": _two_results, "writes": _writes, "alias": _alias, "older form": _older,
     "refused": _refused, "no annotation": _no_annotation, "no namespace": _no_namespace,

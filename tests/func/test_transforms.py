@@ -131,6 +131,10 @@ for name, f in {
                                        out_dims=(1, 0))(data(m, 3, 5), data(m, 3, 2)),
     "vmap of grad": lambda m: m.func.vmap(m.func.grad(lambda w, x: (x @ w).sin().sum()),
                                           in_dims=(None, 0))(data(m, 3, 2), data(m, 5, 4, 3)),
+    "vmap of group norm": lambda m: m.func.vmap(m.func.grad(
+        lambda x: m.nn.functional.group_norm(x, 2, x[0], x[0]).square().sum()))(data(m, 3, 2, 4)),
+    "vmap of logcumsumexp": lambda m: m.func.vmap(m.func.grad(
+        lambda x: x.logcumsumexp(0).square().sum()))(data(m, 3, 4)),
     "vmap of vmap": lambda m: m.func.vmap(m.func.vmap(
         lambda x, y: x.dot(y), in_dims=(None, 0)), in_dims=(0, None))(data(m, 5, 3), data(m, 4, 3)),
     "grad of vmap": lambda m: m.func.grad(lambda x: m.func.vmap(

@@ -139,3 +139,21 @@ def test_what_an_optimizer_prints(name: str, groups: int) -> None:
         ]
         printed.append(repr(getattr(T.optim, name)(given, lr=0.1)))
     assert printed[0] == printed[1]
+
+
+def test_gradients_of_every_kind_are_set_to_zero() -> None:
+    """Views, transposed ones, leaves that want gradients, and results that have a history."""
+
+    def zeroed(m: Any, make: Any) -> Any:
+        p = m.nn.Parameter(m.ones(2, 2))
+        p.grad = given = make(m)
+        m.optim.SGD([p], 0.1).zero_grad(set_to_none=False)
+        return p.grad.tolist(), p.grad.requires_grad, p.grad.grad_fn, p.grad is given
+
+    for make in (
+        lambda m: m.ones(4).view(2, 2),
+        lambda m: m.ones(2, 2).t(),
+        lambda m: m.ones(2, 2, requires_grad=True),
+        lambda m: m.ones(2, 2, requires_grad=True) * 2,
+    ):
+        assert zeroed(tt, make) == zeroed(torch, make)

@@ -274,3 +274,13 @@ def test_negative_slopes_in_place_are_refused_on_the_way_back(name: str) -> None
         return [round(v, 9) for v in x.grad.tolist()]
 
     same_words(gradient)
+
+
+@pytest.mark.parametrize("sizes", [(4, 5), (4, 5, 2), (4, 2, 2, 2)])
+def test_losses_of_images_have_a_node_of_their_own(sizes: tuple[int, ...]) -> None:
+    def loss(m: Any) -> Any:
+        x = ones_leaf(m, 3, *sizes)
+        made = m.nn.functional.cross_entropy(x, m.ones(3, *sizes[1:], dtype=m.int64))
+        return made, type(made.grad_fn).__name__, *m.autograd.grad(made, x)
+
+    same(lambda m: repr(loss(m)))

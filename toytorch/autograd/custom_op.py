@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor
@@ -96,18 +96,35 @@ class Definition:
         """The result of the function for the device that the tensors are on."""
         tensors = [x for x in tree_leaves((values, named)) if isinstance(x, Tensor)]
         kind = tensors[0].device.type if tensors else "cpu"
-        kernel = self.kernels.get(kind) or next(
-            (self.kernels[k] for k in (EVERYWHERE, *COMPOSITE) if k in self.kernels), None
-        )
+        kernel = self.fake if kind == "meta" else self.kernels.get(kind)
+        everywhere: tuple[str, ...] = (EVERYWHERE, *COMPOSITE)
+        if kind == "meta" and self.checks_aliases:  # the function for all devices is for data
+            everywhere = COMPOSITE[:3]
+        kernel = kernel or next((self.kernels[k] for k in everywhere if k in self.kernels), None)
+        if kernel is None and kind == "meta":
+            self._refuse_meta()
         if kernel is None:
             raise NotImplementedError(
                 f"Could not run '{self.qualified}' with arguments from the '{kind.upper()}' backend: "
                 "no function was registered for it."
             )
         result = kernel(*values, **named)
-        if self.checks_aliases:
+        if self.checks_aliases and kind != "meta":
             self._refuse_aliases(tensors, tree_leaves(result))
         return result
+
+    def _refuse_meta(self) -> NoReturn:
+        """Refuses tensors without data where nobody said what the result's shape is."""
+        if self.checks_aliases:  # made of a function
+            raise RuntimeError(
+                f"There was no fake impl registered for <CustomOpDef({self.qualified})>. This is "
+                "necessary for torch.compile/export/fx tracing to work. Please use "
+                f"`{self.name}.register_fake` to add an fake impl."
+            )
+        raise NotImplementedError(
+            f"{self.qualified}: attempted to run this operator with Meta tensors, but there was no fake "
+            "impl or Meta kernel registered."
+        )
 
     def _refuse_aliases(self, given: list[Tensor], made: list[Any]) -> None:
         memory = {t.untyped_storage().data_ptr() for t in given if t.numel()}

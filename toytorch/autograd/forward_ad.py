@@ -309,10 +309,25 @@ def released(tensor: Tensor) -> Tensor:
     return fresh
 
 
+def cut(tensor: Tensor) -> Tensor:
+    """The value without history, and so its batches and tangents."""
+    if not has_history(tensor):
+        return tensor
+    fresh = released(tensor if tensor._requires_grad else lifted(tensor))
+    for field in ("_batches", "_tangents"):
+        found = getattr(fresh, field)
+        setattr(fresh, field, found and {k: cut(t) for k, t in found.items()})
+    return fresh
+
+
 def has_history(tensor: Tensor) -> bool:
     """Whether a tensor requires a gradient, or its tangent, or the batch it is an example of."""
-    inside = (*(tensor._batches or {}).values(), *(tensor._tangents or {}).values())
-    return tensor._requires_grad or any(has_history(t) for t in inside)
+    return tensor._requires_grad or any(map(has_history, inside(tensor)))
+
+
+def inside(tensor: Tensor) -> tuple[Tensor, ...]:
+    """The batches that a tensor is an example of, and its tangents."""
+    return (*(tensor._batches or {}).values(), *(tensor._tangents or {}).values())
 
 
 def without_history(tensor: Tensor) -> Tensor:

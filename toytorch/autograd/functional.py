@@ -33,9 +33,9 @@ def as_tuple(value: Tensor, what: str, where: str) -> tuple[bool, tuple[Tensor, 
 
 def prepared(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
     """Inputs to differentiate by; connected to the given ones where graphs are wanted."""
-    view = registry["alias"].function
     return tuple(
-        view(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs
+        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
+        for x in inputs
     )
 
 
@@ -234,26 +234,13 @@ def jacobian(
             "only implemented for `vectorize=True`."
         )
     many, given = as_tuple(inputs, "inputs", "jacobian")
-    if vectorize:
-        from toytorch.autograd.transforms import jacfwd, jacrev  # seldom needed
-
-        transform = jacfwd if strategy == "forward-mode" else jacrev
-        xs = prepared(given, create_graph) if create_graph else tuple(x.detach() for x in given)
-        numbers = tuple(range(len(xs)))
-
-        def checked(*args: Tensor) -> Any:
-            value = func(*args)
-            as_tuple(value, "outputs of the user-provided function", "jacobian")
-            return value
-
-        found = transform(checked, numbers)(*xs)
-        value = func(*xs)
-        out_many = isinstance(value, (tuple, list))
-        rows = found if out_many else (found,)
-        return finished_rows([list(r) for r in rows], many, out_many, create_graph)
+    if strategy == "forward-mode":
+        return by_columns(func, given, many)
     with enable_grad():
         xs = prepared(given, create_graph)
         out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        if vectorize:
+            return finished_rows(all_rows(outs, xs, create_graph), many, out_many, create_graph)
         connected(outs, strict)
         stack = registry["stack"].function
         table = []
@@ -281,6 +268,51 @@ def jacobian(
                 ]
             )
     return finished_rows(table, many, out_many, create_graph)
+
+
+def by_columns(func: Callable[..., Any], given: tuple[Tensor, ...], many: bool) -> Any:
+    """Jacobians in forward mode, of all columns at once."""
+    from toytorch.autograd.transforms import jacfwd  # seldom needed
+
+    several: list[bool] = []
+
+    def checked(*args: Tensor) -> Any:
+        value = func(*args)
+        several.append(as_tuple(value, "outputs of the user-provided function", "jacobian")[0])
+        return value
+
+    found = jacfwd(checked, tuple(range(len(given))))(*given)
+    rows = found if several[0] else (found,)
+    return finished_rows([list(r) for r in rows], many, several[0], create_graph=True)
+
+
+def all_rows(
+    outs: tuple[Tensor, ...], xs: tuple[Tensor, ...], create_graph: bool
+) -> list[list[Tensor]]:
+    """Jacobians in reverse mode, of all rows at once."""
+    from toytorch.autograd.transforms import basis  # seldom needed
+    from toytorch.autograd.vmap import vmap
+
+    wanted = [i for i, o in enumerate(outs) if o._requires_grad]
+
+    def pull(*us: Tensor) -> tuple[Tensor, ...]:
+        found = grad(
+            [outs[i] for i in wanted],
+            xs,
+            [us[i] for i in wanted],
+            retain_graph=True,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+        return tuple(zeros_like(x.detach()) if g is None else g for g, x in zip(found, xs))
+
+    if not wanted:
+        return [[x.new_zeros((*o.shape, *x.shape)) for x in xs] for o in outs]
+    sizes = [o.numel() for o in outs]
+    parts = [rows.split(sizes, 0) for rows in vmap(pull)(*basis(list(outs)))]
+    return [
+        [p[i].view((*o.shape, *x.shape)) for p, x in zip(parts, xs)] for i, o in enumerate(outs)
+    ]
 
 
 def finished_rows(table: list[list[Tensor]], many: bool, out_many: bool, create_graph: bool) -> Any:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad as grad_of
-from toytorch.autograd.forward_ad import Level, lifted, released
+from toytorch.autograd.forward_ad import Level, cut, has_history, inside, lifted, released
 from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.hints import Ints
 from toytorch.facts.pytree import tree_flatten, tree_map, tree_unflatten
 from toytorch.ops import registry
@@ -65,6 +66,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = 
 
     @functools.wraps(func)
     def wrapper(*args: Tensor, **kwargs: object) -> Any:
+        wanted = state.local.grad  # by what is around: inside, gradients are computed in any case
         with enable_grad():
             tree, xs, tracked = lift(chosen(args, argnums))
             result = func(*replaced(args, argnums, tree), **kwargs)
@@ -88,9 +90,9 @@ def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = 
                     f"Tensor, got tensor with {value.ndim} dims. Maybe you wanted to"
                     " use the vjp or jacrev APIs instead?"
                 )
-            tracked = tracked or captured(value, xs)
+            tracked, more = connected([value], xs, tracked) if wanted else (False, False)
             grads = (
-                grad_of(value, xs, create_graph=tracked, allow_unused=True)
+                grad_of(value, xs, create_graph=more, allow_unused=True)
                 if value._requires_grad
                 else [None] * len(xs)
             )
@@ -108,15 +110,24 @@ def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = 
     return wrapper
 
 
-def captured(value: Tensor, xs: list[Tensor]) -> bool:
-    """Whether a result leads to a leaf other than those differentiated by."""
+def connected(values: list[Tensor], xs: list[Tensor], tracked: bool) -> tuple[bool, bool]:
+    """Whether results lead to a leaf other than those differentiated by; and whether anything does
+    that they were made with."""
+    shown = tracked or any(captured(v, xs) for v in values)
+    return shown, (
+        shown
+        or any(has_history(t) for x in xs for t in inside(x))
+        or any(captured(v, xs, deep=True) for v in values)
+    )
+
+
+def captured(value: Tensor, xs: list[Tensor], deep: bool = False) -> bool:
+    """Whether a result leads to a leaf other than those differentiated by, itself or (if `deep`) through
+    what was saved: the batches that tensors are examples of, and tangents, have their own histories.
+    """
     own = {id(x) for x in xs}
     seen: set[int] = set()
-    stack = (
-        [value._grad_edge if value._grad_edge is not None else value]
-        if value._requires_grad
-        else []
-    )
+    stack = [value._grad_edge or value] if value._requires_grad else []
     while stack:
         edge = stack.pop()
         edge = getattr(edge, "node", edge)  # of one result of several
@@ -125,6 +136,9 @@ def captured(value: Tensor, xs: list[Tensor]) -> bool:
         seen.add(id(edge))
         if edge.is_node:
             stack += edge.edges
+            for saved in edge.saved or ():
+                if deep and isinstance(saved, Tensor):
+                    stack += [t._grad_edge or t for t in inside(saved) if t._requires_grad]
         elif id(edge) not in own:
             return True
     return False
@@ -155,6 +169,7 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
     >>> pull(torch.ones(2))
     (tensor([2., 6.]),)
     """
+    wanted = state.local.grad
     with enable_grad():
         tree, xs, tracked = lift(primals)
         result = func(*tree)
@@ -173,7 +188,7 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
                 "vjp(f, *primals): Expected f to be a function that has non-empty "
                 f"output of Tensors, got {type(o)}"
             )
-    connected = tracked or any(captured(o, xs) for o in outs)
+    shown, more = connected(outs, xs, tracked)
 
     def pull(*cotangents: Tensor, retain_graph: bool = True, create_graph: Any = None) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
@@ -184,7 +199,9 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
                 f"structure of outputs to the function. cotangents: {own}, primal "
                 f"output: {spec}"
             )
-        more = connected or any(isinstance(u, Tensor) and u._requires_grad for u in us)
+        here = state.local.grad
+        kept = here and (shown or any(isinstance(u, Tensor) and u._requires_grad for u in us))
+        again = here and (more or any(isinstance(u, Tensor) and has_history(u) for u in us))
         pairs = [(o, u) for o, u in zip(outs, us) if o._requires_grad]
         grads = (
             grad_of(
@@ -192,19 +209,19 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
                 xs,
                 [u for _, u in pairs],
                 retain_graph=True,
-                create_graph=more,
+                create_graph=again,
                 allow_unused=True,
             )
             if pairs
             else [None] * len(xs)
         )
-        return tree_unflatten(filled(grads, xs, more), tree_flatten(tree)[1])
+        return tree_unflatten(filled(grads, xs, kept), tree_flatten(tree)[1])
 
-    seen = result if connected else tree_map(released, result)
+    seen = result if wanted and shown else tree_map(released, result)
     if has_aux:
         kept = (
             aux
-            if connected
+            if wanted and shown
             else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
         )
         return seen, pull, kept
@@ -273,6 +290,8 @@ def jvp(
     for o in outs:  # one of them may have been there twice
         if o._tangents:
             o._tangents = {k: v for k, v in o._tangents.items() if k is not level} or None
+    if not state.local.grad:  # functions inside may have computed with gradients
+        outs, moved = list(map(cut, outs)), list(map(cut, moved))
     pair = tree_unflatten(outs, form), tree_unflatten(moved, form)
     return (*pair, aux) if has_aux else pair
 

@@ -352,6 +352,11 @@ class _Kind:
     __call__ = get
 
 
+def _is_tracing() -> bool:
+    """Whether this thread is being traced."""
+    return running() is not None
+
+
 TensorType, StringType, IntType = _Kind(types.TENSOR), _Kind(types.STR), _Kind(types.INT)
 FloatType, BoolType, NoneType = _Kind(types.FLOAT), _Kind(types.BOOL), _Kind(types.NONE)
 ComplexType, NumberType, AnyType = _Kind(types.COMPLEX), _Kind(types.NUMBER), _Kind(types.ANY)

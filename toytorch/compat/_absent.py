@@ -6,6 +6,7 @@ library runs as far as it does not need the part. The modules below are found un
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 from types import ModuleType
@@ -36,6 +37,16 @@ ABSENT: dict[str, tuple[str, str]] = {
         PROCESSES,
         "DTensor DeviceMesh Shard Replicate distribute_tensor",
     ),
+    **{
+        f"torch.distributed.{name}.experimental": (PROCESSES, "implicit_replication")
+        for name in ("tensor", "_tensor")
+    },
+    "torch.distributed._composable": (PROCESSES, "replicate"),
+    "torch.distributed._composable.fsdp": (
+        PROCESSES,
+        "FSDPModule fully_shard CPUOffloadPolicy MixedPrecisionPolicy OffloadPolicy",
+    ),
+    "torch.distributed.tensor.placement_types": (PROCESSES, "Placement Partial Replicate Shard"),
     "torch.distributed.tensor.parallel": (
         PROCESSES,
         "ColwiseParallel RowwiseParallel ParallelStyle SequenceParallel PrepareModuleInput "
@@ -51,7 +62,7 @@ ABSENT: dict[str, tuple[str, str]] = {
         "FullyShardedDataParallel FSDPModule fully_shard CPUOffload MixedPrecision "
         "BackwardPrefetch ShardingStrategy StateDictType FullStateDictConfig "
         "FullOptimStateDictConfig ShardedStateDictConfig ShardedOptimStateDictConfig "
-        "OptimStateKeyType",
+        "OptimStateKeyType CPUOffloadPolicy MixedPrecisionPolicy",
     ),
     "torch.distributed.fsdp.fully_sharded_data_parallel": (
         PROCESSES,
@@ -67,6 +78,12 @@ ABSENT: dict[str, tuple[str, str]] = {
         PROCESSES,
         "FileSystemReader FileSystemWriter save load save_state_dict load_state_dict",
     ),
+    "torch.distributed.checkpoint.state_dict": (
+        PROCESSES,
+        "StateDictOptions get_state_dict set_state_dict get_model_state_dict set_model_state_dict "
+        "get_optimizer_state_dict set_optimizer_state_dict",
+    ),
+    "torch.distributed.autograd": (PROCESSES, "DistAutogradContext context get_gradients"),
     "torch.distributed.nn": (PROCESSES, ""),
     "torch.distributed.nn.functional": (PROCESSES, "all_gather all_reduce reduce_scatter"),
     "torch.onnx": (
@@ -77,7 +94,24 @@ ABSENT: dict[str, tuple[str, str]] = {
     "torch.onnx.symbolic_helper": (ONNX, "quantized_args"),
     **{f"torch.onnx.symbolic_opset{n}": (ONNX, "") for n in (9, 11, 12)},
     "torch.ao": (QUANTIZED, ""),
-    "torch.ao.quantization": (QUANTIZED, "DeQuantStub QuantStub FakeQuantize prepare convert"),
+    **{
+        f"torch.{module}": (
+            QUANTIZED,
+            "DeQuantStub QuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver "
+            "ObserverBase PerChannelMinMaxObserver QConfig QuantWrapper convert default_qconfig "
+            "fuse_modules get_default_qconfig prepare prepare_qat quantize_dynamic",
+        )
+        for module in ("ao.quantization", "quantization")
+    },
+    **{
+        f"torch.{package}.{module}": (QUANTIZED, names)
+        for package in ("ao.quantization", "quantization")
+        for module, names in {
+            "observer": "HistogramObserver MinMaxObserver ObserverBase PerChannelMinMaxObserver",
+            "qconfig": "QConfig",
+            "fake_quantize": "FakeQuantize FakeQuantizeBase",
+        }.items()
+    },
     "torch._custom_ops": (
         "operators of one's own by their older names: torch.library.custom_op makes them",
         "custom_op impl impl_abstract impl_backward impl_save_for_backward",
@@ -142,7 +176,10 @@ ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
     },
     "torch.onnx.symbolic_helper": {"parse_args": parse_args},
     "torch.fx.graph_module": {"_USER_PRESERVED_ATTRIBUTES_KEY": "_user_preserved_attributes"},
-    "torch._subclasses.fake_tensor": {"is_fake": lambda x: False},
+    "torch._subclasses.fake_tensor": {
+        "is_fake": lambda x: False,
+        "unset_fake_temporarily": contextlib.nullcontext,
+    },
     "torch.fx.experimental.proxy_tensor": {"get_proxy_mode": lambda: None},
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from toytorch.backends.sparse import unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
@@ -101,8 +103,8 @@ def is_dim(argument: Argument) -> bool:
     return argument.type.rstrip("?") == "int" and argument.name.startswith("dim")
 
 
-def refuse_dim(op: Op, i: int, value: object) -> None:
-    """Refuses what is no number of a dimension: neither whole nor a name."""
+def as_dim(op: Op, i: int, value: object) -> Any:
+    """The number or name of a dimension; what is neither is refused."""
     if isinstance(value, bool):
         whole = False
     elif isinstance(value, Tensor):
@@ -114,16 +116,38 @@ def refuse_dim(op: Op, i: int, value: object) -> None:
         whole = optional or isinstance(value, str) or hasattr(value, "__index__")
     if not whole:
         raise wrong_argument(op.name.split(".")[0], called(op, i), i + 1, "int", value)
+    return plain_number(value)
 
 
-def number(op: Op, i: int, value: Tensor) -> Any:
-    """The number that a tensor stands for where the schema has one; history is refused."""
+def number(op: Op, i: int, value: Any) -> Any:
+    """What was given where the schema has a number: that of a tensor, whose history is refused, and
+    of NumPy's scalars; else itself."""
+    if isinstance(value, np.generic):
+        return plain_number(value)
+    if value.__class__ is not Tensor:
+        return value
     if value.ndim or value._requires_grad:
         kind = "float" if op.schema.args[i].type == "float" else "Number"
         raise TypeError(
             f"{op.name.split('.')[0]}(): argument '{called(op, i)}' must be {kind}, not Tensor"
         )
     return value.item()
+
+
+def plain_number(value: Any) -> Any:
+    """NumPy's scalars as Python's numbers, as PyTorch reads them (a truth is a float): NumPy would
+    compute in their type. Else what was given."""
+    if not isinstance(value, np.generic):
+        return value
+    return float(value) if isinstance(value, np.bool_) else value.item()
+
+
+def plain_numbers(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with NumPy's scalars as Python's numbers."""
+    for a in args:
+        if isinstance(a, np.generic):
+            return tuple(map(plain_number, args))
+    return args
 
 
 def not_a_tensor(op: Op, i: int, value: object) -> str:
@@ -163,11 +187,11 @@ def bound(
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
         given[i] = spread((value,)) if a.is_variadic else value
         if is_dim(a):
-            refuse_dim(op, i, value)
+            given[i] = as_dim(op, i, value)
         elif a.type.startswith("dtype") and isinstance(value, type):
             kind: Any = value
             given[i] = as_dtype(kind)
-        elif value.__class__ is Tensor and a.type in ("float", "Scalar"):
+        elif a.type.rstrip("?") in ("float", "Scalar"):
             given[i] = number(op, i, value)
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]
     if lacking:

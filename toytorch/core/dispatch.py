@@ -46,6 +46,7 @@ from toytorch.facts.dtype import cannot_cast
 
 def call(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
+    args = arguments.plain_numbers(args)
     try:
         if state.fast_path is not state.SLOW:
             return run(op, args, out)

@@ -79,7 +79,7 @@ def {name}({params}):
         if plain:
             try:
                 c = {kernel}({passed})
-            except (MemoryError, ValueError):  # the general path says it better
+            except (MemoryError, TypeError, ValueError):  # the general path says it better
                 return call(op, ({args},){out})
             if c.__class__ is not ndarray:
                 c = asarray(c)
@@ -106,7 +106,7 @@ def {name}({params}):
             results = []
             try:
                 made = kernel({values})
-            except (MemoryError, ValueError):  # the general path says it better
+            except (MemoryError, TypeError, ValueError):  # the general path says it better
                 return call(op, ({args},){out})
             for c in made:
                 if c.__class__ is not ndarray:

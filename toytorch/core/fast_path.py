@@ -353,7 +353,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "spread": arguments.spread,
         "bound": arguments.bound,
         "missing": arguments.missing,
-        "refuse_dim": arguments.refuse_dim,
+        "as_dim": arguments.as_dim,
         "number": arguments.number,
         "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,
         "as_dtype": as_dtype,

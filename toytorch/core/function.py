@@ -83,16 +83,18 @@ def general(op: Op, names: dict[str, Any]) -> str:
             checks.append(
                 f"    if {name} is REQUIRED:\n        raise TypeError(missing(op, [{i}]))\n"
             )
+        some = f" and {name} is not None" if a.is_optional else ""
         if arguments.is_dim(a):
-            some = f" and {name} is not None" if a.is_optional else ""
             checks.append(
-                f"    if {name}.__class__ is not int{some}:\n        refuse_dim(op, {i}, {name})\n"
+                f"    if {name}.__class__ is not int{some}:\n"
+                f"        {name} = as_dim(op, {i}, {name})\n"
             )
         elif a.type.startswith("dtype"):
             checks.append(f"    if {name}.__class__ is type:\n        {name} = as_dtype({name})\n")
-        elif a.type in ("float", "Scalar"):
+        elif a.type.rstrip("?") in ("float", "Scalar"):
             checks.append(
-                f"    if {name}.__class__ is Tensor:\n        {name} = number(op, {i}, {name})\n"
+                f"    if {name}.__class__ is not float and {name}.__class__ is not int{some}:\n"
+                f"        {name} = number(op, {i}, {name})\n"
             )
     if op.has_out:
         params += ["out=None"] if star else ["*", "out=None"]

@@ -39,7 +39,7 @@ def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
     number = value
     if hasattr(value, "dtype"):
         if value.dtype == kind:
-            return value
+            return xp.asarray(value)
         number = value.item()
     # Most numbers, without the rest, which takes ten times as long: reading `kind.name` alone does.
     finite = kind.char in "fd" and number.__class__ in (float, int) and abs(number) < 3.4e38

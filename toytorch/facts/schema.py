@@ -210,7 +210,8 @@ def wrong_argument(function: str, name: str, place: int, wanted: str, value: obj
     >>> wrong_argument("kron", "other", 2, "Tensor", 3.0)
     TypeError("kron(): argument 'other' (position 2) must be Tensor, not float")
     """
+    kind = type(value)
+    given = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
     return TypeError(
-        f"{function}(): argument '{name}' (position {place}) must be {wanted}, not "
-        f"{type(value).__name__}"
+        f"{function}(): argument '{name}' (position {place}) must be {wanted}, not {given}"
     )

@@ -6,8 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from toytorch.facts.hints import Array
+
+# One number, where there may be several, is one of these; int() would end a trace.
+WHOLE = (int, np.integer)
 
 
 class Size(tuple[int, ...]):
@@ -126,7 +131,7 @@ def wrap_dims(dims: Sequence[int | str] | int, ndim: int) -> tuple[int, ...]:
     >>> wrap_dims((0, -1), 3)
     (0, 2)
     """
-    if isinstance(dims, int):
+    if isinstance(dims, WHOLE):
         return (wrap_dim(dims, ndim),)
     if dims.__class__ is tuple and len(dims) == 1:
         return (wrap_dim(dims[0], ndim),)

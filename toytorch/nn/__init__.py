@@ -17,6 +17,9 @@ from toytorch.nn.modules import *
 from toytorch.nn.parallel import DataParallel
 from toytorch.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
+_path = globals()["__path__"]
+_path.append(f"{_path[0]}/../compat/nn")  # `toytorch.nn._reduction`
+
 _show(
     globals(),
     "attention",

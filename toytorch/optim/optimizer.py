@@ -156,8 +156,10 @@ class Optimizer:
                 if p._grad is not None:
                     if set_to_none:
                         p._grad = None
-                    else:
+                    elif p._grad._grad_edge is not None:
                         p._grad.detach_().zero_()
+                    else:
+                        p._grad.requires_grad_(False).zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Applies the rule to every parameter that has a gradient."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.hints import Device, DType, Ints
+from toytorch.facts.size import WHOLE
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -54,7 +55,7 @@ class LayerNorm(_Affine):
     ) -> None:
         super().__init__()
         self.normalized_shape = (
-            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+            (normalized_shape,) if isinstance(normalized_shape, WHOLE) else tuple(normalized_shape)
         )
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._make_parameters(self.normalized_shape, elementwise_affine, bias, device, dtype)
@@ -83,7 +84,7 @@ class RMSNorm(Module):
     ) -> None:
         super().__init__()
         self.normalized_shape = (
-            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+            (normalized_shape,) if isinstance(normalized_shape, WHOLE) else tuple(normalized_shape)
         )
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.register_parameter(

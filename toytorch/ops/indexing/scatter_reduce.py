@@ -157,7 +157,8 @@ def _share(
         return theirs * (g / count).gather(dim, index)
     zero = src == 0
     count = g.new_zeros(g.shape).scatter_add(dim, index, zero.to(g.dtype)).gather(dim, index)
-    several = state.local.grad and bool((zero & (count > 1)).any())
+    found = (zero & (count > 1)).any()
+    several = state.local.grad and found._batches is None and bool(found)
     alone = zero & (count == 1)  # a single zero: its slope is the product of all the others
     others = self.scatter_reduce(
         dim, index, src.masked_fill(alone, 1), "prod", include_self=include_self

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import channels_last
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.linalg.matmul import C_NAMES, kinds, same_scalar_type
@@ -319,8 +320,8 @@ def _check(
 
 def _sizes(name: str, value: Any, n: int, what: str) -> Sizes:
     """One int for all dimensions, or one for each."""
-    if isinstance(value, int):
-        return (value,) * n
+    if isinstance(value, WHOLE):
+        return cast("Sizes", (value,) * n)
     if value.__class__ is tuple and len(value) == n and all(v.__class__ is int for v in value):
         return value
     values = tuple(int(v) for v in value)

@@ -321,8 +321,11 @@ def _group_norm_input(
     g = (g if scale is None else g * scale.reshape([-1, 1])).reshape(rows)
     x, mean, rstd = x.reshape(rows), mean.unsqueeze(-1), rstd.unsqueeze(-1)
     made = through(g, x, mean, rstd, [2], eps)
-    if bool(gs[1].any()) or bool(gs[2].any()):  # gradients of the mean, and of rstd
-        if not bool(gs[0].any()):  # PyTorch looks at them only beside one of the output
+    batched = any(t._batches is not None for t in gs)  # of whose examples nothing can be asked
+    if batched or bool(gs[1].any()) or bool(gs[2].any()):  # gradients of the mean, and of rstd
+        if not batched and not bool(
+            gs[0].any()
+        ):  # PyTorch looks at them only beside one of the output
             return input.new_zeros(input.shape)
         hat, rstd = standardized(x, mean, rstd, [2], eps)
         count = max(C // group * HxW, 1)
@@ -343,7 +346,7 @@ def _group_norm_at_once(
 ) -> Any:
     """All gradients in compiled loops, where only the result has one; or None."""
     if tuple(input.shape[:2]) != (n, c) or (
-        not state.local.grad and (bool(gs[1].any()) or bool(gs[2].any()))
+        not (state.local.grad or state.local.modes) and (bool(gs[1].any()) or bool(gs[2].any()))
     ):
         return None
     return at_once(work, "group_norm_backward", gs[0], input, weight, mean, rstd)

@@ -156,6 +156,7 @@ nll_loss = general(
     on_card="nll_loss_forward self target weight",
     forms="",
     d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
+    variant=lambda self, *_: 0 if self.ndim < 3 else "NllLoss2DBackward0",
     amp="float32",
     halves="halves nll_loss",
     fresh=True,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.size import WHOLE
 from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
@@ -36,7 +37,8 @@ COUNT_WORDS = {1: "one", 2: "two", 3: "three"}
 
 def full(name: str, what: str, value: Any, n: int) -> Sizes:
     """An argument of a pool as n ints."""
-    values = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    many = [value] if isinstance(value, WHOLE) else [int(v) for v in value]
+    values = cast("Sizes", tuple(many))
     if len(values) not in (1, n):
         omitted = "be omitted, a single int, or" if what == "stride" else "be a single int, or"
         raise RuntimeError(f"{name}: {what} must either {omitted} a tuple of {COUNT_WORDS[n]} ints")
@@ -70,7 +72,7 @@ def sized(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """A pool's `arguments`, and the sizes that it makes of images of a shape."""
     given = [
-        v if v is None or isinstance(v, int) else tuple(int(i) for i in v)
+        v if v is None or isinstance(v, WHOLE) else tuple(int(i) for i in v)
         for v in (kernel, stride, padding, dilation)
     ]
     found: tuple[Any, Any, Any, Any, Any] = kept_sizes(name, shape, n, *given, ceil_mode)

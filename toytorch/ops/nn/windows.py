@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from toytorch.facts.hints import Array, ArrayModule, Ints
+from toytorch.facts.size import WHOLE
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 def spread_over(name: str, value: Ints, n: int, what: str) -> tuple[int, ...]:
     """One int, or one for each of n dimensions, as n ints."""
-    if isinstance(value, int):
+    if isinstance(value, WHOLE):
         return (value,) * n
     values = tuple(int(v) for v in value)
     if len(values) == 1:

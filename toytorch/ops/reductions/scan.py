@@ -214,7 +214,8 @@ def _logcumsumexp_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) ->
     empty = real == -math.inf
     top = real.masked_fill(empty, 0).amax(dim, True)
     low = real.masked_fill(empty, math.inf).amin(dim, True)
-    if bool(((top - low) < NARROW).all()):
+    narrow = ((top - low) < NARROW).all()
+    if narrow._batches is None and bool(narrow):
         weights = (g * (top - result).exp()).masked_fill(empty, 0)
         return weights.flip(dim).cumsum(dim).flip(dim) * (self - top).exp()
     n = self.shape[dim]  # the sum of what comes after, scaled step by step

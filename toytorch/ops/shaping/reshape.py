@@ -13,7 +13,7 @@ from toytorch.core.views import made_view, quick
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
 from toytorch.facts.hints import Ints
-from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
+from toytorch.facts.size import WHOLE, broadcast_pair, infer_size, wrap_dim, wrap_dims
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
 from toytorch.ops.define import PUBLIC, on_tensors, public
@@ -313,7 +313,7 @@ def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tupl
                 f"{indices_or_sections.dtype.legacy}"
             )
         indices_or_sections = indices_or_sections.tolist()
-    if isinstance(indices_or_sections, int):
+    if isinstance(indices_or_sections, WHOLE):
         parts = indices_or_sections
         if parts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {parts}")

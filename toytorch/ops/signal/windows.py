@@ -16,6 +16,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, Device, DType, Layout
+from toytorch.facts.size import WHOLE
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import public
 
@@ -250,7 +251,7 @@ def _older(
     window_length: int,
     periodic: bool,
 ) -> Tensor:
-    if not isinstance(window_length, int):
+    if not isinstance(window_length, WHOLE):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got "
             f"({type(window_length).__name__}, bool)"
