@@ -54,7 +54,8 @@ FORMS = {"pointwise": "function method inplace out", "view": "function method"}
 PROMOTION = ("default", "float", "count", "tensors", "none")
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
 FOLLOWING = (
-    "formulas", "derivatives", "needs", "keeps", "plan", "node", "held_apply", "on_cpu", "lying",
+    "formulas", "derivatives", "needs", "keeps", "plan", "node", "held_apply", "held_function",
+    "on_cpu", "lying", "launch",
 )  # fmt: skip
 REPLACED = ("rules", "kernel", "_kernels", "_variants", *FOLLOWING)
 
@@ -359,6 +360,13 @@ class Op:
         return held_apply(self)
 
     @functools.cached_property
+    def held_function(self) -> Callable[..., Any]:
+        """Its function for tensors on simulated devices, where nothing is out of the ordinary."""
+        from toytorch.core.fast_held import held_function  # when there are such devices
+
+        return held_function(self)
+
+    @functools.cached_property
     def on_cpu(self) -> Callable[..., Any]:
         """The kernel over NumPy."""
         return self.kernel_on(np)
@@ -372,6 +380,31 @@ class Op:
             return in_order(self, kernel(*args), [args[i] for i in places])
 
         return in_its_order
+
+    @functools.cached_property
+    def launch(self) -> Callable[..., Any]:
+        """The kernel as a launch, where there are arrays of a device to which whole calls are handed over;
+        it is told first of which backward pass it is a part."""
+        pointwise = self.kind == "pointwise"
+        kernel = self.lying if pointwise else self.on_cpu
+        flops = None if pointwise else self.flops
+
+        def launched(asker: Any, *args: Any) -> Any:
+            operands, host, plain = [], [], None
+            for a in args:
+                backend = base.queued.get(a.__class__)
+                if backend is not None:
+                    plain = backend.plain
+                    operands.append(a)
+                    a = a.held
+                host.append(a)
+            if plain is None:
+                return kernel(*host)
+            if flops is None:
+                return plain(self.name, kernel, host, operands, asker=asker)
+            return plain(self.name, kernel, host, operands, flops(*host), True, (), asker)
+
+        return launched
 
     def kernel_on(self, xp: ArrayModule) -> Callable[..., Any]:
         """The kernel over one array module, called with arrays and plain arguments."""
@@ -541,17 +574,4 @@ class Late:
 
     def on_held(self, *args: Any) -> Any:
         """The same for arrays of one device to which whole calls are handed over."""
-        op = registry[self.name]
-        operands, host, launch = [], [], None
-        for a in args:
-            backend = base.queued.get(a.__class__)
-            if backend is not None:
-                launch = backend.plain
-                operands.append(a)
-                a = a.held
-            host.append(a)
-        if launch is None:
-            return op.on_cpu(*host)
-        flops = None if op.flops is None else op.flops(*host)
-        asker = state.local.backward_pass
-        return launch(op.name, op.on_cpu, host, operands, flops, op.flops is not None, (), asker)
+        return registry[self.name].launch(state.local.backward_pass, *args)
