@@ -54,8 +54,8 @@ FORMS = {"pointwise": "function method inplace out", "view": "function method"}
 PROMOTION = ("default", "float", "count", "tensors", "none")
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
 FOLLOWING = (
-    "formulas", "derivatives", "needs", "keeps", "plan", "node", "held_apply", "held_function",
-    "on_cpu", "lying", "launch",
+    "formulas", "derivatives", "needs", "keeps", "plan", "node", "held_apply", "on_cpu", "lying",
+    "launch",
 )  # fmt: skip
 REPLACED = ("rules", "kernel", "_kernels", "_variants", *FOLLOWING)
 
@@ -361,7 +361,8 @@ class Op:
 
     @functools.cached_property
     def held_function(self) -> Callable[..., Any]:
-        """Its function for tensors on simulated devices, where nothing is out of the ordinary."""
+        """Its function for tensors on simulated devices, where nothing is out of the ordinary: as with the
+        fast path, nobody watches, and no field is replaced."""
         from toytorch.core.fast_held import held_function  # when there are such devices
 
         return held_function(self)
