@@ -15,7 +15,7 @@ from toytorch.core.op import Op
 VIEW = """\
 def {name}({params}):
     if more:
-        return call(op, bound(op, ({args}), more)[0])
+        return call(op, bound(op, ({given}), more)[0])
 {checks}    args = ({args})
     try:
         a = {first}._array

@@ -111,13 +111,18 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
     if op.kind == "view" and not op.many:
         from toytorch.core import fast_general  # see above
 
-        own, rest = fast_general.runs_itself(op), ", ".join(["a", *passed[1:]])
-        if any("(" in p for p in passed):  # sizes given one by one, which `args` has as a tuple
-            rest = "a, *args[1:]"
+        own = fast_general.runs_itself(op)
+        for i, p in enumerate(passed):
+            if "(" in p:  # sizes given one by one
+                word = arguments.called(op, i)
+                checks += f"    {word} = {p}\n"
+                passed[i] = word
+        rest = ", ".join(["a", *passed[1:]])
         return fast_general.VIEW.format(
             name=name,
             params=", ".join(params),
-            args=args,
+            given=args,
+            args="".join(p + ", " for p in passed),
             first=passed[0],
             checks=checks,
             kernel=f"own_kernel(numpy, {rest})" if own else f"kernel({rest})",
