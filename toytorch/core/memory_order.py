@@ -37,12 +37,11 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def with_rows(*args: object, **named: object) -> Any:
         made = kernel(*args, **named)
+        if made.__class__ is ndarray:
+            return made if made.flags.c_contiguous else in_rows(made)
         if made.__class__ is tuple:
-            for m in made:
-                if m.__class__ is ndarray and not m.flags.c_contiguous:
-                    return tuple(map(row_major, made))
-            return made
-        return row_major(made)
+            return tuple([row_major(m) for m in made])
+        return made
 
     return with_rows
 
