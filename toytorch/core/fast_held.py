@@ -23,8 +23,6 @@ def held_function(op: Op) -> Callable[..., Any]:
     simulated devices and need no detour; it answers NotImplemented to all others."""
     if op.kind == "view" or op.many or op.across or op.data_dependent:
         return refuse
-    if op.kind == "pointwise" and op.checks and len(op.tensor_at) > 1:
-        return refuse
     names = fast_path.names_for(op, {})
     source = fast_path.write(op) or function.general(op, names)
     positional = [a for a in op.schema.args if not a.keyword_only]

@@ -391,11 +391,10 @@ class Op:
         flops = None if pointwise else self.flops
 
         def launched(asker: Any, *args: Any) -> Any:
-            operands, host, plain = [], [], None
+            operands, host, plain, queued = [], [], None, base.queued
             for a in args:
-                backend = base.queued.get(a.__class__)
-                if backend is not None:
-                    plain = backend.plain
+                if a.__class__ in queued:
+                    plain = queued[a.__class__].plain
                     operands.append(a)
                     a = a.held
                 host.append(a)

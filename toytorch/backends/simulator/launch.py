@@ -181,8 +181,9 @@ class Launcher:
         for array in reads:
             held = array.held
             traffic += held.nbytes
-            if held.size > size:
-                size = held.size
+            elements = held.size
+            if elements > size:
+                size = elements
             if array.buffer.device is not device:
                 one_device(reads)
         streams = device.streams
