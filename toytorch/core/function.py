@@ -190,7 +190,7 @@ def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
 
 def attach(op: Op) -> Any:
     """Makes the function of a record and hangs its forms on Tensor; returns the function."""
-    op.function = make_function(op)
+    op.function, op.make_held = make_function(op), make_held
     name = op.name.replace(".", "_")
     if op.has_method and "." not in op.name:
         setattr(Tensor, name, op.function)
@@ -200,6 +200,13 @@ def attach(op: Op) -> Any:
     else:
         op.written = functools.partial(written, op)
     return op
+
+
+def make_held(op: Op) -> Any:
+    """The function for tensors on simulated devices."""
+    from toytorch.core.fast_held import held_function  # when there are such devices
+
+    return held_function(op)
 
 
 def written(op: Op, *args: Any) -> Tensor:

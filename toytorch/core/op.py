@@ -271,6 +271,7 @@ class Op:
         self._kernels: dict[ArrayModule, Any] = {}
         self.function: Any = None
         self.remember: Any = None  # of a view: makes its node, see `core.record.recorder`
+        self.make_held: Any = None  # what makes `held_function`, from the layer above
         self.written: Any = None  # the form with an underscore
         self.generated: list[Any] = []  # its functions (see `toytorch.core.first_call`)
         registry[self.name] = self
@@ -363,9 +364,7 @@ class Op:
     def held_function(self) -> Callable[..., Any]:
         """Its function for tensors on simulated devices, where nothing is out of the ordinary: as with the
         fast path, nobody watches, and no field is replaced."""
-        from toytorch.core.fast_held import held_function  # when there are such devices
-
-        return held_function(self)
+        return self.make_held(self)
 
     @functools.cached_property
     def on_cpu(self) -> Callable[..., Any]:
