@@ -392,8 +392,9 @@ class Op:
         def launched(asker: Any, *args: Any) -> Any:
             operands, host, plain, queued = [], [], None, base.queued
             for a in args:
-                if a.__class__ in queued:
-                    plain = queued[a.__class__].plain
+                kind: Any = a.__class__
+                if kind in queued:
+                    plain = queued[kind].plain
                     operands.append(a)
                     a = a.held
                 host.append(a)
