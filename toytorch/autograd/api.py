@@ -8,6 +8,7 @@ from numpy import ndarray, ones, prod
 
 from toytorch.autograd import engine as engines
 from toytorch.autograd.graph import GradientEdge
+from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.composed import composed
@@ -61,8 +62,13 @@ def make_roots(tensors: Any, grads: Any) -> list[tuple[Any, Tensor]]:
                     "grad can be implicitly created only for real scalar outputs but"
                     f" got {tensor.dtype}"
                 )
-            if tensor._array.__class__ is ndarray and tensor.dtype.plain:
-                grad = wrap(ones(tensor._array.shape, tensor._array.dtype), tensor.dtype)
+            array, simulation = tensor._array, None if state.profiler else base.simulation
+            if array.__class__ is ndarray and tensor.dtype.plain:
+                grad = wrap(ones(array.shape, array.dtype), tensor.dtype)
+            elif simulation is not None and array.__class__ is simulation.array_type:
+                with simulation.on(tensor.device):
+                    made = simulation.plain("ones", ones, [array.shape, array.dtype], [])
+                grad = wrap(made, tensor.dtype)
             else:
                 grad = ones_like(tensor)
         if grad.dtype is not tensor.dtype:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.backends import base
 from toytorch.backends.base import raise_too_large
 from toytorch.backends.sparse import TABLES
 from toytorch.core import arguments, subclasses
@@ -139,16 +140,20 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
             refuse_leaf(op.name, out)
         if op.kind == "pointwise" and not overlapping(op, args):
             refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
-    if out is not None and op.out_history == "copied" and state.local.grad:
-        return copied_to(out, run(op, args))
-    if out is not None and op.out_type == "given":
-        args = in_type_of(op, args, out)
-    if out is not None and op.out_type == "truth" and out.dtype is types.uint8:
-        args = (in_bytes(args[0]), *args[1:])
-    if out is not None and op.out_type == "alike":
-        op.checks(out.dtype, (*args, out))
-    if out is not None and op.apart == "first":
-        refuse_first(op, args, out)
+        if op.out_history == "copied" and state.local.grad:
+            return copied_to(out, run(op, args))
+        if op.out_type == "given":
+            args = in_type_of(op, args, out)
+        elif op.out_type == "truth" and out.dtype is types.uint8:
+            args = (in_bytes(args[0]), *args[1:])
+        elif op.out_type == "alike":
+            op.checks(out.dtype, (*args, out))
+        if op.apart == "first":
+            refuse_first(op, args, out)
+    elif base.simulation is not None and state.fast_path is not state.SLOW:
+        made = op.held_function(*args)
+        if made is not NotImplemented:
+            return made
     try:
         results = compute(op, args)
     except RuntimeError as error:

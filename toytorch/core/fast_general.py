@@ -15,7 +15,7 @@ from toytorch.core.op import Op
 VIEW = """\
 def {name}({params}):
     if more:
-        return call(op, bound(op, ({args}), more)[0])
+        return call(op, bound(op, ({given}), more)[0])
 {checks}    args = ({args})
     try:
         a = {first}._array
@@ -105,7 +105,7 @@ def {name}({params}):
         if plain:
             results = []
             try:
-                made = kernel({values})
+                made = {kernel}({passed})
             except (MemoryError, TypeError, ValueError):  # the general path says it better
                 return call(op, ({args},){out})
             for c in made:
@@ -114,7 +114,7 @@ def {name}({params}):
                         results.append(wrap_result(c))
                         continue
                     c = array_of(c)
-                result = new(Tensor)
+{in_rows}                result = new(Tensor)
                 result._array = c
                 result.dtype = from_numpy[c.dtype]
                 result._storage = result._grad_edge = None
@@ -198,6 +198,10 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
     if not arrays:
         return None
     node = "Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))"
+    own = runs_itself(op)
+    kernel = "own_kernel" if own else "kernel"
+    given = ", ".join(["numpy", *values] if own else values)
+    in_rows = IN_ROWS * (own and op.memory == "rows")
     if op.many:
         return MANY.format(
             node=node,
@@ -209,7 +213,9 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
             no_out="out is None and " if op.has_out else "",
             arrays=indent(arrays, 12),
             tests=" and ".join(tests),
-            values=", ".join(values),
+            kernel=kernel,
+            passed=given,
+            in_rows=in_rows and "\n".join(f"    {line}" for line in IN_ROWS.splitlines()) + "\n",
             wants=" or ".join(wants) or "False",
             args=", ".join(passed),
             out=", out" if op.has_out else "",
@@ -229,9 +235,9 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
         no_out="out is None and " if op.has_out else "",
         arrays=indent(arrays, 12),
         tests=" and ".join(tests),
-        kernel="own_kernel" if runs_itself(op) else "kernel",
-        passed=", ".join(["numpy", *values] if runs_itself(op) else values),
-        in_rows=IN_ROWS * (runs_itself(op) and op.memory == "rows"),
+        kernel=kernel,
+        passed=given,
+        in_rows=in_rows,
         graph=graph,
         args=", ".join(passed),
         out=", out" if op.has_out else "",

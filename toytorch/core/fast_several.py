@@ -92,6 +92,10 @@ OTHER = """\
                 if {name}.dtype is not {first}.dtype{no_history}:
                     return call(op, ({args},){out})
                 a{i} = a{i}._array"""
+PLACED = """
+                if {first}.__class__ is not ndarray or not {first}.flags.c_contiguous or (
+                        made.__class__ is not ndarray or made.shape != {first}.shape):
+                    made = placed(made, {laid})"""
 NUMBER = """\
             if a{i}.__class__ is float or a{i}.__class__ is int:
                 a{i} = a0.dtype.type(a{i})
@@ -159,7 +163,7 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
     if op.kind == "pointwise" and op.memory in ("", "second", "tensor first"):
         laid = [f"a{i}" for i in op.tensor_at]
         laid = laid[::-1] if op.memory == "second" else laid
-        made = f"placed({made}, {', '.join(laid)})"
+        made += PLACED.format(first=laid[0], laid=", ".join(laid))
     return SEVERAL.format(
         name=python_name(op),
         params=", ".join(params),

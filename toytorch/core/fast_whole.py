@@ -106,12 +106,12 @@ def written(op: Op, ufunc: Callable[..., Any], target: Any, other: Any) -> bool:
     return True
 
 
-def wrapped(op: Op, made: Any, *operands: Any) -> Any:
+def wrapped(op: Op, made: Any, a: Any, *others: Any) -> Any:
     """The tensor of a kernel's result."""
     if made.__class__ is not ndarray:
         made = asarray(made)
-    elif made.ndim > 1:
-        made = in_order(op, made, list(operands))
+    elif made.ndim > 1 and (op.memory or not a.flags.c_contiguous or a.shape != made.shape):
+        made = in_order(op, made, [a, *others])
     result: Any = new(Tensor)
     result._array = made
     result.dtype = types.FROM_NUMPY[made.dtype]

@@ -113,13 +113,18 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
     if op.kind == "view" and not op.many:
         from toytorch.core import fast_general  # see above
 
-        own, rest = fast_general.runs_itself(op), ", ".join(["a", *passed[1:]])
-        if any("(" in p for p in passed):  # sizes given one by one, which `args` has as a tuple
-            rest = "a, *args[1:]"
+        own = fast_general.runs_itself(op)
+        for i, p in enumerate(passed):
+            if "(" in p:  # sizes given one by one
+                word = arguments.called(op, i)
+                checks += f"    {word} = {p}\n"
+                passed[i] = word
+        rest = ", ".join(["a", *passed[1:]])
         return fast_general.VIEW.format(
             name=name,
             params=", ".join(params),
-            args=args,
+            given=args,
+            args="".join(p + ", " for p in passed),
             first=passed[0],
             checks=checks,
             kernel=f"own_kernel(numpy, {rest})" if own else f"kernel({rest})",
@@ -187,7 +192,7 @@ def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
 
 def attach(op: Op) -> Any:
     """Makes the function of a record and hangs its forms on Tensor; returns the function."""
-    op.function = make_function(op)
+    op.function, op.make_held = make_function(op), make_held
     name = op.name.replace(".", "_")
     if op.has_method and "." not in op.name:
         setattr(Tensor, name, op.function)
@@ -197,6 +202,13 @@ def attach(op: Op) -> Any:
     else:
         op.written = functools.partial(written, op)
     return op
+
+
+def make_held(op: Op) -> Any:
+    """The function for tensors on simulated devices."""
+    from toytorch.core.fast_held import held_function  # when there are such devices
+
+    return held_function(op)
 
 
 def written(op: Op, *args: Any) -> Tensor:

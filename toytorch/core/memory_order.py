@@ -37,12 +37,11 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     def with_rows(*args: object, **named: object) -> Any:
         made = kernel(*args, **named)
+        if made.__class__ is ndarray:
+            return made if made.flags.c_contiguous else in_rows(made)
         if made.__class__ is tuple:
-            for m in made:
-                if m.__class__ is ndarray and not m.flags.c_contiguous:
-                    return tuple(map(row_major, made))
-            return made
-        return row_major(made)
+            return tuple([row_major(m) for m in made])
+        return made
 
     return with_rows
 
@@ -253,8 +252,8 @@ def placed(made: Any, *operands: Any) -> Any:
         return made
     shape, first = made.shape, operands[0]
     if made.flags.c_contiguous and 1 not in shape and 0 not in shape:
-        if first.__class__ is not ndarray or not first.ndim:  # a number
-            first = next((a for a in operands if a.__class__ is ndarray and a.ndim), made)
+        if first.__class__ is not ndarray or not any(first.strides):  # one number everywhere
+            first = next((a for a in operands if a.__class__ is ndarray and any(a.strides)), made)
         # The common case: rows give rows.
         if first.shape == shape and (first.flags.c_contiguous or falling(first.strides)):
             return made

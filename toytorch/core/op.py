@@ -55,6 +55,7 @@ PROMOTION = ("default", "float", "count", "tensors", "none")
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
 FOLLOWING = (
     "formulas", "derivatives", "needs", "keeps", "plan", "node", "held_apply", "on_cpu", "lying",
+    "launch",
 )  # fmt: skip
 REPLACED = ("rules", "kernel", "_kernels", "_variants", *FOLLOWING)
 
@@ -270,6 +271,7 @@ class Op:
         self._kernels: dict[ArrayModule, Any] = {}
         self.function: Any = None
         self.remember: Any = None  # of a view: makes its node, see `core.record.recorder`
+        self.make_held: Any = None  # what makes `held_function`, from the layer above
         self.written: Any = None  # the form with an underscore
         self.generated: list[Any] = []  # its functions (see `toytorch.core.first_call`)
         registry[self.name] = self
@@ -359,6 +361,12 @@ class Op:
         return held_apply(self)
 
     @functools.cached_property
+    def held_function(self) -> Callable[..., Any]:
+        """Its function for tensors on simulated devices, where nothing is out of the ordinary: as with the
+        fast path, nobody watches, and no field is replaced."""
+        return self.make_held(self)
+
+    @functools.cached_property
     def on_cpu(self) -> Callable[..., Any]:
         """The kernel over NumPy."""
         return self.kernel_on(np)
@@ -372,6 +380,31 @@ class Op:
             return in_order(self, kernel(*args), [args[i] for i in places])
 
         return in_its_order
+
+    @functools.cached_property
+    def launch(self) -> Callable[..., Any]:
+        """The kernel as a launch, where there are arrays of a device to which whole calls are handed over;
+        it is told first of which backward pass it is a part."""
+        pointwise = self.kind == "pointwise"
+        kernel = self.lying if pointwise else self.on_cpu
+        flops = None if pointwise else self.flops
+
+        def launched(asker: Any, *args: Any) -> Any:
+            operands, host, plain, queued = [], [], None, base.queued
+            for a in args:
+                kind: Any = a.__class__
+                if kind in queued:
+                    plain = queued[kind].plain
+                    operands.append(a)
+                    a = a.held
+                host.append(a)
+            if plain is None:
+                return kernel(*host)
+            if flops is None:
+                return plain(self.name, kernel, host, operands, asker=asker)
+            return plain(self.name, kernel, host, operands, flops(*host), True, (), asker)
+
+        return launched
 
     def kernel_on(self, xp: ArrayModule) -> Callable[..., Any]:
         """The kernel over one array module, called with arrays and plain arguments."""
@@ -541,17 +574,4 @@ class Late:
 
     def on_held(self, *args: Any) -> Any:
         """The same for arrays of one device to which whole calls are handed over."""
-        op = registry[self.name]
-        operands, host, launch = [], [], None
-        for a in args:
-            backend = base.queued.get(a.__class__)
-            if backend is not None:
-                launch = backend.plain
-                operands.append(a)
-                a = a.held
-            host.append(a)
-        if launch is None:
-            return op.on_cpu(*host)
-        flops = None if op.flops is None else op.flops(*host)
-        asker = state.local.backward_pass
-        return launch(op.name, op.on_cpu, host, operands, flops, op.flops is not None, (), asker)
+        return registry[self.name].launch(state.local.backward_pass, *args)

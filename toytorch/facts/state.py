@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import threading
+from _thread import get_ident
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,7 +75,7 @@ def _update() -> None:
     if _watching or len(_without_grad) > 1:
         fast_path = SLOW
     else:
-        fast_path = next(iter(_without_grad), None)
+        fast_path = next(iter(_without_grad)) if _without_grad else None
 
 
 def is_grad_enabled() -> bool:
@@ -87,11 +88,14 @@ def set_grad(enabled: bool) -> None:
     if local.grad is enabled:
         return
     local.grad = enabled
-    ident = threading.get_ident()
-    if local.leaving is None:
-        local.leaving = _Leaving(ident)
+    leaving = local.leaving
+    if leaving is None:
+        leaving = local.leaving = _Leaving(get_ident())
     with _lock:
-        (_without_grad.discard if enabled else _without_grad.add)(ident)
+        if enabled:
+            _without_grad.discard(leaving.ident)
+        else:
+            _without_grad.add(leaving.ident)
         _update()
 
 

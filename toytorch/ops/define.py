@@ -132,6 +132,9 @@ def public(
     return register
 
 
+AMISS = (TypeError, AttributeError, MemoryError, ValueError)
+
+
 def with_words(
     function: F, words: dict[str, str] | None = None, asked: bool = False, called: str = ""
 ) -> F:
@@ -158,18 +161,21 @@ def with_words(
     outs = outs_of(function)
     called = called or function.__name__
 
+    def amiss(error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+        """Asks an operand that is no tensor of ours, or raises an error again, in better words."""
+        if isinstance(error, (MemoryError, ValueError)):
+            raise_too_large(error)
+        elif asked and foreign((*args, *kwargs.values())):
+            return ask(run, args, **kwargs)
+        raise error
+
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
         if not kwargs:
             try:
                 return function(*args)
-            except (TypeError, AttributeError):
-                if asked and foreign(args):
-                    return ask(run, args)
-                raise
-            except (MemoryError, ValueError) as error:
-                raise_too_large(error)
-                raise
+            except AMISS as error:
+                return amiss(error, args, kwargs)
         typed(kwargs)
         if outs and kwargs.get("out") is not None:
             need_out(called, kwargs["out"], outs)
@@ -187,14 +193,10 @@ def with_words(
             args = (*args, *before, kwargs.pop("*"))
         try:
             return function(*args, **kwargs)
-        except (TypeError, AttributeError):
-            if asked and foreign((*args, *kwargs.values())):
-                return ask(run, args, **kwargs)
-            raise
-        except (MemoryError, ValueError) as error:
-            raise_too_large(error)
-            raise
+        except AMISS as error:
+            return amiss(error, args, kwargs)
 
+    run.__dict__["within"] = function, amiss
     return cast(F, run) if renamed or outs or "dtype" in known else function
 
 
@@ -279,6 +281,7 @@ def relaying(function: F) -> F:
 def need_tensor(function: Any, name: str) -> Any:
     """The function, with PyTorch's words where its first argument is no tensor."""
     seen_as = "aten::" + name.replace(".", "_")
+    within, amiss = getattr(function, "within", (function, None))  # as `with_words` has them
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
@@ -288,7 +291,12 @@ def need_tensor(function: Any, name: str) -> Any:
             raise wrong_argument(name.rpartition(".")[2], "input", 1, "Tensor", args[0])
         if state.profiler is not None:
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
-        return function(*args, **kwargs)
+        if kwargs or amiss is None:
+            return function(*args, **kwargs)
+        try:
+            return within(*args)
+        except AMISS as error:
+            return amiss(error, args, kwargs)
 
     return checked
 

@@ -140,16 +140,15 @@ class Step(threading.local):
     def of(self, name: str, update: Callable[[], None], captured: bool = False) -> None:
         """Gathers the rules that are called in `update`, and runs them when it is done; `captured`
         by a graph, which asks for the numbers of the next step each time that it is replayed."""
-        places: dict[Any, list[int]] = {}
         calls = self.gathered(update)
-        for k, (_, args) in enumerate(calls):
-            places.setdefault(base.of_array(args[0]).device(args[0]), []).append(k)
-        for some in places.values():
-            arrays: list[Any] = []
-            writes: list[Any] = []
-            for rule, args in (calls[k] for k in some):
-                arrays += args[: len(rule.arrays)]
-                writes += [args[i] for i in rule.written_at]
+        places: dict[Any, tuple[list[int], list[Any], list[Any]]] = {}
+        for k, (rule, args) in enumerate(calls):
+            device = base.of_array(args[0]).device(args[0])
+            some, arrays, writes = places.setdefault(device, ([], [], []))
+            some.append(k)
+            arrays += args[: len(rule.arrays)]
+            writes += [args[i] for i in rule.written_at]
+        for some, arrays, writes in places.values():
             run = Together(calls, some, update if captured else None)
             base.launched(name, run, *arrays, writes=writes)
 

@@ -22,6 +22,7 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -154,7 +155,10 @@ LOGGED = ("allocation", "allocated_bytes", "requested_bytes", "active", "active_
 # What an entry begins with is the number of its pool, and one of these where a block is given back
 # before the streams that use it are done (it stays active), or those are done.
 STILL_ACTIVE, NO_LONGER_ACTIVE = 2, 4
-LONGEST = 1 << 15  # numbers in the log
+# Five numbers: of the pool; bytes of the block and of the request for it, negative if it goes; free parts
+# of segments that came or went with it, and their bytes.
+ENTRY = Struct("5q").pack
+LONGEST = 1 << 18  # bytes of the log
 
 
 @dataclass
@@ -170,9 +174,7 @@ class Statistics:
     driver_calls: int = 0
     driver_frees: int = 0
     in_use: int = 0  # bytes in blocks that are given out: the current "allocated_bytes"
-    # Entry after entry five numbers: of the pool; bytes of the block and of the request for it,
-    # negative if it goes; free parts of segments that came or went with it, and their bytes.
-    log: list[int] = field(default_factory=list)
+    log: bytearray = field(default_factory=bytearray)  # an ENTRY after the other
     _figures: dict[tuple[str, str], Figure] = field(
         default_factory=lambda: {
             (name, pool): Figure()
@@ -198,7 +200,8 @@ class Statistics:
 
     def settle(self) -> None:
         """Brings the figures up to date."""
-        what, size, requested, parts, part_bytes = np.array(self.log, np.int64).reshape(-1, 5).T
+        entries = np.frombuffer(bytes(self.log), np.int64).reshape(-1, 5)
+        what, size, requested, parts, part_bytes = entries.T
         del self.log[:]
         given, active = what < NO_LONGER_ACTIVE, what & STILL_ACTIVE == 0
         block = np.sign(size)
@@ -282,11 +285,24 @@ class CachingAllocator:
             self.look_at_waiting()
         wanted = -(-size // SMALLEST) * SMALLEST or SMALLEST
         kind = "small" if wanted <= SMALL else "large"
-        block = self._take(wanted, stream, kind, pool, size)
-        block.used, block.requested, block.source = True, size, source
+        blocks = self.free.get((stream, kind, pool))
+        at = 0 if blocks is None else bisect_left(blocks, (wanted, 0))
+        if blocks is None or at == len(blocks):
+            blocks, at = self._from_driver(wanted, stream, kind, pool, size)
+        block = blocks[at][2]
         taken = block.size
+        if block.before or block.after:
+            self._parts -= 1
+            self._part_bytes -= taken
+        left = taken - wanted
+        if left >= SMALLEST if kind == "small" else left > SMALL:
+            self._cut(block, wanted, blocks, at)  # what is left stays free
+            taken = wanted
+        else:
+            del blocks[at]
+        block.used, block.requested, block.source = True, size, source
         self.statistics.in_use += taken
-        self.statistics.log += (kind == "large", taken, size, self._parts, self._part_bytes)
+        self.statistics.log += ENTRY(kind == "large", taken, size, self._parts, self._part_bytes)
         self._parts = self._part_bytes = 0
         if self._trace is not None:
             self._trace += ("alloc", block.address, size, stream, self.now(), source)
@@ -307,13 +323,15 @@ class CachingAllocator:
             self._make_free(block)
             statistics = self.statistics
             statistics.in_use -= size
-            statistics.log += (kind == "large", -size, -requested, self._parts, self._part_bytes)
+            statistics.log += ENTRY(
+                kind == "large", -size, -requested, self._parts, self._part_bytes
+            )
             self._parts = self._part_bytes = 0
             if len(statistics.log) >= LONGEST:
                 statistics.settle()
         else:
             self.statistics.in_use -= size
-            self.statistics.log += (STILL_ACTIVE + (kind == "large"), -size, -requested, 0, 0)
+            self.statistics.log += ENTRY(STILL_ACTIVE + (kind == "large"), -size, -requested, 0, 0)
             block.events = [record(user) for user in block.users]
             block.users = ()
             self.waiting.append(block)
@@ -330,7 +348,7 @@ class CachingAllocator:
                 self.note("free_completed", block.address, block.requested, stream, block.source)
                 self._make_free(block)
                 what = NO_LONGER_ACTIVE + (block.segment.pool == "large")
-                self.statistics.log += (what, -size, 0, self._parts, self._part_bytes)
+                self.statistics.log += ENTRY(what, -size, 0, self._parts, self._part_bytes)
                 self._parts = self._part_bytes = 0
         self.waiting = still
 
@@ -354,23 +372,6 @@ class CachingAllocator:
         return freed
 
     # -- the parts ----------------------------------------------------------------------------
-
-    def _take(self, wanted: int, stream: int, kind: str, pool: int, size: int) -> Block:
-        """The smallest free block that is large enough, cut to size; what is left stays free."""
-        blocks = self.free.get((stream, kind, pool))
-        at = 0 if blocks is None else bisect_left(blocks, (wanted, 0))
-        if blocks is None or at == len(blocks):
-            blocks, at = self._from_driver(wanted, stream, kind, pool, size)
-        block = blocks[at][2]
-        left = block.size - wanted
-        if block.before or block.after:
-            self._parts -= 1
-            self._part_bytes -= block.size
-        if left >= SMALLEST if kind == "small" else left > SMALL:
-            self._cut(block, wanted, blocks, at)
-        else:
-            del blocks[at]
-        return block
 
     def _cut(self, block: Block, size: int, blocks: list[Free], at: int) -> None:
         """Cuts a block; the rest takes its place among the free ones, or one before that."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.held import HeldArray
-from toytorch.backends.simulator.allocator import Block, Shortage
+from toytorch.backends.simulator.allocator import LARGE_SEGMENT, Block, Shortage
 from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream
 from toytorch.backends.simulator.races import Access, Clock, History, Race, Who
 from toytorch.facts.hints import Array
@@ -48,7 +48,9 @@ class Buffer(History):
             machine = device.machine
             alone = len(device.streams) == 1 or (written and not device.foreign)
             usual = alone and machine.capture is None and not machine.pool
-            if usual and device.claim(size):
+            room = device.room - size - LARGE_SEGMENT
+            if usual and room >= 0:
+                device.room = room
                 machine.log.append(request)
             else:
                 self._obtain(request, written)
@@ -120,7 +122,7 @@ class Buffer(History):
         if request is None:
             return
         device, stream = self.device, self.stream
-        if len(device.streams) > 1 or not self.is_of(stream.actor):
+        if self.owner != stream.actor or len(device.streams) > 1:
             device.foreign = device.foreign or not self.is_of(stream.actor)
             history = request[4] = History(self.size)
             history.keep_all(self)

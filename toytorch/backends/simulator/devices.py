@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from toytorch.backends.simulator.allocator import (
     FIRST_ADDRESS,
-    LARGE_SEGMENT,
     Block,
     CachingAllocator,
 )
 from toytorch.backends.simulator.races import Access, Clock, History
+from toytorch.backends.simulator.records import POINT
 from toytorch.backends.simulator.roofline import kernel_time
 from toytorch.facts.cards import Card
 from toytorch.facts.device import device as device_class
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 ELEMENTS_OF_THREAD = 4
 COSTS = 4096  # kernels whose length is kept
+# Of a kernel: its length in µs, what that is set by, its share of the card, bytes, operations.
+Cost: TypeAlias = tuple[float, str, float, int, int]
 SHARE = 0.999  # of a card: rounding must not keep two halves apart
 
 
@@ -88,13 +92,16 @@ class SimulatedDevice:
         self.name = device_class("cuda", index)
         self.allocator = CachingAllocator(
             memory,
-            lambda: machine.host_time,
+            partial(attrgetter("host_time"), machine),
             machine.reached,
             FIRST_ADDRESS + (index << 40),
         )
         # Whether freed memory may still be used by another stream than gets it: see `keep_ghosts`.
         self.foreign = False
-        self.claimed = 0  # bytes that requests in the machine's log may ask the driver for
+        # Bytes that there are for sure, so that a request can wait in the machine's log: each asks
+        # the driver for no more than its size and one segment.
+        self.room = 0
+        self.look_at_room()
         self.streams = [Stream(self, 0, 0, next(machine.actors))]
         self.engines = {"to device": 0.0, "to host": 0.0, "peer": 0.0}  # when each is free
         self.busy: list[Busy] = []
@@ -104,11 +111,9 @@ class SimulatedDevice:
         self.ghosts: list[Access] = []  # of memory that was freed and may still be in use
         self.threads = card.multiprocessors * card.threads
         self.least = 1 / card.multiprocessors  # what the smallest kernel takes of the card
-        self.costs: dict[Any, tuple[float, str, float]] = {}  # what `cost` has answered
+        self.costs: dict[Any, Cost] = {}  # what `cost` has answered
 
-    def cost(
-        self, moved: int, work: int, kind: np.dtype, product: bool, elements: int
-    ) -> tuple[float, str, float]:
+    def cost(self, moved: int, work: int, kind: np.dtype, product: bool, elements: int) -> Cost:
         """`kernel_time` of this card and the `share` that elements fill, for what programs ask at
         every step again."""
         key = moved, work, kind.char, product, elements
@@ -117,7 +122,7 @@ class SimulatedDevice:
             if len(self.costs) >= COSTS:
                 self.costs.clear()
             length, limit = kernel_time(self.card, moved, work, kind, product)
-            found = self.costs[key] = length, limit, self.share(elements)
+            found = self.costs[key] = length, limit, self.share(elements), moved, work
         return found
 
     def share(self, elements: int) -> float:
@@ -132,21 +137,17 @@ class SimulatedDevice:
         self.machine.settle()
         return self.allocator
 
-    def claim(self, size: int) -> bool:
-        """Whether there is memory for a further request for sure, so that it can wait in the log:
-        a request asks the driver for no more than one segment."""
+    def look_at_room(self) -> None:
+        """Counts what there is, once no request waits; where none may wait, there is none."""
         allocator = self.allocator
-        claimed = self.claimed + size + LARGE_SEGMENT
-        if allocator.reserved + claimed > allocator.limit or not self.machine.longest:
-            return False
-        self.claimed = claimed
-        return True
+        self.room = allocator.limit - allocator.reserved if self.machine.longest else 0
 
     def take(self, size: int, stream: Stream, source: Any, pool: int = 0) -> Block:
         """A block of its memory, which does not wait in the log; Shortage where none is left."""
         allocator, machine = self.allocator, self.machine
         calls, frees = allocator.statistics.driver_calls, allocator.statistics.driver_frees
         block = allocator.allocate(size, stream.handle, source, pool)
+        self.look_at_room()
         if allocator.statistics.driver_frees > frees:
             self.drained()
         if allocator.statistics.driver_calls > calls and machine.capture is None:
@@ -167,7 +168,7 @@ class SimulatedDevice:
         """Writes down how much memory is in use."""
         allocator, machine = self.allocator, self.machine
         used, reserved = allocator.statistics.in_use, allocator.reserved
-        machine.timeline.point((machine.host_time, self.index, used, reserved))
+        machine.timeline.point(POINT.pack(machine.host_time, self.index, used, reserved))
 
     def take_over(self, block: Block, stream: Stream) -> None:
         """Forgets what a stream did in a place that it writes to all of now: whoever waits for the

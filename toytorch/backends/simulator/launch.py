@@ -145,7 +145,7 @@ class Launcher:
             return wrapped
         cost = machine.host.call
         for what, moved, work, matrix in kernels:
-            length, limit, share = device.cost(moved, work, kind, matrix, size)
+            length, limit, share, *_ = device.cost(moved, work, kind, matrix, size)
             machine.queue(
                 stream, what, length, source=source, bytes=moved, flops=work, limit=limit,
                 share=share, cost=cost,
@@ -181,8 +181,9 @@ class Launcher:
         for array in reads:
             held = array.held
             traffic += held.nbytes
-            if held.size > size:
-                size = held.size
+            elements = held.size
+            if elements > size:
+                size = elements
             if array.buffer.device is not device:
                 one_device(reads)
         streams = device.streams
@@ -218,11 +219,13 @@ class Launcher:
         else:
             if made is None and not writes:
                 return None  # it has nothing faster than the ops that it stands for
-            results = _Results(self, device, stream, reads, None, source)
-            wrapped, written = None if made is None else results.wrap(made), results.written
-            written += [array for array in writes if array.__class__ is DeviceArray]
-            if not written and results.views:
-                return wrapped  # a view: nothing runs
+            wrapped, written = None, [a for a in writes if a.__class__ is DeviceArray]
+            if made is not None:
+                results = _Results(self, device, stream, reads, None, source)
+                wrapped = results.wrap(made)
+                written = results.written + written
+                if not written and results.views:
+                    return wrapped  # a view: nothing runs
             traffic, size, kind = figures_of([*written, *reads])
         work = size if flops is None else int(flops)
         machine.launched(stream, name, traffic, work, kind, product, size, source)

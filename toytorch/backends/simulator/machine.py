@@ -23,7 +23,7 @@ import numpy as np
 
 from toytorch.backends.simulator.devices import Event, SimulatedDevice, Stream
 from toytorch.backends.simulator.races import HOST, Clock, Races
-from toytorch.backends.simulator.records import LAUNCH, SPAN, LiveTimeline
+from toytorch.backends.simulator.records import POINT, LiveTimeline
 from toytorch.backends.simulator.roofline import GAP, QUEUE, Host, copy_time, kernel_time
 from toytorch.facts.cards import Card
 from toytorch.facts.package import is_ours
@@ -99,7 +99,7 @@ class Machine:
             or (self.backward and not self.in_backward())
         ):
             self.settle()
-            length, limit, share = device.cost(moved, work, kind, product, elements)
+            length, limit, share, *_ = device.cost(moved, work, kind, product, elements)
             self.queue(
                 stream, name, length, share=share, source=source, bytes=moved, flops=work,
                 limit=limit,
@@ -136,12 +136,12 @@ class Machine:
         """Somebody looks at the timeline, and may keep its lists: nothing is put off any more."""
         self.longest = 0
         self.settle()
+        for device in self.devices:
+            device.look_at_room()
 
     def _deal_with(self, log: deque[Any]) -> None:
         op, take, push = self.host.op, log.popleft, self.timeline.push
-        point = self.timeline.point
-        for device in self.devices:
-            device.claimed = 0
+        point, packed, marked = self.timeline.point, POINT.pack, self.marked
         while log:
             row = take()
             if row.__class__ is list:
@@ -158,9 +158,9 @@ class Machine:
                 else:
                     if history is not None:
                         device.keep_ghosts(block, stream, history)
-                    allocator.release(block, self.marked)
+                    allocator.release(block, marked)
                 used = allocator.statistics.in_use
-                point((self.host_time, device.index, used, allocator.reserved))
+                point(packed(self.host_time, device.index, used, allocator.reserved))
                 continue
             stream, name, key, kind, source = row
             device, ends = stream.device, stream.queue
@@ -168,7 +168,7 @@ class Machine:
             known = device.costs.get(key)
             if known is None:
                 known = device.cost(moved, work, kind, product, elements)
-            length, limit, share = known
+            length, limit, share, moved, work = known
             began = self.host_time
             now = began + op
             if len(ends) >= QUEUE:
@@ -191,11 +191,10 @@ class Machine:
             ends.append(end)
             number = self.started
             self.started = number + 2
-            push((
-                LAUNCH, number, name, began, now, start, end, stream.place, source, moved, work,
-                limit, None,
-            ))  # fmt: skip
+            push((number, name, began, now, start, stream.place, source, known))
             stream.newest = number + 1
+        for device in self.devices:
+            device.look_at_room()
 
     # -- time ---------------------------------------------------------------------------------
 
@@ -279,13 +278,13 @@ class Machine:
         began: float, cost: float, source: Any, figures: tuple[int, int, str],
     ) -> None:  # fmt: skip
         """Finds the place of a piece of work in time, and writes it down."""
-        device, ends, push = stream.device, stream.queue, self.timeline.push
+        device, ends = stream.device, stream.queue
         asked = None
         if self.capture is None:
             self.host_time += cost
             now, asked = self.host_time, self.started
             self.started = asked + 1
-            push((SPAN, asked, "host", name, "host", began, now, None, None, source, 0, 0, ""))
+            self.timeline.span(asked, "host", name, "host", began, now, None, None, source)
             if len(ends) >= QUEUE:
                 del ends[: bisect_right(ends, now)]  # what is over
                 if len(ends) >= QUEUE:
@@ -302,9 +301,9 @@ class Machine:
         ends.append(end)
         number = self.started
         self.started = number + 1
-        push((
-            SPAN, number, kind, name, row, start, end, device.index, stream.handle, source, *figures,
-        ))  # fmt: skip
+        self.timeline.span(
+            number, kind, name, row, start, end, device.index, stream.handle, source, *figures
+        )
         if self.watcher is not None:
             self.watcher(kind, name, start, end, device.index, stream.handle, figures[0])
         if asked is not None:
@@ -470,14 +469,15 @@ def blocking() -> bool:
 
 
 _ours: set[str] = set()  # files of this package, by their names in code objects
+_others: set[str] = set()
 
 
 def is_own(file: str, frame: Any) -> bool:
     """Whether a frame's file is of this package."""
     made = file.startswith("<toytorch")  # from a record
     own = made or is_ours(frame.f_globals.get("__name__"))
-    if own and (made or not file.startswith("<")):  # texts without a file are all "<string>"
-        _ours.add(file)
+    if made or not file.startswith("<"):  # texts without a file are all "<string>"
+        (_ours if own else _others).add(file)
     return own
 
 
@@ -487,7 +487,7 @@ def users_line(known: int = 1) -> tuple[str, int] | None:
     frame: Any = sys._getframe(known)
     while frame is not None:
         file = frame.f_code.co_filename
-        if file not in _ours and not is_own(file, frame):
+        if file not in _ours and (file in _others or not is_own(file, frame)):
             return file, frame.f_lineno
         frame = frame.f_back
     return None

@@ -2,25 +2,27 @@
 
 Launches are many and timelines seldom looked at, so the fields of a record stand one after the other in
 one list, in the order of the program, until somebody looks: a tuple for each would be one more object
-for Python's garbage collector, and collections were 7 % of a small training step. From the first look
-on, records become the objects of a timeline at once, since whoever looks may keep the lists.
+for Python's garbage collector, and collections were 7 % of a small training step. Fields are objects
+that others have as well, where that can be, and points of memory are bytes: to let go of an old object
+waits for its memory. From the first look on, records become the objects of a timeline at once, since
+whoever looks may keep the lists.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
 from typing import Any
 
 from toytorch.facts.trace import Arrow, MemoryPoint, Span, Timeline
 
 KEPT = 50_000  # spans (and arrows, and points of memory) that are kept of a long program
-# The first field of a record: what the others are. All records are of one length.
-SPAN = 0  # the fields of a Span
-ARROW = 1  # the fields of an Arrow
-LAUNCH = 2  # a kernel and the host's part of it: see `LiveTimeline._launch`
-LENGTH = 13
-POINT = 4  # the fields of a MemoryPoint, which have a list of their own
+# A record is a kernel and the host's part of it, whose fields are the parameters of `LiveTimeline._launch`,
+# or any other object of a timeline: its class, its fields, and nothing.
+LENGTH = 8
+NOTHING = (None,) * (LENGTH - 2)
+POINT = Struct("dqqq")  # the fields of a MemoryPoint
 
 
 def records(fields: Iterable[Any], length: int) -> Iterator[tuple[Any, ...]]:
@@ -41,20 +43,19 @@ class LiveTimeline(Timeline):
         self.title = title
         self._settle = settle  # lets the machine write down what it has put off
         self._rows: deque[Any] = deque(maxlen=LENGTH * KEPT)
-        self._points: deque[Any] = deque(maxlen=POINT * KEPT)
+        self._points: deque[bytes] = deque(maxlen=KEPT)
         self._lists: dict[str, list[Any]] = {"spans": [], "arrows": [], "memory": []}
         # Takes a record in: into the lists of fields, and later into the lists of objects.
         self.push: Callable[[tuple[Any, ...]], None] = self._rows.extend
-        self.point: Callable[[tuple[Any, ...]], None] = self._points.extend
+        self.point: Callable[[bytes], None] = self._points.append
 
     def span(self, *fields: Any) -> None:
         """A span, of which the last fields may be left out."""
-        defaults = (None, None, None, 0, 0, "")
-        self.push((SPAN, *fields, *defaults[len(fields) - LENGTH + 1 :]))
+        self.push((Span, fields, *NOTHING))
 
     def arrow(self, before: int, after: int, kind: str) -> None:
         """One span that another had to wait for."""
-        self.push((ARROW, before, after, kind, *(None,) * (LENGTH - 4)))
+        self.push((Arrow, (before, after, kind), *NOTHING))
 
     def look(self, name: str) -> list[Any]:
         """One of the lists, which grows with the program, whenever it is looked at."""
@@ -63,23 +64,22 @@ class LiveTimeline(Timeline):
             self.push, self.point = self._take, self._take_point
             for row in records(self._rows, LENGTH):
                 self._take(row)
-            for point in records(self._points, POINT):
+            for point in self._points:
                 self._take_point(point)
             self._rows.clear()
             self._points.clear()
         return self._lists[name]
 
     def _take(self, row: tuple[Any, ...]) -> None:
-        kind, *fields = row
-        if kind == LAUNCH:
-            self._launch(*fields[:-1])
-        elif kind == SPAN:
-            self._keep("spans", Span(*fields))
+        if row[0] is Span:
+            self._keep("spans", Span(*row[1]))
+        elif row[0] is Arrow:
+            self._keep("arrows", Arrow(*row[1]))
         else:
-            self._keep("arrows", Arrow(*fields[:3]))
+            self._launch(*row)
 
-    def _take_point(self, fields: tuple[Any, ...]) -> None:
-        self._keep("memory", MemoryPoint(*fields))
+    def _take_point(self, fields: bytes) -> None:
+        self._keep("memory", MemoryPoint(*POINT.unpack(fields)))
 
     def _keep(self, name: str, *made: object) -> None:
         kept = self._lists[name]
@@ -94,14 +94,16 @@ class LiveTimeline(Timeline):
         asked: float,
         gone: float,
         start: float,
-        end: float,
         place: tuple[str, int, int],
         source: tuple[str, int] | None,
-        *figures: Any,
+        cost: tuple[float, str, float, int, int],
     ) -> None:
-        """The host asks for a kernel from `asked` to `gone`, and it runs from `start` to `end`."""
-        row, device, stream = place
-        kernel = Span(number + 1, "kernel", name, row, start, end, device, stream, source, *figures)
+        """The host asks for a kernel from `asked` to `gone`, and it runs from `start` on."""
+        (row, device, stream), (length, limit, _, moved, work) = place, cost
+        kernel = Span(
+            number + 1, "kernel", name, row, start, start + length, device, stream, source, moved,
+            work, limit,
+        )  # fmt: skip
         host = Span(number, "host", name, "host", asked, gone, None, None, source)
         self._keep("spans", host, kernel)
         self._keep("arrows", Arrow(number, number + 1, "launch"))

@@ -189,8 +189,9 @@ class SimulatorRuntime:
             device.note_memory()
 
     def limit_memory(self, device: int, share: float) -> None:
-        memory = self._device(device).memory
-        memory.limit = int(memory.capacity * share)
+        found = self._device(device)
+        found.memory.limit = int(found.memory.capacity * share)
+        found.look_at_room()
 
     def memory_share(self, device: int) -> float:
         memory = self._device(device).memory

@@ -155,9 +155,9 @@ class Tree:
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
         if "_parameters" in own:
-            for table in (own["_parameters"], own["_buffers"], own["_modules"]):
-                if name in table:
-                    return table[name]
+            for kind in TABLES:
+                if name in own[kind]:
+                    return own[kind][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:

@@ -267,12 +267,15 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
         elif index.__class__ is tuple and index:
             if x._requires_grad and state.fast_path is None:
                 return by_parts(x, index)
+            whole = True
             for part in index:
-                if part.__class__ is Tensor:
-                    return None
-                if not plain_part(part):
-                    return by_parts(x, index)
-            if not all(part == WHOLE for part in index):
+                if part.__class__ is int:
+                    whole = False
+                elif not plain_part(part):
+                    return None if part.__class__ is Tensor else by_parts(x, index)
+                elif part != WHOLE:
+                    whole = False
+            if not whole:
                 part = a[(*index, ...)]
                 return unrecorded_view(x, part) if part.size else None
         elif index is None:

@@ -324,16 +324,17 @@ squeeze = view(
 
 
 def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
-    lead = len(sizes) - a.ndim
+    own = a.shape
+    lead = len(sizes) - len(own)
     if lead < 0:
         raise RuntimeError(
-            f"expand({tensor_kind(a)}{{{list(a.shape)}}}, size={list(sizes)}): the "
+            f"expand({tensor_kind(a)}{{{list(own)}}}, size={list(sizes)}): the "
             f"number of sizes provided ({len(sizes)}) must be greater or equal to "
-            f"the number of dimensions in the tensor ({a.ndim})"
+            f"the number of dimensions in the tensor ({len(own)})"
         )
     shape: list[int] = []
     for i, n in enumerate(sizes):
-        old = a.shape[i - lead] if i >= lead else None
+        old = own[i - lead] if i >= lead else None
         if n == -1:
             if old is None:
                 raise RuntimeError(
@@ -345,11 +346,11 @@ def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) must match the existing size"
                 f" ({old}) at non-singleton dimension {i}.  Target sizes: "
-                f"{list(sizes)}.  Tensor sizes: {list(a.shape)}"
+                f"{list(sizes)}.  Tensor sizes: {list(own)}"
             )
         shape.append(n)
     if a.__class__ is np.ndarray:  # np.broadcast_to would make a read-only array
-        strides = [s if m == n else 0 for s, m, n in zip(a.strides, a.shape, shape[lead:])]
+        strides = [s if m == n else 0 for s, m, n in zip(a.strides, own, shape[lead:])]
         for i in reversed(range(lead)):
             strides.insert(0, shape[i + 1] * strides[0] if strides and shape[i] == 1 else 0)
         if a.flags.c_contiguous and 0 not in shape:
