@@ -247,6 +247,92 @@ PROGRAMS |= {
 }
 
 
+class Plain:
+    """Settings of a program."""
+
+    def __init__(self) -> None:
+        RAN.append("init")
+
+
+class Network(tt.nn.Module):  # type: ignore[misc]  # what mypy knows of a Module is Any
+    """A network of a program."""
+
+    def __init__(self) -> None:
+        RAN.append("init")
+
+
+def loud(name: str) -> type:
+    """A class with a method that tells when it runs."""
+    return type(f"Loud{name}", (Plain,), {name: lambda self, *a: RAN.append(name)})
+
+
+LoudNew, LoudDel, LoudState, LoudHash = map(
+    loud, ("__new__", "__del__", "__setstate__", "__hash__")
+)
+LoudNetwork = type("LoudNetwork", (Network, LoudState), {})
+Slotted = type("Slotted", (), {"__slots__": ("a",)})
+
+
+def shout() -> None:
+    """A function of a program."""
+    RAN.append("shout")
+
+
+def own(name: str) -> bytes:
+    """A pickle's name for something of this file."""
+    return b"c" + __name__.encode() + b"\n" + name.encode() + b"\n"
+
+
+def network(*entries: bytes) -> bytes:
+    """A pickle of a program's network with these attributes beside what every module has."""
+    return b"\x80\x02" + own("Network") + b")\x81}(" + EMPTY + b"".join(entries) + b"ub."
+
+
+# Classes of the program, put to other uses.
+PROGRAMS |= {
+    "own function": b"\x80\x02" + own("shout") + b".",
+    "own function called": b"\x80\x02" + own("shout") + b")R.",
+    "own list": b"\x80\x02" + own("RAN") + b".",
+    "own class called": b"\x80\x02" + own("Plain") + b")R.",
+    "own class with arguments": b"\x80\x02" + own("Plain") + b"K\x01\x85\x81.",
+    "own class's method": b"\x80\x02" + own("Plain.__init__") + b".",
+    "own class's globals": b"\x80\x02" + own("shout.__globals__") + b".",
+    "state of a class": b"\x80\x02" + own("Plain") + b"}" + key("a", b"K\x01") + b"sb.",
+    "state of numbers": b"\x80\x02" + own("Plain") + b")\x81}K\x01K\x01sb.",
+    "state in a tuple": b"\x80\x02" + own("Plain") + b")\x81N}" + key("a", b"Ns") + b"\x86b.",
+    "its class": b"\x80\x02" + own("Plain") + b")\x81}" + key("__class__", own("Network")) + b"sb.",
+    "key": b"\x80\x02}" + own("LoudHash") + b")\x81K\x01s.",
+    "key in a tuple": b"\x80\x02}K\x01" + own("LoudHash") + b")\x81\x86K\x01s.",
+    "in a set": b"\x80\x04\x8f(" + own("LoudHash") + b")\x81\x90.",
+    "in a frozenset": b"\x80\x02c__builtin__\nfrozenset\n]" + own("LoudHash") + b")\x81a\x85R.",
+    "network without state": b"\x80\x02" + own("Network") + b")\x81}b.",
+    "network's forward": network(key("forward", RELU)),
+    "network's parameters": network(key("named_parameters", RELU)),
+    "network compiled": network(key("_compiled", RELU)),
+    "network's hook": network(key("_forward_hooks", b"}K\0" + own("shout") + b"s")),
+    "network's hook of ours": network(key("_forward_hooks", b"}K\0" + RELU + b"s")),
+    "class of the standard library": b"\x80\x02ctempfile\n_TemporaryFileCloser\n)\x81.",
+    "class written in C": b"\x80\x02cnumpy.random._generator\nGenerator\n)\x81.",
+    "module that is not there": b"\x80\x02cantigravity.classes\nFly\n)\x81.",
+    "PyTorch beside us": b"\x80\x02ctorch.utils.data.dataset\nDataset\n)\x81.",
+    **{
+        f"own {name}": b"\x80\x02" + own(name) + b")\x81}" + key("a", b"Ns") + b"b."
+        for name in ("LoudNew", "LoudDel", "LoudState", "LoudNetwork", "Slotted")
+    },
+}
+
+
+def test_the_honest_objects_of_these_tests_are_read() -> None:
+    text = b"\x80\x02" + own("Plain") + b")\x81}" + key("a", b"K\x01") + b"sb."
+    got = load(archive(text), weights_only=False)
+    assert type(got) is Plain and got.a == 1 and not RAN
+    assert type(load(archive(network()), weights_only=False)) is Network and not RAN
+    keyed = load(archive(b"\x80\x02}" + own("Plain") + b")\x81K\x01s."), weights_only=False)
+    assert [type(k) for k in keyed] == [Plain]
+    with pytest.raises(UnpicklingError, match="Plain was not an allowed global"):
+        load(archive(text))
+
+
 def test_the_honest_modules_of_these_tests_are_read() -> None:
     got = load(archive(module(key("note", RELU))), weights_only=False)
     assert type(got) is tt.nn.Identity and got.note is tt.nn.functional.relu

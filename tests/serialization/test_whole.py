@@ -256,20 +256,41 @@ def hook(module: Any, args: Any, out: Any) -> Any:
     return out + 1
 
 
-def test_classes_of_the_user_are_found_only_if_allowed() -> None:
+class Settings:
+    """What a user keeps beside a network."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.activation = tt.nn.functional.relu
+
+
+class Strict(Settings):
+    """A class whose objects are not made without its code."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+
+def test_classes_of_the_user() -> None:
     net = Net()
     name = f"{__name__}.Net"
+    for got in (through(net), through({"net": net, "settings": Settings(3)})["net"]):
+        assert type(got) is Net and repr(got) == repr(net) and got.scale == 3
+        assert got(tt.ones(1, 2)).tolist() == net(tt.ones(1, 2)).tolist()
+        got.load_state_dict(net.state_dict())
+        assert through(got.eval()).training is False
+    settings = through(Settings(3))
+    assert type(settings) is Settings and vars(settings) == vars(Settings(3))
+    with pytest.raises(UnpicklingError, match=rf"{name} was not an allowed global by default"):
+        through(net, weights_only=True)
     with pytest.raises(
         UnpicklingError,
-        match=rf"GLOBAL {name} is nothing that toytorch makes by "
-        rf"itself(.|\n)*safe_globals\(\[{name}\]\): torch\.load",
+        match=rf"GLOBAL {__name__}.Strict is nothing that toytorch makes by "
+        rf"itself(.|\n)*safe_globals\(\[{__name__}.Strict\]\): torch\.load",
     ):
-        through(net)
-    with tt.serialization.safe_globals([Net]):
-        got = through(net)
-        assert type(got) is Net and got(tt.ones(1, 2)).tolist() == net(tt.ones(1, 2)).tolist()
-        with pytest.raises(UnpicklingError, match=r"linear\.Linear was not an allowed global"):
-            through(net, weights_only=True)
+        through(Strict(3))
+    with tt.serialization.safe_globals([Strict]):
+        assert through(Strict(3)).width == 3
     with tt.serialization.safe_globals([Net, tt.nn.Linear]):
         assert repr(through(net, weights_only=True)) == repr(net)
 

@@ -94,9 +94,10 @@ def load(
     (storage, place). With `mmap`, tensors lie in the file until they are touched. A file that is
     damaged, or asks for more than tensors and containers, raises an error that names it.
 
-    With `weights_only=False` a file may also hold modules of `torch.nn`, functions, arrays of NumPy
-    and more plain containers. They are made from their attributes, without calling anything; of
-    classes of your own, only those that `add_safe_globals` allows.
+    With `weights_only=False` a file may also hold modules of `torch.nn`, functions, arrays of NumPy,
+    more plain containers, and objects of classes that your program has defined or imported already.
+    They are made from their attributes, without calling anything; a class that needs a call is read
+    if `add_safe_globals` allows it.
     """
     if pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")

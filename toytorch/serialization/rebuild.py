@@ -6,9 +6,11 @@ Each function here checks what it is given, for a file may call it with anything
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from pickle import UnpicklingError
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
@@ -25,9 +27,11 @@ from toytorch.facts.device import (
     strided,
 )
 from toytorch.facts.dtype import ALL, STORED, dtype
+from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.sparse.create import sparse_coo_tensor
+from toytorch.serialization import allowed
 from toytorch.serialization.storages import Loaded
 
 LARGEST_KEY = 1000  # parts of a tuple used as a key; its hash walks over all of them
@@ -60,10 +64,21 @@ def check_key(key: object) -> Any:
         part = pending.pop()
         seen += 1
         require(seen <= LARGEST_KEY, "a key is a tuple of too many parts")
+        require(not computes_hash(type(part)), "a key is of a class that computes its hash")
         if isinstance(part, tuple):
             require(len(part) <= LARGEST_KEY, "a key is a tuple of too many parts")
             pending.extend(part)
     return key
+
+
+def computes_hash(cls: type) -> bool:
+    """Whether code of a program would run when an object is a key."""
+    top = cls.__module__.partition(".")[0]
+    return (
+        isinstance(cls.__hash__, FunctionType)
+        and not (is_ours(top) or top in sys.stdlib_module_names)
+        and allowed.name_of(cls) is None
+    )
 
 
 # -- containers -----------------------------------------------------------------------------------

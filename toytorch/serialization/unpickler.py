@@ -10,9 +10,10 @@ from pickle import UnpicklingError
 from typing import Any
 
 from toytorch.nn import Module
-from toytorch.serialization import allowed, known, modules
+from toytorch.serialization import allowed, known, modules, programs
 from toytorch.serialization.arrays import ArrayShell, TypeShell
 from toytorch.serialization.known import Made, Value
+from toytorch.serialization.programs import Own
 from toytorch.serialization.rebuild import (
     GLOBALS,
     Builder,
@@ -33,9 +34,10 @@ REFUSED = (
 UNKNOWN = (
     "Unsupported global: GLOBAL {0} is nothing that toytorch makes by itself. With "
     "weights_only=False these are modules of torch.nn, functions of torch.nn.functional, arrays of "
-    "NumPy and plain containers; code of other packages and of your program runs only if you allow "
-    "it. If you trust this class/function: `with torch.serialization.safe_globals([{0}]): "
-    "torch.load(f, weights_only=False)`."
+    "NumPy, plain containers, and classes that your program has defined or imported before it loads "
+    "the file, if their objects are made without a call (of `__new__`, `__setstate__` or another "
+    "`__reduce__`); code runs only if you allow it. If you trust this class/function: "
+    "`with torch.serialization.safe_globals([{0}]): torch.load(f, weights_only=False)`."
 )
 
 
@@ -49,7 +51,7 @@ class Allowed:
 def finished(value: Any) -> Any:
     """What stands in a container for a value on the stack."""
     kind = type(value)
-    if kind is Allowed or kind is Value or kind is Made:
+    if kind is Allowed or kind is Value or kind is Made or kind is Own:
         return value.thing
     if kind is ArrayShell or kind is TypeShell:
         return value.value()
@@ -67,6 +69,7 @@ class Unpickler:
         self.stack: list[Any] = []
         self._outer: list[list[Any]] = []  # the stacks below each open mark
         self._memo: dict[int, Any] = {}
+        self._own: set[type] = set()  # classes of the program of which there are objects
         self._left = 2 * len(data)  # values that calls may copy: bytes out of text, arrays of them
 
     def run(self) -> Any:
@@ -172,6 +175,8 @@ class Unpickler:
             found = known.table().get(full) if permitted or not self._weights_only else None
             if found is None and permitted is not None:
                 found = Allowed(permitted)
+            elif found is None and not self._weights_only:
+                found = programs.find(full)
         if found is None:
             raise UnpicklingError((REFUSED if self._weights_only else UNKNOWN).format(full))
         self.stack.append(found)
@@ -202,6 +207,10 @@ class Unpickler:
             self.stack.append(cls.build(self.spend, *args))
         elif type(cls) is Made:
             self._make(cls.thing, args)
+        elif type(cls) is Own:
+            require(not args, f"a {cls.thing.__name__} is made empty")
+            self._own.add(cls.thing)
+            self.stack.append(object.__new__(cls.thing))
         else:
             require(
                 type(cls) is Allowed and isinstance(cls.thing, type), "what is made is no class"
@@ -228,10 +237,12 @@ class Unpickler:
         name = f"{cls.__module__}.{cls.__qualname__}"
         permitted = allowed.name_of(cls) is not None
         require(
-            permitted or cls in KNOWN or cls in known.SHELLS.values(),
+            permitted or cls in KNOWN or cls in self._own or cls in known.SHELLS.values(),
             "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
             f"`add_safe_globals`, but got {name}",
         )
+        if cls in self._own:
+            state = programs.attributes(cls, state)
         if isinstance(target, Module):
             require("_modules" not in vars(target), "the state of a module is set twice")
             state = modules.imported(cls, state)
@@ -262,7 +273,7 @@ def _tuple(values: list[Any]) -> tuple[Any, ...]:
     return tuple(finished(v) if type(v) in NAMED else v for v in values)
 
 
-NAMED = (Allowed, Value, Made, ArrayShell, TypeShell)
+NAMED = (Allowed, Value, Made, Own, ArrayShell, TypeShell)
 KNOWN = frozenset(modules.classes().values())
 STOP = ord(".")
 
