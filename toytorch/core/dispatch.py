@@ -112,7 +112,7 @@ def copied_to(out: Tensor, made: Tensor) -> Tensor:
         raise cannot_cast(made.dtype, out.dtype)
     writing.check(out, made._requires_grad)
     if out._array.shape != made._array.shape:
-        warn_of_size(out, made._array.shape, 6)
+        warn_of_size(out, made._array.shape)
         take(out, made._array.astype(out.dtype.numpy))
     return out.copy_(made)
 

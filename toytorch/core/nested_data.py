@@ -93,7 +93,6 @@ def rows(data: Any, shape: tuple[int, ...], kind: DType, depth: int = 0) -> Any:
                 f"Creating a tensor from a list of {name}s is extremely slow. Please consider "
                 f"converting the list to a single numpy.ndarray with numpy.array() before "
                 "converting to a tensor.",
-                stacklevel=4 + depth,
             )
         if data.shape == shape[depth:]:
             return data

@@ -62,7 +62,7 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
     numbers = dict(zip(names, (v for v in values if not isinstance(v, Tensor)), strict=True))
     from toytorch.facts import warned  # seldom needed
 
-    warned.once(told(op, name, pattern, names, in_place), stacklevel=4, key="older form")
+    warned.once(told(op, name, pattern, names, in_place), key="older form")
     if in_place:
         return getattr(tensors[0], name)(*tensors[1:], **numbers)
     given = {word: value for word, value in more.items() if word != "out" or value is not None}

@@ -37,6 +37,7 @@ from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Array, DType
 from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function, sequence
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
+from toytorch.facts.warned import users_level
 
 new = object.__new__
 size_of = tuple.__new__  # what arrays have are numbers, which `Size` need not look at
@@ -250,7 +251,9 @@ class Tensor:
     def volatile(self) -> bool:
         """No tensor is; before `no_grad` there were tensors that left no history."""
         warnings.warn(
-            "volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2
+            "volatile was removed (Variable.volatile is always False)",
+            UserWarning,
+            stacklevel=users_level(),
         )
         return False
 
@@ -460,7 +463,7 @@ class Tensor:
                 "access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more "
                 "information.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=users_level(),
             )
         return self._grad
 
@@ -853,7 +856,7 @@ def warn_of_history() -> None:
     """Says, once, that a Python number does not remember where it comes from."""
     from toytorch.facts import warned  # seldom needed
 
-    warned.once(warned.SCALAR, stacklevel=4)
+    warned.once(warned.SCALAR)
 
 
 def warn_of_hooks(tensor: Tensor) -> None:
@@ -864,7 +867,7 @@ def warn_of_hooks(tensor: Tensor) -> None:
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
                 "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
                 "suppress this warning",
-                stacklevel=2,
+                stacklevel=users_level(),
             )
 
 

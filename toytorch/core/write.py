@@ -27,8 +27,8 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, cannot_cast, dtype, from_numpy_dtype, promote
 from toytorch.facts.node import lost_class, pack
-from toytorch.facts.package import is_ours
 from toytorch.facts.size import broadcast_pair, cannot_broadcast, wrap_dim
+from toytorch.facts.warned import users_level
 
 # What PyTorch says when its kernel runs, after it has asked where the operands lie.
 IN_KERNEL = re.compile("^NotImplementedError|is out of bounds|out of range: tried|out of range in")
@@ -156,14 +156,6 @@ def refuse_places(op: Op, args: tuple[Any, ...], target: Tensor) -> None:
     elsewhere = op.across == "between" and not overlapping(op, args)  # a copy that moves something
     if op.kind == "pointwise" or op.overlap.__class__ is str or elsewhere:
         writing.refuse_shared(target, lasting)
-
-
-def users_level() -> int:
-    """Which level of the stack, counted from the caller, is the first that is not this package's."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and is_ours(frame.f_globals.get("__name__")):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def overlapping(op: Op, args: tuple[Any, ...]) -> bool:
@@ -445,7 +437,7 @@ def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
         t._array = base.of_array(whole).as_strided(whole, shape, strides, start)
 
 
-def warn_of_size(out: Tensor, shape: Sequence[int], stacklevel: int) -> None:
+def warn_of_size(out: Tensor, shape: Sequence[int]) -> None:
     """Warns of an out= with elements, and of another shape than the result."""
     if out._array.size and out._array.shape != tuple(shape):
         warnings.warn(
@@ -455,7 +447,7 @@ def warn_of_size(out: Tensor, shape: Sequence[int], stacklevel: int) -> None:
             "resized unless they have zero elements. You can explicitly reuse an out tensor t by "
             "resizing it, inplace, to zero elements with t.resize_(0).",
             UserWarning,
-            stacklevel=stacklevel,
+            stacklevel=users_level(),
         )
 
 
@@ -508,7 +500,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         if o._array.shape != array.shape:
             if op.kind == "pointwise" and any(a is o for a in args):
                 raise cannot_broadcast(o.shape, array.shape)
-            warn_of_size(o, array.shape, 5)
+            warn_of_size(o, array.shape)
             take(o, array)
         else:
             if not shares:

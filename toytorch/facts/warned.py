@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+
+from toytorch.facts.package import is_ours
 
 always = False  # what `set_warn_always` was told
 given: set[str] = set()  # by their texts
@@ -27,7 +30,16 @@ MESHGRID = (
 )
 
 
-def once(text: str, stacklevel: int = 3, key: str = "") -> None:
+def users_level() -> int:
+    """Which level of the stack, counted from the caller, is the first that is not this package's."""
+    level, frame = 1, sys._getframe(1)
+    # Functions that were generated have no name of a module.
+    while frame.f_back is not None and is_ours(frame.f_globals.get("__name__", "toytorch")):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def once(text: str, key: str = "") -> None:
     """Warns the first time, or each time after `set_warn_always(True)`; of several texts with one
     key, only the first is given.
 
@@ -39,4 +51,4 @@ def once(text: str, stacklevel: int = 3, key: str = "") -> None:
     """
     if always or (key or text) not in given:
         given.add(key or text)
-        warnings.warn(text, UserWarning, stacklevel=stacklevel)
+        warnings.warn(text, UserWarning, stacklevel=users_level())

@@ -13,6 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.schema import wrong_argument
+from toytorch.facts.warned import users_level
 from toytorch.ops.creation import create
 from toytorch.ops.define import on_tensors, public
 from toytorch.ops.elementwise import compare
@@ -167,13 +168,13 @@ def _module_load(self: Tensor, other: Tensor, assign: builtins.bool = False) -> 
 
 def _resized(self: Tensor, *sizes: Any) -> Any:
     """The older form of `view`, of as many elements."""
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=users_level())
     return self.contiguous().view(*sizes)
 
 
 def _resized_as(self: Tensor, tensor: Tensor) -> Any:
     """The older form of `view_as`."""
-    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=users_level())
     return self.contiguous().view(tensor.shape)
 
 

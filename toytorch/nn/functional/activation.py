@@ -10,6 +10,7 @@ from toytorch.core.inplace import rebase
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
+from toytorch.facts.warned import users_level
 from toytorch.ops.define import PUBLIC, takes_words
 from toytorch.ops.elementwise import activation, arithmetic
 from toytorch.ops.elementwise.activation import gelu as gelu_record
@@ -287,7 +288,7 @@ def _chosen(name: str, input: Tensor, dim: int | None) -> int:
         f"Implicit dimension choice for {name} has been deprecated. Change the call to "
         "include dim=X as an argument.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=users_level(),
     )
     return 0 if input.ndim in (0, 1, 3) else 1
 
@@ -300,7 +301,7 @@ def gumbel_softmax(
     With `hard` the result is one-hot, and only the gradient is that of the soft draw.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=users_level())
     noise = -logits.new_empty(logits.shape).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:

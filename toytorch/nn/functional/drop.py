@@ -6,6 +6,7 @@ import warnings
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import composed
+from toytorch.facts.warned import users_level
 from toytorch.ops.nn.dropout import drop, drop_alpha
 
 __all__ = [
@@ -60,7 +61,7 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
             f"dimensions, a channel dimension, and an optional batch dimension (i.e. "
             f"{n + 1}D or {n + 2}D inputs).",
             UserWarning,
-            stacklevel=3,
+            stacklevel=users_level(),
         )
     elif n == 2 and input.ndim == 3:
         warnings.warn(
@@ -70,7 +71,7 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
             "a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
             "behavior, please switch to using dropout1d instead.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=users_level(),
         )
     single = n != 2 and input.ndim != n + 2  # of images alone, PyTorch takes rows for channels
     if inplace:

@@ -15,6 +15,7 @@ from toytorch.core.views import counted
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import promote_types
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
+from toytorch.facts.warned import users_level
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops.define import tensor_first
@@ -59,7 +60,7 @@ def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
         f"({input.shape}). This will likely lead to incorrect results due to "
         "broadcasting. Please ensure they have the same size.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=users_level(),
     )
     return broadcast_tensors(input, target)
 
@@ -227,7 +228,7 @@ def kl_div(
             " KL div math definition.'mean' will be changed to behave the same as "
             "'batchmean' in the next major release.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=users_level(),
         )
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction == "batchmean" and size_average is None and reduce is None:

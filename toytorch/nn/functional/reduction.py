@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.warned import users_level
 
 __all__ = ["legacy_reduction", "reduced"]
 
@@ -30,6 +31,6 @@ def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | N
         meant = "sum" if size_average is not None and not size_average else "mean"
     warnings.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.",
-        stacklevel=3,
+        stacklevel=users_level(),
     )
     return meant

@@ -10,6 +10,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
 from toytorch.facts.hints import Ints
+from toytorch.facts.warned import users_level
 from toytorch.nn.functional.pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -210,7 +211,7 @@ def _old(name: str, new: str) -> None:
     warnings.warn(
         f"`nn.functional.{name}` is deprecated. Use `nn.functional.{new}` instead.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=users_level(),
     )
 
 
@@ -242,7 +243,7 @@ def grid_sample(
             "False since 1.3.0. Please specify align_corners=True if the old behavior is "
             "desired. See the documentation of grid_sample for details.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=users_level(),
         )
     return sampling.grid_sampler.function(
         input, grid, sampling.MODES[mode], sampling.PADDING[padding_mode], bool(align_corners)
@@ -257,7 +258,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             "False since 1.3.0. Please specify align_corners=True if the old behavior is "
             "desired. See the documentation of grid_sample for details.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=users_level(),
         )
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -280,6 +281,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             "align_corners=True. This is not an intended use case of affine_grid. See the "
             "documentation of affine_grid for details.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=users_level(),
         )
     return sampling.affine_grid_generator.function(theta, tuple(size), bool(align_corners))

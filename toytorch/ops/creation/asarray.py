@@ -11,6 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device, DType
+from toytorch.facts.warned import users_level
 from toytorch.ops.creation.dlpack import from_dlpack
 from toytorch.ops.creation.from_data import from_numpy, frombuffer, tensor
 from toytorch.ops.define import takes_words
@@ -52,7 +53,7 @@ def asarray(
     if requires_grad is None:
         requires_grad = isinstance(obj, Tensor) and obj.requires_grad
         if requires_grad:
-            warnings.warn(UNSAID, UserWarning, stacklevel=2)
+            warnings.warn(UNSAID, UserWarning, stacklevel=users_level())
     where = made.device if device is None else device_class(device)
     kind = dtype or made.dtype
     if copy is False:

@@ -17,6 +17,7 @@ from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.hints import Array, Device, DType
+from toytorch.facts.warned import users_level
 from toytorch.ops.creation.create import finish, full, put_out
 from toytorch.ops.define import creating, takes_words
 
@@ -43,7 +44,7 @@ def warn_of_copy(name: str) -> None:
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
         f"or sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor).",
         UserWarning,
-        stacklevel=3,
+        stacklevel=users_level(),
     )
 
 

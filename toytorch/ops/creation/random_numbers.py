@@ -18,6 +18,7 @@ from toytorch.backends.base import RandomSource
 from toytorch.core.random import generator_of
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array
+from toytorch.facts.warned import users_level
 from toytorch.ops.creation.draw_refusals import refuse
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def check_bounds(type: np.dtype[Any], low: int, last: int) -> None:
                 f"{name} can support discrete uniform distribution only within this range. This "
                 "warning will become an error in version 1.7 release, please fix the code in "
                 "advance",
-                stacklevel=2,
+                stacklevel=users_level(),
             )
 
 

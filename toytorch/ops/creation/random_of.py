@@ -100,7 +100,7 @@ def normal(
         if not isinstance(std, Tensor):  # the means are added to what fills all of `out`
             shapes.append(out.shape)
         shape = broadcast_pair(*shapes) if len(shapes) == 2 else shapes[0]
-        warn_of_size(out, shape, 3)
+        warn_of_size(out, shape)
         if isinstance(mean, Tensor) and not isinstance(std, Tensor):
             mean = mean.expand(shape)
         return create.put_out(normal_of.function(mean, std, generator=generator), out)

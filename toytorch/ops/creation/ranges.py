@@ -17,6 +17,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import of_scalar
 from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout
+from toytorch.facts.warned import users_level
 from toytorch.ops.creation.create import _kind as kind_of
 from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
@@ -118,7 +119,7 @@ def arange(
             "as a result of rounding error. The out tensor will be resized to a tensor of shape "
             f"({count},).",
             UserWarning,
-            stacklevel=3,
+            stacklevel=users_level(),
         )
     return placed(finish(make, device, requires_grad, "arange"), out, "arange", dtype=dtype)
 
@@ -149,7 +150,7 @@ def range(
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values "
         "in [start, end).",
         UserWarning,
-        stacklevel=3,
+        stacklevel=users_level(),
     )
     kind = kind_of(dtype if dtype is not None or out is None else out.dtype)
     if np.dtype(kind).kind in "bc":

@@ -13,6 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array
 from toytorch.facts.size import broadcast_shapes, wrap_dim
+from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.indexing import along_dim
 from toytorch.ops.indexing import by_index as indexed
@@ -128,7 +129,7 @@ def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
     for i in indices:
         if i is not None and i.dtype in (types.bool, types.uint8):
             if i.dtype is types.uint8:
-                warnings.warn(OLD_MASK, UserWarning, stacklevel=4)
+                warnings.warn(OLD_MASK, UserWarning, stacklevel=users_level())
             found += indexed.nonzero.function(i).unbind(1)  # as ops, which a trace records
         else:
             found.append(i)

@@ -23,6 +23,7 @@ from toytorch.core.views import made_view, quick, unrecorded_view
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import strided
+from toytorch.facts.warned import users_level
 from toytorch.ops.creation.from_data import tensor as make_tensor
 from toytorch.ops.define import on_tensors
 from toytorch.ops.indexing import by_index as gathering
@@ -48,7 +49,7 @@ def as_tuple(index: Any) -> tuple[Any, ...]:
             "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
             "error or a different result",
             UserWarning,
-            stacklevel=4,
+            stacklevel=users_level(),
         )
         return tuple(index)
     return (index,)
@@ -94,7 +95,7 @@ def as_index(part: object) -> Any:
             warnings.warn(
                 OLD_MASK,
                 UserWarning,
-                stacklevel=4,
+                stacklevel=users_level(),
             )
         return part
     if isinstance(part, np.bool_):

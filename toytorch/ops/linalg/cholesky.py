@@ -128,7 +128,6 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
         "L = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\nshould be replaced "
         "with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results "
         "for all valid (symmetric positive definite) inputs.",
-        stacklevel=4,
     )
     if out is not None:
         refuse_grad("cholesky", (input,), out)

@@ -19,6 +19,7 @@ from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
+from toytorch.facts.warned import users_level
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, on_tensors, public
 from toytorch.ops.linalg.checks import identity, need_square
@@ -354,7 +355,7 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
         "release. Use torch.linalg.multi_dot instead, which accepts a list of two or "
         "more tensors rather than multiple parameters.",
         UserWarning,
-        stacklevel=2,
+        stacklevel=users_level(),
     )
     need_tensors(matrices)
     if not matrices:

@@ -121,7 +121,6 @@ def triangular_solve(
         "removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its arguments "
         "reversed and does not return a copy of one of the inputs.\nX = torch.triangular_solve(B, "
         "A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B).",
-        stacklevel=4,
     )
     if out is not None:
         refuse_grad("triangular_solve", (input, A), tuple(out))

@@ -7,6 +7,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import get_default_dtype
+from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import complex
 
@@ -87,7 +88,7 @@ def cov(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than "
             "the number of observations.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=users_level(),
         )
         degrees = 0 if isinstance(degrees, int) else degrees.clamp(min=0)
     centred = x - mean

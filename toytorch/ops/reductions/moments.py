@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts.hints import DType, Ints
+from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
@@ -68,7 +69,7 @@ def _spread(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",
             UserWarning,
-            stacklevel=4,
+            stacklevel=users_level(),
         )
     return made
 

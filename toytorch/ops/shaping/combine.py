@@ -226,7 +226,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing is None:
         from toytorch.facts import warned  # seldom needed
 
-        warned.once(warned.MESHGRID, stacklevel=4)
+        warned.once(warned.MESHGRID)
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing not in (None, "ij", "xy"):

@@ -20,6 +20,7 @@ from toytorch.core.scalars import as_filling
 from toytorch.core.tensor import strides_of
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
+from toytorch.facts.warned import users_level
 from toytorch.loops.runtime.jit import address_of
 from toytorch.ops import aten_words
 from toytorch.ops.define import define, general
@@ -84,7 +85,9 @@ def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
         return a.astype(bool, order=copy_order(a))  # whether any part of it is not 0
     if a.dtype.kind == "c" and dtype.rank < 3:
         warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
+            "Casting complex values to real discards the imaginary part",
+            UserWarning,
+            stacklevel=users_level(),
         )
         a = a.real
     if a.dtype == np.float64 and dtype.name == "float16":

@@ -9,6 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted, of_its_own
 from toytorch.facts import warned
 from toytorch.facts.dtype import bool as bool_type
+from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.ops.nn.pad import REFLECT, REPLICATE, circular
@@ -247,7 +248,7 @@ def istft(
             "padded with zeros in the tail. Please check your center and hop_length "
             "settings.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=users_level(),
         )
         made = resized(made, (1,), (end - start,))
     return made if x.ndim == 3 else made.squeeze(0)
