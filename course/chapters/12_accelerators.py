@@ -525,7 +525,7 @@ print("with a wait of the host:", find_races(mended))
 # %% slide="more" show="output"
 from toytorch.backends.simulator.allocator import CachingAllocator
 
-look(CachingAllocator._take)
+look(CachingAllocator.allocate)
 
 # %%
 look(CachingAllocator._make_free)
