@@ -6,10 +6,10 @@ import itertools
 import warnings
 from typing import Any
 
-from torch.nn import _reduction as theirs
-
-from tests.oracle import attempt
+from tests.oracle import attempt, torch
 from toytorch.nn import _reduction as ours
+
+theirs = torch.nn._reduction
 
 
 def told(function: Any, *args: Any) -> Any:
