@@ -153,3 +153,25 @@ def test_writes_through_complex_views(part: str) -> None:
 def test_named_results_are_shown() -> None:
     shown = repr(tt.linalg.slogdet(tt.eye(2)))
     assert shown.startswith("torch.return_types.linalg_slogdet(") and "logabsdet=" in shown
+
+
+@pytest.mark.parametrize("place", [(0, 0), (1, 0), (2, 2), (2, 1)])
+@pytest.mark.parametrize("kind", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky_of_nan(place: tuple[int, int], kind: str, upper: bool) -> None:
+    found = []
+    for m in (torch, tt):
+        a = m.eye(3, dtype=getattr(m, kind)).repeat(2, 1, 1) * 2
+        a[1][place] = a[1][place[::-1]] = float("nan")
+        found.append(m.linalg.cholesky_ex(a, upper=upper)[1].tolist())
+        with pytest.raises(m.linalg.LinAlgError, match=r"Batch element 1.*not positive-definite"):
+            m.linalg.cholesky(a, upper=upper)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("driver", ["gelsy", "gels", "gelsd", "gelss"])
+def test_least_squares_of_nan(driver: str) -> None:
+    for m in (torch, tt):
+        for a, b in ((float("nan"), 1.0), (1.0, float("nan"))):
+            with pytest.raises(RuntimeError, match=r"linalg\.lstsq"):
+                m.linalg.lstsq(m.eye(3, 2) * a, m.ones(3, 1) * b, driver=driver)

@@ -58,7 +58,11 @@ def _cholesky(xp: ArrayModule, a: Array, upper: bool) -> Any:
     lower = a.swapaxes(-1, -2).conj() if upper else a
     try:
         made, info = xp.linalg.cholesky(lower), xp.zeros(a.shape[:-2], np.int32)
+        # OpenBLAS passes over NaN, which then is in the last element, too.
+        failed = a.__class__ is np.ndarray and a.size and bool(xp.isnan(made[..., -1, -1]).any())
     except xp.linalg.LinAlgError:
+        failed = True
+    if failed:
         made, info = _column_by_column(xp, lower)
     return (made.swapaxes(-1, -2).conj() if upper else made), info
 

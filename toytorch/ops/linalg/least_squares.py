@@ -124,6 +124,8 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
     real = a.real.dtype
     s = xp.zeros((*a.shape[:-2], min(m, n)), real)
     count = xp.zeros(a.shape[:-2], np.int64)
+    if bool(xp.isnan(a).any()) or bool(xp.isnan(b).any()):
+        raise RuntimeError("torch.linalg.lstsq: input tensors should not contain NaNs.")
     if not a.size:
         x = xp.zeros((*batch, n, b.shape[-1]), a.dtype)
     elif driver == "gels":
