@@ -49,6 +49,7 @@ def shape_of(data: Any) -> tuple[int, ...]:
 def infer_dtype(data: Any) -> types.dtype:
     """The type of a nested list: that of its highest category."""
     best, stack, seen = None, [data], set()
+    lists: dict[int, Any] = {}  # that were looked into, which one within itself would be for ever
     while stack:
         value = stack.pop()
         kind = value.__class__
@@ -57,6 +58,11 @@ def infer_dtype(data: Any) -> types.dtype:
         if kind in PLAIN:
             seen.add(kind)
         if isinstance(value, (list, tuple)):
+            if id(value) in lists:
+                continue
+            lists[id(value)] = value
+            if any(v is value for v in value if v.__class__ not in PLAIN):
+                raise TypeError("new(): self-referential lists are incompatible")
             stack.extend(value)
             continue
         if isinstance(value, Tensor):
