@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.oracle import ORACLE, SUBJECT, Side, torch
+from tests.oracle import ORACLE, SUBJECT, Side, torch, tt
 from tests.outside import signatures
 from tests.outside.forms import found
 
@@ -83,3 +84,15 @@ def test_out_of_traces(number: int, info: Any) -> None:
                     written(SUBJECT, path, at, given, grads, False) == want
                 ):  # else: other tests' affair
                     assert written(SUBJECT, path, at, given, grads, True) == want, grads
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_constant_out_that_grew_is_saved() -> None:
+    for m in (torch, tt):
+        grown = m.tensor(())
+        traced = m.jit.trace(lambda x, m=m, o=grown: x + m.ones(2, 3, out=o), m.ones(2, 3))
+        file = io.BytesIO()
+        m.jit.save(traced, file)
+        file.seek(0)
+        assert m.jit.load(file)(m.ones(2, 3)).tolist() == [[2.0] * 3] * 2
+        assert "ones" in str(traced.graph)

@@ -355,6 +355,10 @@ class Tracer:
                 function=function,
             )
         )
+        for value in given:
+            constant = value.node.attributes.get("value") if value.node is not None else None
+            if isinstance(constant, Tensor):  # out=, which has the shape of what it was given
+                value.type = types.of_tensor(constant)
         for tensor, value in zip(made, node.outputs):
             self.bind(tensor, value)
         return result
