@@ -15,6 +15,7 @@ from toytorch.facts.hints import DType, Nested
 
 PLAIN = (float, int, builtins.bool)  # by far the most elements
 MOST_DIMENSIONS = 128
+ENDLESS = "new(): self-referential lists are incompatible"
 
 
 def is_sequence(value: object) -> builtins.bool:
@@ -49,7 +50,7 @@ def shape_of(data: Any) -> tuple[int, ...]:
 def infer_dtype(data: Any) -> types.dtype:
     """The type of a nested list: that of its highest category."""
     best, stack, seen = None, [data], set()
-    lists: dict[int, Any] = {}  # that were looked into, which one within itself would be for ever
+    lists: dict[int, Any] = {}  # those that were looked into
     while stack:
         value = stack.pop()
         kind = value.__class__
@@ -62,7 +63,7 @@ def infer_dtype(data: Any) -> types.dtype:
                 continue
             lists[id(value)] = value
             if any(v is value for v in value if v.__class__ not in PLAIN):
-                raise TypeError("new(): self-referential lists are incompatible")
+                raise TypeError(ENDLESS)
             stack.extend(value)
             continue
         if isinstance(value, Tensor):

@@ -280,7 +280,7 @@ class CachingAllocator:
     # -- requests -----------------------------------------------------------------------------
 
     def allocate(self, size: int, stream: int = 0, source: Source = None, pool: int = 0) -> Block:
-        """A block of at least `size` bytes for work on a stream; Shortage where there is none."""
+        """A block of at least `size` bytes for a stream's work; else Shortage."""
         if self.waiting:
             self.look_at_waiting()
         wanted = -(-size // SMALLEST) * SMALLEST or SMALLEST
@@ -302,10 +302,12 @@ class CachingAllocator:
             del blocks[at]
         block.used, block.requested, block.source = True, size, source
         self.statistics.in_use += taken
-        self.statistics.log += ENTRY(kind == "large", taken, size, self._parts, self._part_bytes)
+        parts = self._parts, self._part_bytes
+        self.statistics.log += ENTRY(kind == "large", taken, size, *parts)
         self._parts = self._part_bytes = 0
         if self._trace is not None:
-            self._trace += ("alloc", block.address, size, stream, self.now(), source)
+            entry = "alloc", block.address, size, stream, self.now(), source
+            self._trace += entry
         return block
 
     def release(self, block: Block, record: Callable[[Any], Any] | None = None) -> None:
