@@ -288,7 +288,8 @@ class CachingAllocator:
         blocks = self.free.get((stream, kind, pool))
         at = 0 if blocks is None else bisect_left(blocks, (wanted, 0))
         if blocks is None or at == len(blocks):
-            blocks, at = self._from_driver(wanted, stream, kind, pool, size)
+            asked = wanted, stream, kind, pool, size
+            blocks, at = self._from_driver(*asked)
         block = blocks[at][2]
         taken = block.size
         if block.before or block.after:
@@ -296,7 +297,7 @@ class CachingAllocator:
             self._part_bytes -= taken
         left = taken - wanted
         if left >= SMALLEST if kind == "small" else left > SMALL:
-            self._cut(block, wanted, blocks, at)  # what is left stays free
+            self._cut(block, wanted, blocks, at)  # the rest stays free
             taken = wanted
         else:
             del blocks[at]
@@ -306,8 +307,8 @@ class CachingAllocator:
         self.statistics.log += ENTRY(kind == "large", taken, size, *parts)
         self._parts = self._part_bytes = 0
         if self._trace is not None:
-            entry = "alloc", block.address, size, stream, self.now(), source
-            self._trace += entry
+            place, now = block.address, self.now()
+            self._trace += ("alloc", place, size, stream, now, source)
         return block
 
     def release(self, block: Block, record: Callable[[Any], Any] | None = None) -> None:
