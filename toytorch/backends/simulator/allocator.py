@@ -280,7 +280,7 @@ class CachingAllocator:
     # -- requests -----------------------------------------------------------------------------
 
     def allocate(self, size: int, stream: int = 0, source: Source = None, pool: int = 0) -> Block:
-        """A block of at least `size` bytes for a stream's work; else Shortage."""
+        """A block of at least `size` bytes; else a Shortage."""
         if self.waiting:
             self.look_at_waiting()
         wanted = -(-size // SMALLEST) * SMALLEST or SMALLEST
@@ -307,8 +307,8 @@ class CachingAllocator:
         self.statistics.log += ENTRY(kind == "large", taken, size, *parts)
         self._parts = self._part_bytes = 0
         if self._trace is not None:
-            place, now = block.address, self.now()
-            self._trace += ("alloc", place, size, stream, now, source)
+            where = block.address, size, stream
+            self._trace += ("alloc", *where, self.now(), source)
         return block
 
     def release(self, block: Block, record: Callable[[Any], Any] | None = None) -> None:
