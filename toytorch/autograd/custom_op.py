@@ -121,7 +121,7 @@ class Definition:
                 "necessary for torch.compile/export/fx tracing to work. Please use "
                 f"`{self.name}.register_fake` to add an fake impl."
             )
-        raise NotImplementedError(
+        raise NotImplementedError(  # which PyTorch raises for an operator without such a kernel
             f"{self.qualified}: attempted to run this operator with Meta tensors, but there was no fake "
             "impl or Meta kernel registered."
         )
