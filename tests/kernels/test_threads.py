@@ -138,7 +138,7 @@ def test_symmetry(divided: list[int]) -> None:
     transposed = np.empty((90, 100), "float32")
     x = np.arange(9000, dtype="float32").reshape(100, 90)
     places = transposed.ctypes.data, x.ctypes.data
-    transpose("f", True, (*places, 1, 0, 0, 1, 0, 0, 100, 90, 400, 360))
+    transpose("f", (*places, 1, 0, 0, 1, 0, 0, 100, 90, 400, 360))
     np.testing.assert_array_equal(transposed, x.T)
     assert divided == [13, 13, 13]
 

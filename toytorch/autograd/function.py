@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+import weakref
 from collections.abc import Callable
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,9 @@ class FunctionCtx:
         self._to_save: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
         self._dirty: tuple[Any, ...] = ()
-        self._node: Any = None
+        self._saved: Any = ()  # what the node saves: the node keeps this, and not this the node
+        self._versions: Any = ()
+        self._recorded: Callable[[], Any] = lambda: None  # a weak reference to the node
         self._for_forward: tuple[Tensor, ...] = ()
         self._pushing = False  # whether `jvp` runs
         self._materialize_non_diff_grads = True
@@ -51,8 +54,14 @@ class FunctionCtx:
 
     if TYPE_CHECKING:  # forward leaves what it likes
 
-        def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: object) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        """What nodes have: in PyTorch, context and node are one object."""
+        node = self._recorded() if name in OF_NODES else None
+        if node is None:
+            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
+        return getattr(node, name)
 
     def save_for_backward(self, *tensors: object) -> None:
         """Saves inputs or outputs; read them as `saved_tensors`."""
@@ -95,24 +104,22 @@ class FunctionCtx:
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        if self._node is None or self._node.saved is None:
+        node = self._recorded()
+        if node is None or self._saved is None:
             raise RuntimeError(SAVED_TWICE)
         from toytorch.facts.saved import saved_in  # seldom needed
 
-        return tuple(saved_in(self._node, i) for i in range(len(self._node.saved)))
+        return tuple(saved_in(node, i) for i in range(len(self._saved)))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The saved tensors; RuntimeError once they were freed or if one was written to."""
-        node = self._node
         if self._pushing:
             return self._for_forward
-        if node is None:
-            return ()  # nothing is recorded
-        if node.saved is None:
+        if self._saved is None:
             raise RuntimeError(SAVED_TWICE)
-        found: list[Any] = []
-        for i, (value, seen) in enumerate(zip(node.saved, node.versions)):
+        node, found = self._recorded(), list[Any]()
+        for i, (value, seen) in enumerate(zip(self._saved, self._versions)):
             if value is None:
                 found.append(None)
                 continue
@@ -121,8 +128,25 @@ class FunctionCtx:
                 found.append(tensor.open())
                 continue
             check_version("saved", f"{i}", tensor, seen, node, True)
-            found.append(tensor if kind < 0 else revive(tensor, node, kind))
+            found.append(tensor if kind < 0 or node is None else revive(tensor, node, kind))
         return tuple(found)
+
+
+OF_NODES = {
+    *("_sequence_nr", "metadata", "name", "next_functions", "register_hook", "register_prehook")
+}
+
+
+def in_context(name: str) -> Any:
+    """What a node reads and writes in its context."""
+
+    def read(node: FunctionNode) -> Any:
+        return getattr(node.context, name)
+
+    def write(node: FunctionNode, value: object) -> None:
+        setattr(node.context, name, value)
+
+    return property(read, write)
 
 
 class FunctionNode(Node):
@@ -130,8 +154,9 @@ class FunctionNode(Node):
 
     __slots__ = ("context",)
     context: FunctionCtx
-    function: Any = None
+    _forward_cls: Any = None
     takes_undefined = True
+    saved, versions = in_context("_saved"), in_context("_versions")
 
     def apply(self, grad: Any) -> Any:
         grads = grad if self.many else [grad]
@@ -144,7 +169,7 @@ class FunctionNode(Node):
                 else g
                 for g, m in zip(grads, metas)
             ]
-        result = self.function._pull()(context, *grads)
+        result = self._forward_cls._pull()(context, *grads)
         result = result if isinstance(result, tuple) else (result,)
         inputs = self.__dict__["inputs"]
         if (len(result) > inputs and any(r is not None for r in result[inputs:])) or len(
@@ -201,6 +226,13 @@ class Function:
     >>> Double.apply(x)
     tensor([2.], grad_fn=<DoubleBackward>)
     """
+
+    _backward_cls: Any = FunctionNode  # the class of the nodes of a Function, its own
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        of_its_own = {"__slots__": (), "__module__": "torch.autograd.function", "_forward_cls": cls}
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionNode,), of_its_own)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -315,22 +347,12 @@ class Function:
     ) -> Any:
         many = isinstance(outputs, tuple)
         results = list(outputs) if many else [outputs]
-        node_class = type(
-            f"{cls.__name__}Backward",
-            (FunctionNode,),
-            {
-                "__slots__": (),
-                "__module__": "torch.autograd.function",
-                "function": cls,
-                "count": len(results),
-                "many": len(results) > 1,
-            },
-        )
-        node: Any = object.__new__(node_class)
+        node: Any = object.__new__(cls._backward_cls)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
         node.edges = tuple(edge(inputs[i]) for i in places)
-        node.seq, node.context, context._node = next(sequence), context, node
-        node.__dict__.update(inputs=len(inputs), places=places)
+        node.seq, node.context, context._recorded = next(sequence), context, weakref.ref(node)
+        count = len(results)
+        node.__dict__.update(inputs=len(inputs), places=places, count=count, many=count > 1)
         metas: list[Any] = []
         written: Tensor | None = None  # a view, whose base gets the node in its history
         for i, r in enumerate(results):
@@ -354,7 +376,7 @@ class Function:
                 written = r
                 continue
             if not dirty and r._base is not None:
-                one = f"Output {i} of {maker(node_class.__name__)} is a view and is being modified"
+                one = f"Output {i} of {maker(node.name())} is a view and is being modified"
                 words = CUSTOM_VIEW if len(results) == 1 else MANY_VIEWS.partition("inplace. ")[2]
                 protect(r, f"{one} inplace. {words}")
             r._requires_grad, r._grad_edge = (

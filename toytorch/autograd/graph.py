@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -161,16 +161,19 @@ def register_multi_grad_hook(tensors: Any, fn: Callable[..., Any], *, mode: str 
 
         return note
 
-    handles = [t.register_hook(hook(i)) for i, t in enumerate(tensors)]
+    return Handles([t.register_hook(hook(i)) for i, t in enumerate(tensors)])
 
-    class Handles:
+
+class Handles:
+    """Removes hooks of several tensors."""
+
+    def __init__(self, handles: Sequence[Any]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
         """Removes all of them."""
-
-        def remove(self) -> None:
-            for h in handles:
-                h.remove()
-
-    return Handles()
+        for h in self.handles:
+            h.remove()
 
 
 def __getattr__(name: str) -> Any:

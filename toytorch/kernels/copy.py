@@ -177,11 +177,10 @@ def transposing(
         return None
     rest = [d for d in dims[:-1] if d is not across[0]]
     rest = [(1, 0, 0)] * (2 - len(rest)) + rest
-    by_rows = row < line  # along the side whose lines lie closer together
     words = (*places, *rest[0], *rest[1], rows, columns, row, line)
     assert len(words) == len(TURNING)
-    total = rest[0][0] * rest[1][0] * -(-(rows if by_rows else columns) // BLOCK)
-    return ArrayCall(transposition("f" if item == 4 else "d", by_rows), words, (0, 1), total, work)
+    call, turns = transposition("f" if item == 4 else "d", *words[2:])
+    return ArrayCall(call, words, (0, 1), turns, work)
 
 
 @functools.cache

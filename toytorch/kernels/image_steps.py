@@ -44,7 +44,7 @@ def pack(
     plane = images[2] * images[3] * item
     if min(c, w) < BLOCK:
         return copy(item, (outer, lines, (c, item, plane), (w, pixel, item)), places)
-    return transpose(item, True, (*outer, *lines, c, w, pixel, plane), places)
+    return transpose(item, (*outer, *lines, c, w, pixel, plane), places)
 
 
 def unpack(source: str, images: Sequence[int], last: bool, item: int, to: str, wide: int) -> Step:
@@ -57,7 +57,7 @@ def unpack(source: str, images: Sequence[int], last: bool, item: int, to: str, w
         return copy(item, (outer, one, (h * w, c * item, pixel), (c, item, item)), places)
     if min(c, h * w) < BLOCK:
         return copy(item, (outer, one, (c, plane, item), (h * w, item, pixel)), places)
-    return transpose(item, False, (*outer, *one, h * w, c, plane, pixel), places)
+    return transpose(item, (*outer, *one, h * w, c, plane, pixel), places)
 
 
 def copy(item: int, dims: Sequence[Dim], places: tuple[tuple[int, str, int], ...]) -> Step:
@@ -68,13 +68,9 @@ def copy(item: int, dims: Sequence[Dim], places: tuple[tuple[int, str, int], ...
     return Step(kernel(item * 8, inner_of(item, t3, s3)), words, places, n0 * n1, work)
 
 
-def transpose(
-    item: int, by_rows: bool, words: tuple[int, ...], places: tuple[tuple[int, str, int], ...]
-) -> Step:
+def transpose(item: int, words: tuple[int, ...], places: tuple[tuple[int, str, int], ...]) -> Step:
     """A transposition of matrices, in words of `memory_format`."""
     count, _, _, lines, _, _, rows, columns, _, _ = words
     work = count * lines * rows * columns * item // 4 * jit.TRAFFIC * 2
-    total = count * lines * -(-(rows if by_rows else columns) // BLOCK)
-    return Step(
-        transposition("f" if item == 4 else "d", by_rows), (0, 0, *words), places, total, work
-    )
+    call, turns = transposition("f" if item == 4 else "d", *words)
+    return Step(call, (0, 0, *words), places, turns, work)

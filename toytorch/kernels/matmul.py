@@ -88,7 +88,7 @@ def by_halves(a: Array) -> Any:
         if end < n:  # what is below these columns, to their right
             places = start + first * line + end * each, start + end * line + first * each
             words = (*places, 1, 0, 0, 1, 0, 0, n - end, end - first, line, line)
-            transpose(a.dtype.char, True, words)
+            transpose(a.dtype.char, words)
     return made
 
 
@@ -185,9 +185,9 @@ def mirrored(kind: str, n: int, first: int, end: int) -> ArrayCall | None:
     below = min(end, n - BLOCK)
     to, source = (first * n + below) * item, (below * n + first) * item
     words = (to, source, 1, 0, 0, 1, 0, 0, n - below, end - first, n * item, n * item)
-    turns = -(-(n - below) // BLOCK)
     work = (n - below) * (end - first) * item // 4 * jit.TRAFFIC * 2
-    return ArrayCall(transposition(kind, True), words, (0, 1), turns, work)
+    call, turns = transposition(kind, *words[2:])
+    return ArrayCall(call, words, (0, 1), turns, work)
 
 
 def is_symmetric(a: Array) -> bool:

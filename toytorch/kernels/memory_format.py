@@ -16,6 +16,7 @@ import numpy.typing as npt
 from toytorch.facts.hints import Array
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
+from toytorch.loops.processor import LINE
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
 
@@ -93,31 +94,51 @@ def lines_of(a: Array) -> Any:
 
 # -- transposing blocks in registers --------------------------------------------------------------
 
+CROWDED = 1024  # bytes; lines so far apart share few places of the first-level cache
 WORDS = (
     *("to", "from", "count", "to's step", "from's step", "lines", "to's line", "from's line"),
     *("rows", "columns", "to's row", "from's row"),
 )
 
 
-def transpose(kind: str, by_rows: bool, words: tuple[int, ...]) -> None:
+def transpose(kind: str, words: tuple[int, ...]) -> None:
     """Transposes matrices: to[j, i] = from[i, j] for i < rows, j < columns, both at least BLOCK.
 
     The words are WORDS. There are count x lines matrices; steps are bytes, those of columns one
-    element. Planes lie far apart, often in places that share a line of the cache; so a few rows
-    (by_rows) or columns are gone along from end to end.
+    element.
     """
+    call, turns = transposition(kind, *words[2:])
     count, lines, rows, columns = words[2], words[5], words[8], words[9]
-    long = rows if by_rows else columns
     each = 8 if kind == "d" else 4
-    work = count * lines * rows * columns * each // 4 * jit.TRAFFIC * 2
-    transposition(kind, by_rows)(count * lines * -(-long // BLOCK), work, *words)
+    call(turns, count * lines * rows * columns * each // 4 * jit.TRAFFIC * 2, *words)
+
+
+@functools.lru_cache(1024)
+def transposition(kind: str, *words: int) -> tuple[Call, int]:
+    """The compiled kernel for matrices, by WORDS without the first two, and in how many turns.
+
+    A turn goes along a few rows of one matrix from end to end, and writes to each row of the other;
+    or along a few columns, and reads from each row. Rows whose distance is a multiple of a high power
+    of two share few places of the cache: 512 x 512 float32 in 171 us this way, in 77 that way. So
+    it goes along the side where that power is smaller. Where it is high on both, and where registers
+    hold a whole line of the cache, blocks are so wide that no line is touched twice (52 us).
+    """
+    count, _, _, lines, _, _, rows, columns, to, source = words
+    power, other = (max(LINE, step & -step) for step in (to, source))
+    by_rows = (power, columns) < (other, rows)
+    wide = LINE // 4 if kind == "f" else BLOCK
+    if min(rows, columns) < wide or (
+        processor.this().vector < LINE and min(power, other) < CROWDED
+    ):
+        wide = BLOCK
+    return kernel(kind, by_rows, wide), count * lines * -(-(rows if by_rows else columns) // wide)
 
 
 @functools.cache
-def transposition(kind: str, by_rows: bool) -> Call:
-    """The compiled kernel."""
-    what = f"transpose {kind} {by_rows}"
-    return Call(what, lambda name: Transposition(name, kind, by_rows))
+def kernel(kind: str, by_rows: bool, block: int) -> Call:
+    """The compiled kernel, for matrices of `block` rows and columns at least."""
+    what = f"transpose {kind} {by_rows} {block}"
+    return Call(what, lambda name: Transposition(name, kind, by_rows, block))
 
 
 class Transposition(Native):
@@ -127,18 +148,19 @@ class Transposition(Native):
     hold a block of rows and of columns at once.
     """
 
-    def __init__(self, name: str, kind: str, by_rows: bool) -> None:
+    def __init__(self, name: str, kind: str, by_rows: bool, block: int) -> None:
         super().__init__(name, kind, WORDS)
         b, word = self.b, self.word_of
         self.to, self.source = self.array("to", "byte"), self.array("from", "byte")
-        self.vector = self.ir.VectorType(self.real, BLOCK)
-        self.latest = [b.sub(word[n], self.word(BLOCK)) for n in ("rows", "columns")]
+        self.size, self.vector = block, self.ir.VectorType(self.real, block)
+        self.latest = [b.sub(word[n], self.word(block)) for n in ("rows", "columns")]
         long, short = ("rows", "columns") if by_rows else ("columns", "rows")
-        bands = b.sdiv(b.add(word[long], self.word(BLOCK - 1)), self.word(BLOCK))
+        wide = self.word(block)
+        bands = b.udiv(b.add(word[long], self.word(block - 1)), wide)
 
         def band(i: Value) -> None:
-            """A band of BLOCK rows or columns of one matrix."""
-            matrix, which = b.udiv(i, bands), b.mul(b.urem(i, bands), self.word(BLOCK))
+            """A band of rows or columns of one matrix."""
+            matrix, which = b.udiv(i, bands), b.mul(b.urem(i, bands), wide)
             first, line = b.udiv(matrix, word["lines"]), b.urem(matrix, word["lines"])
             to, source = (
                 b.gep(
@@ -149,7 +171,7 @@ class Transposition(Native):
             self.count(
                 word[short],
                 lambda k: self.piece(to, source, *((which, k) if by_rows else (k, which))),
-                BLOCK,
+                block,
             )
 
         self.loop(self.lo, self.hi, 1, band)
@@ -164,7 +186,7 @@ class Transposition(Native):
 
         lines = [
             self.read(place(source, b.add(r, self.word(q)), "from's row", c), 0, self.vector)
-            for q in range(BLOCK)
+            for q in range(self.size)
         ]
         for q, line in enumerate(self.transposed(lines)):
             self.write(line, place(to, b.add(c, self.word(q)), "to's row", r), 0)

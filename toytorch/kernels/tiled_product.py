@@ -28,6 +28,7 @@ from toytorch.kernels.memory_format import WORDS as TURNING
 from toytorch.kernels.memory_format import transposition
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
+from toytorch.loops.processor import LINE
 from toytorch.loops.runtime import blas, jit
 from toytorch.loops.runtime.array_call import ArrayCall
 
@@ -42,7 +43,6 @@ FEWEST_OF_STACKS = 1 << 19
 HIGH = 256  # rows of A that should go past one panel of B after the other, at least
 BLOCKS = 4  # of such rows, so that threads can share them
 ROUNDS = 2  # times that a factor may be read from the second-level cache's lower half
-LINE = 64  # bytes of a line of the cache
 PAGE = 4096  # bytes; lines so far apart share a place in the first-level cache
 ADDRESSES = tuple(WORDS.index(w) for w in ("A", "B", "C", "start"))
 
@@ -299,7 +299,8 @@ def transposing(kind: str, n: int, m: int) -> ArrayCall:
     """The call that transposes a matrix (n, m) in rows."""
     item = 8 if kind == "d" else 4
     words = (0, 0, 1, 0, 0, 1, 0, 0, n, m, n * item, m * item)
-    return ArrayCall(transposition(kind, False), words, (0, 1), -(-m // BLOCK), 4 * n * m)
+    call, turns = transposition(kind, *words[2:])
+    return ArrayCall(call, words, (0, 1), turns, 4 * n * m)
 
 
 def packed(kind: str, count: int, place: int, first: int, k: int, width: int, line: int) -> Any:
@@ -309,5 +310,5 @@ def packed(kind: str, count: int, place: int, first: int, k: int, width: int, li
     steps = (count, k * width * item, width * line)
     words = (place * item, first * line, *steps, 1, 0, 0, width, k, width * item, line)
     assert len(words) == len(TURNING)
-    total = count * -(-k // BLOCK)
-    return ArrayCall(transposition(kind, False), words, (0, 1), total, 4 * count * k * width)
+    call, turns = transposition(kind, *words[2:])
+    return ArrayCall(call, words, (0, 1), turns, 4 * count * k * width)

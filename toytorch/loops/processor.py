@@ -25,6 +25,7 @@ LEVELS = {  # LLVM's name, and the features of each level that kernels are writt
 }
 # What a processor must have.
 NEEDED = {"sse4": "sse4.2", "avx2": "avx2", "avx512": "avx512bw", "neon": "neon"}
+LINE = 64  # bytes of a line of the cache
 
 
 class Processor(NamedTuple):

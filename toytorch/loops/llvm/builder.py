@@ -142,19 +142,22 @@ class Builder:
         return self.b.shuffle_vector(one, none, self.ir.Constant(places, [0] * vector.count))
 
     def transposed(self, rows: list[Any]) -> list[Any]:
-        """The columns of a block of BLOCK by BLOCK values, from the vectors of its rows.
+        """The columns of a square block of values, from the vectors of its rows, 2ᵏ of them.
 
-        Three rounds of exchanges: each swaps the parts off the diagonal of blocks of 2, 4, 8.
+        k rounds of exchanges: each swaps the parts off the diagonal of blocks of 2, 4, 8 …
         """
-        rows, mask = list(rows), self.ir.VectorType(self.half, BLOCK)
-        for step in (1, 2, 4):
-            for k in range(BLOCK):
+        rows, size = list(rows), len(rows)
+        mask = self.ir.VectorType(self.half, size)
+        step = 1
+        while step < size:
+            for k in range(size):
                 if not k & step:
                     x, y = rows[k], rows[k + step]
-                    first = [n if not n & step else n - step + BLOCK for n in range(BLOCK)]
-                    second = [n + step if not n & step else n + BLOCK for n in range(BLOCK)]
+                    first = [n if not n & step else n - step + size for n in range(size)]
+                    second = [n + step if not n & step else n + size for n in range(size)]
                     rows[k] = self.b.shuffle_vector(x, y, mask(first))
                     rows[k + step] = self.b.shuffle_vector(x, y, mask(second))
+            step *= 2
         return rows
 
     # -- loops ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ one for all of them, copies it, adds where the arrays lie, and calls the kernel.
     >>> from toytorch.kernels.memory_format import WORDS, transposition
     >>> a, b = np.arange(64.0).reshape(8, 8), np.empty((8, 8))
     >>> words = (0, 0, 1, 0, 0, 1, 0, 0, 8, 8, 64, 64)
-    >>> turn = ArrayCall(transposition("d", True), words, (0, 1), 1, 64)
+    >>> turn = ArrayCall(transposition("d", *words[2:])[0], words, (0, 1), 1, 64)
     >>> turn(b, a)
     >>> bool((b == a.T).all())
     True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -305,6 +306,14 @@ def cheapest(sizes: list[int]) -> Any:
     return cut
 
 
+def chain(parts: Sequence[Any], cut: Sequence[Sequence[int]], i: int, j: int) -> Any:
+    """The product of matrices i to j, in two halves by a table of where to cut."""
+    if i == j:
+        return parts[i]
+    k = cut[i][j]
+    return chain(parts, cut, i, k).mm(chain(parts, cut, k + 1, j))
+
+
 @public("linalg.multi_dot", tensor_first=False)
 def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order that costs least.
@@ -338,11 +347,7 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
                 f"{list(b.shape)} cannot be multiplied"
             )
     cut = cheapest([t.shape[0] for t in parts] + [parts[-1].shape[1]])
-
-    def product(i: int, j: int) -> Any:
-        return parts[i] if i == j else product(i, cut[i][j]).mm(product(cut[i][j] + 1, j))
-
-    made = product(0, len(parts) - 1)
+    made = chain(parts, cut, 0, len(parts) - 1)
     shape = parts[0].shape[:1] * (not row) + parts[-1].shape[1:] * (not column)
     return put_out(viewed(made, tuple(shape)), out, same=True)
 
