@@ -13,7 +13,7 @@ import pytest
 import toytorch as torch
 from toytorch.kernels.hashed_mask import mask
 from toytorch.kernels.matmul import is_symmetric
-from toytorch.kernels.memory_format import transpose
+from toytorch.kernels.memory_format import transpose, transposition
 from toytorch.kernels.rows import add_rows, take_rows
 from toytorch.loops import set_thread_count
 from toytorch.loops.runtime import jit
@@ -138,9 +138,10 @@ def test_symmetry(divided: list[int]) -> None:
     transposed = np.empty((90, 100), "float32")
     x = np.arange(9000, dtype="float32").reshape(100, 90)
     places = transposed.ctypes.data, x.ctypes.data
-    transpose("f", (*places, 1, 0, 0, 1, 0, 0, 100, 90, 400, 360))
+    words = 1, 0, 0, 1, 0, 0, 100, 90, 400, 360
+    transpose("f", (*places, *words))
     np.testing.assert_array_equal(transposed, x.T)
-    assert divided == [13, 13, 13]
+    assert divided == [13, 13, transposition("f", *words)[1]]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -18,7 +18,8 @@ import functools
 import math
 import struct
 import threading
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.entry_point import arrays_in, slots
 from toytorch.loops.schedule.layout import Layout, arrays_of, layout_of, sizes_of
 from toytorch.loops.schedule.nest import Nest, strides_of
+
+if TYPE_CHECKING:
+    from toytorch.loops.runtime.array_call import ArrayCall
 
 RECENT = 4  # kernels of a program that are tried before its arrays' layout is looked at
 _lock = threading.RLock()
@@ -114,9 +118,12 @@ class Kernel:
         names = parameters(self.nest)[count + len(types) :]
         python_function(self.nest)(*views, *types.values(), *(table[n] for n in names))
 
-    def ready(self, arrays: tuple[Array, ...], numbers: tuple[float, ...]) -> Any:
-        """The kernel as a builtin function of arrays that lie as these do, with these numbers: nothing
-        is looked at again, so they may have any shape. For as little work as one thread does."""
+    def laid(
+        self, arrays: Sequence[Array], numbers: tuple[float, ...] = (), shared: bool = True
+    ) -> ArrayCall:
+        """The kernel as a call of arrays that lie as these do, with these numbers: nothing is looked
+        at again, so they may have any shape. Whoever gives a view here gives to the call what it is
+        a view of. Threads share the work unless told otherwise."""
         from toytorch.loops.runtime.array_call import ArrayCall  # for the first that asks
 
         nest, sizes = self.nest, sizes_of(self.program, arrays)
@@ -138,7 +145,11 @@ class Kernel:
         slot = slots(nest)
         words = [table.get(name, 0) for name in slot]
         places = [slot[f"data {name}"] for name in by_name]
-        return ArrayCall(self.compiled, words, places, table["range"], 1).here
+        for place, a in zip(places, arrays):
+            words[place] = 0 if a.base is None else a.ctypes.data - a.base.ctypes.data
+        elements = math.prod(sizes.values()) if shared else 0
+        work = elements * (self.program.cost + jit.TRAFFIC * len(arrays))
+        return ArrayCall(self.compiled, words, places, table["range"], work)
 
     def range_of(self, sizes: dict[str, int]) -> int:
         """How far the outermost loop goes."""
@@ -198,7 +209,21 @@ def ready(recipe: Recipe, type: str, shapes: tuple[tuple[int, ...], ...], *numbe
     """
     arrays = tuple([np.empty(shape, type) for shape in shapes])
     program = recipe.program(arrays[0].dtype.name)
-    return compile_program(program, *arrays).ready(arrays, numbers)
+    return compile_program(program, *arrays).laid(arrays, numbers, shared=False).here
+
+
+def laid(recipe: Recipe, *arrays: Array) -> ArrayCall:
+    """A recipe's kernel as a call of arrays (outputs, then inputs) that lie as these do; of a view,
+    what it is a view of is given.
+
+    >>> import numpy as np
+    >>> total = Recipe("x[i], y[i] -> z[i]\\n z = x + y")
+    >>> x, z = np.arange(4.0).reshape(2, 2), np.empty(2)
+    >>> laid(total, z, x[:, 0], x[:, 1])(z, x, x); z
+    array([1., 5.])
+    """
+    kind = arrays[recipe.outputs].dtype.name
+    return compile_program(recipe.program(kind), *arrays).laid(arrays)
 
 
 class Recipe:

@@ -10,6 +10,7 @@ which those of the weights are one matrix product.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,14 +20,16 @@ from toytorch.backends.base import attempt
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.loops.runtime.kernel import laid
 from toytorch.ops.linalg.matmul import product_of
 
 Spans = list[tuple[int, int]]
 # What a step does beside its matrix product, in one pass: see `lstm_forward` for the formulas. The
 # arrays are quarters of the rows of all gates, so an element's four gates lie n apart.
 LSTM_STEP = Recipe("""ai[r,j], af[r,j], ag[r,j], ao[r,j], xi[r,j], xf[r,j], xg[r,j], xo[r,j], \
-c[r,j] -> i[r,j], f[r,j], g[r,j], o[r,j], cell[r,j], state[r,j], th[r,j], h[r,j]
+c[r,j] -> i[r,j], f[r,j], g[r,j], o[r,j], cell[r,j], state[r,j], th[r,j], h[r,j], last[r,j]
     i = sigmoid(ai + xi)
     f = sigmoid(af + xf)
     g = tanh(ag + xg)
@@ -34,7 +37,8 @@ c[r,j] -> i[r,j], f[r,j], g[r,j], o[r,j], cell[r,j], state[r,j], th[r,j], h[r,j]
     cell = f * c + i * g
     state = cell
     th = tanh(cell)
-    h = o * th""")
+    h = o * th
+    last = h""")
 LSTM_BACK = Recipe("""dm[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j], dc[r,j] \
 -> di[r,j], df[r,j], dg[r,j], do[r,j], back[r,j]
     cell = dc + dm * o * (1 - th * th)
@@ -65,9 +69,20 @@ GRU_BACK = Recipe("""dh[b,j], more[b,j], g[b,j], r[b,j], z[b,j], new[b,j], old[b
     back = d * z""")
 
 
-def in_one_pass(a: Array) -> bool:
-    """Whether compiled loops do the steps: where they work, and there is enough to do."""
-    return a.__class__ is np.ndarray and a.dtype.char in "fd" and a.size >= SMALLEST and jit.works()
+def in_one_pass(n: int, parts: int, gates: Array, *others: Array) -> bool:
+    """Whether compiled loops do the steps: where they work, there is enough to do, and arrays lie in
+    rows: so many gates of n states side by side, and of the others n numbers in as many rows."""
+    kind, rows = gates.dtype, len(gates)
+    if gates.__class__ is not np.ndarray or kind.char not in "fd" or gates.size < SMALLEST:
+        return False
+    wide = [parts * n, *[n] * len(others)]
+    return jit.works() and all(
+        a.__class__ is np.ndarray
+        and a.dtype == kind
+        and a.shape == (rows, width)
+        and a.flags.c_contiguous
+        for a, width in zip((gates, *others), wide)
+    )
 
 
 def quarters(a: Array, n: int) -> list[Any]:
@@ -80,15 +95,47 @@ def thirds(a: Array, n: int) -> list[Any]:
     return [a[:, :n], a[:, n : 2 * n], a[:, 2 * n :]]
 
 
+@functools.lru_cache(256)
+def lstm_step(kind: str, rows: int, n: int) -> ArrayCall:
+    """LSTM_STEP for so many sequences and states: arrays in the order of its text, of which all gates
+    together stand for each of them."""
+    acts, gates = (quarters(np.empty((rows, 4 * n), kind), n) for _ in range(2))
+    cell, state, tanh, h, last = (np.empty((rows, n), kind) for _ in range(5))
+    return laid(LSTM_STEP, *acts, cell, state, tanh, h, last, *acts, *gates, state)
+
+
+@functools.lru_cache(256)
+def lstm_back(kind: str, rows: int, n: int) -> ArrayCall:
+    """LSTM_BACK, in the same way."""
+    grads, acts = (quarters(np.empty((rows, 4 * n), kind), n) for _ in range(2))
+    back, dm, tanh, old = (np.empty((rows, n), kind) for _ in range(4))
+    return laid(LSTM_BACK, *grads, back, dm, *acts, tanh, old, back)
+
+
+@functools.lru_cache(256)
+def gru_step(kind: str, rows: int, n: int) -> ArrayCall:
+    """GRU_STEP, in the same way."""
+    acts, gates = (thirds(np.empty((rows, 3 * n), kind), n) for _ in range(2))
+    share, out, state = (np.empty((rows, n), kind) for _ in range(3))
+    return laid(GRU_STEP, *acts, share, out, state, *acts, *gates, state)
+
+
+@functools.lru_cache(256)
+def gru_back(kind: str, rows: int, n: int) -> ArrayCall:
+    """GRU_BACK, in the same way."""
+    grads, states, acts = (thirds(np.empty((rows, 3 * n), kind), n) for _ in range(3))
+    d, more, out, old, share = (np.empty((rows, n), kind) for _ in range(5))
+    return laid(GRU_BACK, *grads, *states, d, d, more, out, *acts, old, share)
+
+
 def multiplier(xp: ArrayModule, b: Array, row: Array | None = None) -> Callable[[Any, Any], object]:
     """What writes a·b + row for one a after the other: multiplier(xp, b)(a, made)."""
     factor = attempt(xp, "factor", b, row)
     if factor is not None:
         return factor.times
-    lines = xp.ascontiguousarray(b)  # halves the time of a step's product
 
     def times(a: Array, made: Array) -> None:
-        xp.matmul(a, lines, out=made)
+        xp.matmul(a, b, out=made)
         if row is not None:
             made += row
 
@@ -136,29 +183,20 @@ def lstm_forward(
     cells = xp.empty((len(gates), n), gates.dtype)
     tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
     times = multiplier(xp, w_hh.T)
-    once = w_hr is None and in_one_pass(gates)
+    once, kind = w_hr is None and in_one_pass(n, 4, gates), gates.dtype.char
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
-        times(h[:rows], a)
+        state, cell = h[:rows], c[:rows]
+        times(state, a)
         if once:
-            four, cell = quarters(a, n), c[:rows]
-            LSTM_STEP(
-                *four,
-                cells[lo:hi],
-                cell,
-                tanhs[lo:hi],
-                outputs[lo:hi],
-                *four,
-                *quarters(gates[lo:hi], n),
-                cell,
-            )
-            h[:rows] = outputs[lo:hi]
+            x, made = gates[lo:hi], (cells[lo:hi], cell, tanhs[lo:hi], outputs[lo:hi], state)
+            lstm_step(kind, rows, n)(a, a, a, a, *made, a, a, a, a, x, x, x, x, cell)
             continue
         a += gates[lo:hi]
         squash(xp, a[:, : 2 * n])
         squash(xp, a[:, 3 * n :])
         xp.tanh(a[:, 2 * n : 3 * n], out=a[:, 2 * n : 3 * n])
-        cell, tanh = c[:rows], tanhs[lo:hi]
+        tanh = tanhs[lo:hi]
         cell *= a[:, n : 2 * n]
         cell += xp.multiply(a[:, :n], a[:, 2 * n : 3 * n], out=tanh)
         cells[lo:hi] = cell
@@ -168,7 +206,7 @@ def lstm_forward(
             xp.multiply(a[:, 3 * n :], tanh, out=out)
         else:
             xp.matmul(a[:, 3 * n :] * tanh, w_hr.T, out=out)
-        h[:rows] = out
+        state[...] = out
     return outputs, h, c, acts, cells, tanhs
 
 
@@ -183,24 +221,18 @@ def lstm_backward(
     c_before = before(xp, cells, c0, spans)
     d_gates = xp.empty_like(acts)
     d_projected = xp.empty_like(outputs)
-    once, times = in_one_pass(acts), multiplier(xp, w_hh)
+    times, kind = multiplier(xp, w_hh), acts.dtype.char
+    once = in_one_pass(n, 4, acts, tanhs, c_before)
     for lo, hi in reversed(spans):
         rows = hi - lo
         d = d_projected[lo:hi]
         xp.add(dh[:rows], g_out[lo:hi], out=d)
         dm = d if w_hr is None else d @ w_hr
         if once:
-            cell = dc[:rows]
-            LSTM_BACK(
-                *quarters(d_gates[lo:hi], n),
-                cell,
-                dm,
-                *quarters(acts[lo:hi], n),
-                tanhs[lo:hi],
-                c_before[lo:hi],
-                cell,
-            )
-            times(d_gates[lo:hi], dh[:rows])
+            cell, g, a = dc[:rows], d_gates[lo:hi], acts[lo:hi]
+            given = dm, a, a, a, a, tanhs[lo:hi], c_before[lo:hi], cell
+            lstm_back(kind, rows, n)(g, g, g, g, cell, *given)
+            times(g, dh[:rows])
             continue
         i, f, g, o = (acts[lo:hi, k * n : (k + 1) * n] for k in range(4))
         di, df, dg, do = (d_gates[lo:hi, k * n : (k + 1) * n] for k in range(4))
@@ -237,14 +269,15 @@ def gru_forward(
     n, h = h0.shape[1], h0.copy()
     acts = xp.empty_like(gates)
     shares, outputs = xp.empty((len(gates), n), gates.dtype), xp.empty((len(gates), n), gates.dtype)
-    times, once = multiplier(xp, w_hh.T, b_hh), in_one_pass(gates)
+    times, kind = multiplier(xp, w_hh.T, b_hh), gates.dtype.char
+    once = in_one_pass(n, 3, gates)
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
         times(h[:rows], a)
         if once:
-            three, state = thirds(a, n), h[:rows]
+            x, state = gates[lo:hi], h[:rows]
             made = shares[lo:hi], outputs[lo:hi], state
-            GRU_STEP(*three, *made, *three, *thirds(gates[lo:hi], n), state)
+            gru_step(kind, rows, n)(a, a, a, *made, a, a, a, x, x, x, state)
             continue
         shares[lo:hi] = a[:, 2 * n :]
         a[:, : 2 * n] += gates[lo:hi, : 2 * n]
@@ -275,15 +308,17 @@ def gru_backward(
     n, dh = h0.shape[1], g_h.copy()
     h_before = before(xp, outputs, h0, spans)
     d_gates, d_state = xp.empty_like(acts), xp.empty_like(acts)
-    once, times, more = in_one_pass(acts), multiplier(xp, w_hh), xp.zeros_like(dh)
+    times, more, kind = multiplier(xp, w_hh), xp.zeros_like(dh), acts.dtype.char
+    g_out = xp.ascontiguousarray(g_out)
+    once = in_one_pass(n, 3, acts, g_out, h_before, shares)
     for lo, hi in reversed(spans):
         rows = hi - lo
         d = dh[:rows]
         if once:
-            made = *thirds(d_gates[lo:hi], n), *thirds(d_state[lo:hi], n), d
-            known = thirds(acts[lo:hi], n)
-            GRU_BACK(*made, d, more[:rows], g_out[lo:hi], *known, h_before[lo:hi], shares[lo:hi])
-            times(d_state[lo:hi], more[:rows])
+            g, s, a, extra = d_gates[lo:hi], d_state[lo:hi], acts[lo:hi], more[:rows]
+            given = d, extra, g_out[lo:hi], a, a, a, h_before[lo:hi], shares[lo:hi]
+            gru_back(kind, rows, n)(g, g, g, s, s, s, d, *given)
+            times(s, extra)
             continue
         d += g_out[lo:hi]
         r, z, new = (acts[lo:hi, k * n : (k + 1) * n] for k in range(3))
