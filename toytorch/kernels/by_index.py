@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ADDED = "fdqil"  # the types whose elements a kernel adds up
 FLOATS = "fd"
+# Indices that are looked at before what they point to is moved: of a row, and of many.
+FEW, MANY = 64, 512
 COST = 6  # of an element that is read or written at a place, in additions
 
 
@@ -179,12 +181,7 @@ class Indexed(Native):
 
             def block(k: Value) -> None:
                 first, row = b.mul(k, n), b.mul(k, count)
-
-                def element(m: Value) -> None:
-                    at = b.add(row, m)
-                    self.move(at, lambda i: b.add(first, i))
-
-                self.count(count, element)
+                self.along(row, self.word(0), count, FEW, lambda m, i: b.add(first, i))
 
             self.loop(self.lo, self.hi, 1, block)
         elif how == "get":  # rows of all blocks
@@ -192,11 +189,13 @@ class Indexed(Native):
             def row(r: Value) -> None:
                 first = b.mul(b.mul(b.udiv(r, count), n), inner)
                 start = b.mul(r, inner)
-
-                def element(k: Value) -> None:
-                    self.move(b.add(start, k), lambda i: b.add(b.add(first, k), b.mul(i, inner)))
-
-                self.count(inner, element)
+                self.along(
+                    start,
+                    self.word(0),
+                    inner,
+                    MANY,
+                    lambda k, i: b.add(b.add(first, k), b.mul(i, inner)),
+                )
 
             self.loop(self.lo, self.hi, 1, row)
         else:  # some blocks, or some columns of all of them: no two threads meet at a place
@@ -211,13 +210,13 @@ class Indexed(Native):
 
                 def line(m: Value) -> None:
                     start = b.mul(b.add(b.mul(k, count), m), inner)
-
-                    def element(c: Value) -> None:
-                        self.move(
-                            b.add(start, c), lambda i: b.add(b.add(first, c), b.mul(i, inner))
-                        )
-
-                    self.loop(k_lo, k_hi, 1, element)
+                    self.along(
+                        start,
+                        k_lo,
+                        k_hi,
+                        MANY,
+                        lambda c, i: b.add(b.add(first, c), b.mul(i, inner)),
+                    )
 
                 self.count(count, line)
 
@@ -226,17 +225,41 @@ class Indexed(Native):
         with b.if_then(found):
             b.store(self.word(1), bad)
 
-    def move(self, at: Value, place: Callable[[Value], Any]) -> None:
-        """One element: place(i) is where the index i, read at `at`, points to."""
+    def along(
+        self, row: Value, start: Value, end: Value, some: int, place: Callable[[Value, Value], Any]
+    ) -> None:
+        """Elements start … end behind `row`: place(k, i) is where index i of the k-th points to.
+
+        Some are looked at together, whether they are inside, in vectors; then they are moved.
+        """
         b = self.b
-        i = self.get(self.places, at)
-        inside = b.icmp_unsigned("<", i, self.word_of["n"])
-        i = b.select(inside, i, self.word(0))  # one that is outside is noted, and means the first
-        b.store(b.or_(b.load(self.wrong), b.zext(b.not_(inside), self.word)), self.wrong)
+
+        def part(first: Value) -> None:
+            last = self.smaller(b.add(first, self.word(some)), end)
+
+            def look(k: Value, seen: Value) -> Any:
+                i = self.get(self.places, b.add(row, k))
+                outside = b.icmp_unsigned(">=", i, self.word_of["n"])
+                return [b.or_(seen, b.zext(outside, self.word))]
+
+            (seen,) = self.loop(first, last, 1, look, [self.word(0)])
+            wrong = b.icmp_signed("!=", seen, self.word(0))
+            with b.if_else(wrong) as (then, otherwise):
+                with then:
+                    b.store(self.word(1), self.wrong)
+                with otherwise:
+                    self.loop(first, last, 1, lambda k: self.move(b.add(row, k), k, place))
+
+        self.loop(start, end, some, part)
+
+    def move(self, at: Value, k: Value, place: Callable[[Value, Value], Any]) -> None:
+        """One element."""
+        b = self.b
+        where = place(k, self.get(self.places, at))
         if self.how == "get":
-            self.put(self.other, at, self.get(self.a, place(i)))
+            self.put(self.other, at, self.get(self.a, where))
             return
-        target = b.gep(self.a, [place(i)])
+        target = b.gep(self.a, [where])
         value = self.get(self.other, at)
         if self.how == "plus":
             add = b.fadd if self.kind in FLOATS else b.add
