@@ -198,10 +198,8 @@ def _index_put(
     for i in arrays:
         if i is not None and i.dtype not in (np.int64, np.int32, np.uint8, np.bool_):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    few = (
-        a.__class__ is np.ndarray and a.size and len(arrays) == 1 == count and names_few(arrays[0])
-    )
-    if not few or accumulate:  # else NumPy asks before it writes
+    plain = a.__class__ is np.ndarray and a.size and values.size and values.dtype == a.dtype
+    if not plain or accumulate or not all(map(names_few, arrays)):  # else NumPy asks, then writes
         arrays = list(_check_bounds(a, arrays))
         try:
             np.broadcast_shapes(*(i.shape for i in arrays if i is not None))

@@ -214,10 +214,17 @@ repeat = general(
 )
 
 
+@functools.lru_cache(256)
+def backwards(ndim: int, dims: tuple[int, ...]) -> tuple[slice, ...]:
+    """The index that turns these dimensions around."""
+    wrapped = wrap_dims(dims, ndim)
+    return tuple(slice(None, None, -1) if d in wrapped else slice(None) for d in range(ndim))
+
+
 def _flip(xp: ArrayModule, a: Array, dims: Sequence[int]) -> Any:
     if not a.ndim or not dims:
         return a.copy()
-    made = xp.flip(a, wrap_dims(tuple(dims), a.ndim))
+    made = a[backwards(a.ndim, tuple(dims))]
     return row_major(made) if a.__class__ is np.ndarray and a.size >= MANY else made.copy()
 
 
