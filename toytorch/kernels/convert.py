@@ -24,13 +24,13 @@ def cast(a: Array, kind: np.dtype[Any]) -> Any:
     program, alone, fewest = plan(a.dtype, kind)
     if program is None or a.size < fewest or not (alone or threads.thread_count() > 1):
         return None
+    if a.flags.c_contiguous:
+        made = np.empty(a.shape, kind)
+        run(program, made.reshape(-1), a.reshape(-1))
+        return made
     order = sorted(range(a.ndim), key=lambda d: (-a.strides[d], d))
     rows = a.transpose(order)
-    if not rows.flags.c_contiguous:
-        return None
-    made = np.empty(rows.shape, kind)
-    run(program, made.reshape(-1), rows.reshape(-1))
-    return made.transpose(np.argsort(order))
+    return cast(rows, kind).transpose(np.argsort(order)) if rows.flags.c_contiguous else None
 
 
 @functools.cache
