@@ -64,27 +64,34 @@ class FormulaKernel:
             a.name if a.default is REQUIRED or a.is_tensor else f"{a.name}={a.default!r}"
             for a in schema.args
         ]
-        named = name.replace(".", "_") + "_of_arrays"
-        first, more = typed_numbers(schema), dict[str, Any]()
+        self.named = name.replace(".", "_") + "_of_arrays", params
         self.one_pass: OnePass | None = None
         if OnePass.serves(formula) and schema.returns == ("Tensor",):
-            more["one_pass"] = self.one_pass = OnePass(formula, [a.name for a in schema.args])
-            first = [*many(self.one_pass.smallest, [a.name for a in schema.args]), *first]
-        arrays = formula.function(named, params, first=first, more=more)
-        if formula.untyped:  # numbers in all branches: they take the type of the operands
-            function = arrays
+            self.one_pass = OnePass(formula, [a.name for a in schema.args])
+        # Operands may be numbers, but the only one is not.
+        self.of_arrays = self.function(in_type=len(formula.tensors) == 1)
 
-            def arrays(a: Array, *rest: Array) -> Any:
-                return function(a, *rest).astype(a.dtype, copy=False)
+    def function(self, in_type: bool) -> Any:
+        """The function of arrays; `in_type`: of NumPy's, with the formula's numbers in their type."""
+        first, more = typed_numbers(self.schema), dict[str, Any]()
+        if self.one_pass is not None:
+            more["one_pass"] = self.one_pass
+            first = [*many(self.one_pass.smallest, [a.name for a in self.schema.args]), *first]
+        arrays = self.formula.function(*self.named, first=first, more=more, in_type=in_type)
+        if not self.formula.untyped:
+            return arrays
+        # Numbers in all branches: they take the type of the operands.
+        return lambda a, *rest: arrays(a, *rest).astype(a.dtype, copy=False)
 
-        self.of_arrays = arrays
+    @functools.cached_property
+    def of_any(self) -> Any:
+        """The function of arrays of any module."""
+        return self.function(in_type=False)
 
     def on(self, xp: ArrayModule) -> Any:
         """The function for arrays of a module: NumPy's, or one that tries the backend's kernel."""
         return (
-            self.of_arrays
-            if xp is np
-            else one_kernel(xp, self.formula, self.schema, self.of_arrays)
+            self.of_arrays if xp is np else one_kernel(xp, self.formula, self.schema, self.of_any)
         )
 
     def __call__(self, xp: ArrayModule, *args: object) -> Any:
@@ -225,6 +232,9 @@ class Derivative:
             self.formula = Formula(f"filled(g, {text})", ("g",))
             self.params = ("g",)
         self.late, self.text = late, inspect.cleandoc(text)
+        # Whether all tensors are arrays: where a record has several, numbers stand for some.
+        of_record = {a.name for a in schema.args if a.is_tensor}
+        self.given = len(of_record) == 1 or of_record.isdisjoint(self.formula.tensors)
         tensor_words = Words(lambda word: of_tensors(word, late), {"filled": filled_tensor})
         function = self.formula.function("derivative", self.params, tensor_words)
         one = self.formula.known and not constant
@@ -236,16 +246,14 @@ class Derivative:
 
     def of_arrays(self) -> Any:
         """The derivative of bare arrays, in one pass where that pays."""
-        function = self.formula.function("derivative", self.params, self.array_words())
-        if not OnePass.serves(self.formula):
-            return function
-        loop = OnePass(self.formula, self.params)
-
-        def derivative(*args: object) -> Any:
-            made = loop(*args)
-            return function(*args) if made is None else made
-
-        return derivative
+        first, more = list[str](), dict[str, Any]()
+        if OnePass.serves(self.formula):
+            more["one_pass"] = loop = OnePass(self.formula, self.params)
+            first = many(loop.smallest, list(self.params))
+        words = self.array_words()
+        return self.formula.function(
+            "derivative", self.params, words, first, more, in_type=self.given
+        )
 
     def in_one_kernel(self, name: str) -> Any:
         """The derivative of tensors as one kernel on devices which compute formulas or keep time,

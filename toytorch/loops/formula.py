@@ -43,9 +43,11 @@ from toytorch.loops.language.steps import RESERVED
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 
+FEW = 1 << 10  # elements, from which NumPy's functions one by one take longer than a loop's call
 LARGE = 1 << 16  # elements, from which a loop is worth compiling for a single function
 EXACT = {"add", "sub", "mul", "div", "neg", "abs", "where", "maximum", "minimum"}
 EXACT |= {"eq", "ne", "lt", "le", "gt", "ge"}
+LARGEST = 1e30  # of the numbers that float32 has, roughly
 REMAINDERS = ("fmod", "remainder", "floordiv")  # for which NumPy takes thirty times as long
 CONSTANTS = {"pi": math.pi, "inf": math.inf, "nan": math.nan}
 FOLDED: dict[type, Callable[..., Any]] = {
@@ -153,15 +155,30 @@ class Formula:
 
     # -- functions ---------------------------------------------------------------------------------
 
-    def source(self, name: str, params: Sequence[str], first: Sequence[str] = ()) -> str:
-        """A Python function of arrays or tensors; `first` are lines before the formula's own."""
-        spelled = [f"{target} = {self.spelled(value, True)}" for target, value in self.lines]
-        body = [*first, *spelled, f"return {self.spelled(self.result, True)}"]
-        return "\n    ".join([f"def {name}({', '.join(params)}):", *body])
+    def source(
+        self,
+        name: str,
+        params: Sequence[str],
+        first: Sequence[str] = (),
+        numbers: InType | None = None,
+    ) -> str:
+        """A Python function of arrays or tensors; `first` are lines before the formula's own.
 
-    def spelled(self, tree: ast.expr, asks: bool = False) -> str:
+        With `numbers`, which this fills, those of the text are arrays of the operands' type.
+        """
+        spelled = [f"{n} = {self.spelled(value, True, numbers)}" for n, value in self.lines]
+        spelled.append(f"return {self.spelled(self.result, True, numbers)}")
+        if numbers is not None and numbers.known:
+            one, *others = (f"{p}.dtype" for p in params if p in self.tensors)
+            alike = " is ".join([one, *others])
+            names = "".join(f"{n}, " for n in numbers.names)
+            kind = f"{one} if {alike} else None" if others else one
+            spelled.insert(0, f"{names.strip()} = _numbers[{kind}]")
+        return "\n    ".join([f"def {name}({', '.join(params)}):", *first, *spelled])
+
+    def spelled(self, tree: ast.expr, asks: bool = False, numbers: InType | None = None) -> str:
         """An expression as a function of whole arrays says it; one that `asks` has the name `_truth`."""
-        return ast.unparse(Spelling(self, asks).visit(copy.deepcopy(tree)))
+        return ast.unparse(Spelling(self, asks, numbers).visit(copy.deepcopy(tree)))
 
     def function(
         self,
@@ -170,15 +187,17 @@ class Formula:
         words: Mapping[str, Any] = FUNCTIONS,
         first: Sequence[str] = (),
         more: Mapping[str, Any] | None = None,
+        in_type: bool = False,
     ) -> Any:
         """The function that `source` shows, with the meaning that `words` give its functions, and
-        `more` what its first lines call."""
-        source = self.source(name, params, first) + "\n"
+        `more` what its first lines call; `in_type`: of NumPy's arrays, with numbers of their type."""
+        numbers = InType() if in_type and not self.untyped else None
+        source = self.source(name, params, first, numbers) + "\n"
         filename = f"<toytorch formula {name}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         # By its __name__ it is ours, for which NumPy is silent.
         space: dict[str, Any] = {**CONSTANTS, **(more or {}), "__name__": __name__}
-        space["_truth"] = np.bool_
+        space["_truth"], space["_numbers"] = np.bool_, numbers
         for word in ("where", "logical_not", *self.words):
             space[word] = words[word]
             space[f"number_{word}"] = getattr(math, word, None) or getattr(builtins, word, None)
@@ -238,17 +257,66 @@ class Constants(ast.NodeTransformer):
         return node
 
 
+class InType(dict[Any, tuple[Any, ...]]):
+    """The numbers of a formula as arrays of no dimensions, by the type of its operands: NumPy takes
+    0.3 us to make one of a Python number, in each call. The bits of results are the same.
+
+    >>> numbers = InType()
+    >>> numbers.name(0.5)
+    'n0'
+    >>> numbers[np.dtype("float32")], numbers[np.dtype("int64")]
+    ((array(0.5, dtype=float32),), (0.5,))
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[str, float] = {}  # by how they are written: 1 is not 1.0, nor 0.0 -0.0
+
+    @property
+    def names(self) -> list[str]:
+        return [f"n{k}" for k in range(len(self.known))]
+
+    def name(self, value: float) -> str:
+        """The name of a number."""
+        self.known.setdefault(repr(value), value)
+        return f"n{list(self.known).index(repr(value))}"
+
+    def __missing__(self, kind: np.dtype[Any] | None) -> tuple[Any, ...]:
+        made: tuple[Any, ...] = tuple(self.known.values())
+        if kind is not None and kind.char in "fd":
+            made = tuple(np.array(v, kind) for v in made)
+        self[kind] = made
+        return made
+
+
 class Spelling(ast.NodeTransformer):
     """From an expression about one element to one about whole arrays."""
 
-    def __init__(self, formula: Formula, asks: bool = False) -> None:
-        self.formula, self.asks = formula, asks
+    def __init__(self, formula: Formula, asks: bool = False, numbers: InType | None = None) -> None:
+        self.formula, self.asks, self.numbers = formula, asks, numbers
+
+    def number(self, node: Any) -> Any:
+        """An operand of arithmetic with arrays: a number by its name among `numbers`."""
+        value: Any = node.value if isinstance(node, ast.Constant) else None
+        if self.numbers is None or type(value) not in (int, float) or abs(value) > LARGEST:
+            return node
+        return ast.Name(self.numbers.name(value), ast.Load())
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        varies = self.formula.varies(node)
+        self.generic_visit(node)
+        if varies:
+            node.left, node.comparators = (
+                self.number(node.left),
+                [self.number(c) for c in node.comparators],
+            )
+        return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         chosen, alike = self.formula.varies(node.test), self.asks and self.alike(node)
         self.generic_visit(node)
         if not chosen:
             return node
+        node.body, node.orelse = self.number(node.body), self.number(node.orelse)
         if not alike:
             return call("where", node.test, node.body, node.orelse)
         test = ast.NamedExpr(ast.Name("_test", ast.Store()), node.test)
@@ -296,12 +364,17 @@ class Spelling(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         varies = self.formula.varies(node)
         node.args = [self.visit(a) for a in node.args]
+        if varies:
+            node.args = [self.number(a) for a in node.args]
         if not varies and isinstance(node.func, ast.Name):  # a Python number must remain one
             return ast.Call(ast.Name(f"number_{node.func.id}", ast.Load()), node.args, [])
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        varies = self.formula.varies(node)
         self.generic_visit(node)
+        if varies and not isinstance(node.op, ast.Pow):  # NumPy knows cheaper names of some powers
+            node.left, node.right = self.number(node.left), self.number(node.right)
         if isinstance(node.op, ast.Mult):
             for unit, other in ((node.left, node.right), (node.right, node.left)):
                 if isinstance(unit, ast.Name) and unit.id in self.formula.units:
@@ -367,7 +440,7 @@ class OnePass:
         self.slow = is_slow(formula)
         # Whether a loop's bits are those of NumPy's functions, so that either may do it.
         self.exact = formula.known and set(formula.primitives) <= EXACT
-        self.smallest = 1 if self.slow else smallest(formula)
+        self.smallest = 1 if self.slow else smallest(formula, len(params) == self.tensors)
         asked, tested = conditions(formula)
         self.asked = [k for k, p in enumerate(params) if p in asked]  # whether there is a value
         self.tested = [k for k, p in enumerate(params) if p in tested]  # which value it is
@@ -378,6 +451,8 @@ class OnePass:
             and [getattr(e, "id", "") for e in (tree.test, tree.body, tree.orelse)] == list(params)
             and self.tensors == 3
         )
+        # The kernel that ran last, as a builtin function, where all operands are arrays.
+        self.quick: Any = None
         self.kinds: dict[Any, Loop | None] = {}
         self.loops: dict[Any, tuple[Loop, list[int], list[int]]] = {}  # as calls look them up
 
@@ -401,6 +476,10 @@ class OnePass:
         if like.dtype.char not in "fd":
             chosen = self.chooses and like.dtype.char == "?" and out is None
             return self.choose(*args) if chosen else None
+        if self.quick is not None and out is None:
+            made = np.empty_like(like)
+            if self.quick(made, *args):  # it looks at the arrays itself
+                return made
         key = (
             *[a.ndim if a.__class__ is np.ndarray else a.__class__ for a in args],
             *[args[k] for k in self.tested],
@@ -480,6 +559,8 @@ class OnePass:
             return None
         if all(a is b for a, b in zip(args, given)):
             self.loops[key] = loop, arrays, numbers
+            if len(arrays) == len(args) and loop.order == sorted(loop.order):
+                self.quick = loop.last
         return made
 
     def loop(self, args: list[Any], arrays: list[int], numbers: list[int]) -> Loop | None:
@@ -513,11 +594,13 @@ def repeats(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
     )
 
 
-def smallest(formula: Formula) -> int:
-    """The number of elements from which a loop is worth compiling."""
+def smallest(formula: Formula, of_arrays: bool) -> int:
+    """The number of elements from which a loop is worth compiling; one `of_arrays` alone is called
+    with less ado."""
+    few = (FEW if len(formula.primitives) < 3 else FEW // 4) if of_arrays else SMALLEST
     if not set(formula.primitives).isdisjoint(REMAINDERS):
-        return SMALLEST
-    return LARGE if len(formula.primitives) == 1 and formula.cost > 4 else SMALLEST
+        return few
+    return LARGE if len(formula.primitives) == 1 and formula.cost > 4 else few
 
 
 def is_slow(formula: Formula) -> bool:
