@@ -351,6 +351,11 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
     return Handle(AFTER, hook)
 
 
+def named(given: dict[str, Any], names: str) -> dict[str, Any]:
+    """The hyperparameters of these names, in this order, among a constructor's local variables."""
+    return {name: given[name] for name in names.split()}
+
+
 def on_tensors(group: dict[str, Any], param: Tensor) -> dict[str, Any]:
     """The settings of a parameter's group; with those of a step on tensors where somebody is asked about
     each of its ops: the parameter's or the gradient's class, or a mode (`__torch_dispatch__`)."""
