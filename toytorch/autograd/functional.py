@@ -219,9 +219,8 @@ def jacobian(
         )
     if strict and vectorize:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True`"
-            " are not supported together. Please either set `strict=False` or "
-            "`vectorize=False`."
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+            "supported together. Please either set `strict=False` or `vectorize=False`."
         )
     if strategy == "forward-mode" and (create_graph or not vectorize):
         raise NotImplementedError(

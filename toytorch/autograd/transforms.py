@@ -195,9 +195,8 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
         us, own = tree_flatten(given)
         if own != spec:
             raise RuntimeError(
-                "Expected pytree structure of cotangents to be the same as pytree "
-                f"structure of outputs to the function. cotangents: {own}, primal "
-                f"output: {spec}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {own}, primal output: {spec}"
             )
         here = state.local.grad
         kept = here and (shown or any(isinstance(u, Tensor) and u._requires_grad for u in us))
@@ -251,10 +250,9 @@ def jvp(
     directions, other = tree_flatten(tangents)
     if spec != other:
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the "
-            f"same python structure. For example, if primals is a tuple of 3 tensors"
-            ", tangents also must be. Got primals with structure "
-            f"{spec} and tangents with structure {other}"
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python "
+            "structure. For example, if primals is a tuple of 3 tensors, tangents also must be. "
+            f"Got primals with structure {spec} and tangents with structure {other}"
         )
     for v, t in zip(values, directions):
         if v.shape != t.shape:

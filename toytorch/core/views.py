@@ -93,8 +93,7 @@ NO_GRAD_VIEW = (
     "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
     "code by moving both the view and the inplace either both inside the no_grad block (if you "
-    "don't want "
-    "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
 INFERENCE_VIEW = (
     NO_GRAD_VIEW.replace("no_grad mode", "inference mode")

@@ -150,9 +150,8 @@ def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
     leaves = list(leaves)
     if len(leaves) != spec.num_leaves:
         raise ValueError(
-            f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but "
-            f"the spec refers to a pytree that holds {spec.num_leaves} items "
-            f"({spec})."
+            f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but the spec "
+            f"refers to a pytree that holds {spec.num_leaves} items ({spec})."
         )
     stream = iter(leaves)
 

@@ -151,14 +151,13 @@ class FunctionEvent(Times):
     def __repr__(self) -> str:
         return (
             f"<FunctionEvent id={self.id} name={self.name} overload_name= "
-            f"device_type={self.device_type} node_id={self.node_id} "
-            f"cpu_time={self.cpu_time_str} start_us={self.time_range.start} "
-            f"end_us={self.time_range.end} "
+            f"device_type={self.device_type} node_id={self.node_id} cpu_time={self.cpu_time_str} "
+            f"start_us={self.time_range.start} end_us={self.time_range.end} "
             f"cpu_children={[child.id for child in self.cpu_children]} "
-            f"{self.use_device}_time={self.device_time_str} "
-            f"name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
-            f"cpu_memory_usage={self.cpu_memory_usage} {self.use_device}_memory_usage=0 is_async=False "
-            f"is_remote=False seq_nr={self.sequence_nr} is_legacy=False>"
+            f"{self.use_device}_time={self.device_time_str} name={self.name} thread={self.thread} "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            f"{self.use_device}_memory_usage=0 is_async=False is_remote=False "
+            f"seq_nr={self.sequence_nr} is_legacy=False>"
         )
 
 
@@ -216,9 +215,8 @@ class FunctionEventAvg(Times):
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
             f"cpu_time={self.cpu_time_str}  self_cuda_time={self.self_device_time_total_str} "
-            f"cuda_time={self.device_time_str} "
-            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
-            "cuda_memory_usage=0>"
+            f"cuda_time={self.device_time_str} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} cuda_memory_usage=0>"
         )
 
 

@@ -62,8 +62,7 @@ class CompiledFunction(ScriptFunction):
         if len(args) > len(params):
             raise RuntimeError(
                 f"{name}() expected at most {len(params)} argument(s) but received "
-                f"{len(args) + len(named)} argument(s). Declaration: "
-                f"{self.compiled.declaration()}"
+                f"{len(args) + len(named)} argument(s). Declaration: {self.compiled.declaration()}"
             )
         places = sum(not p.keyword_only for p in params)
         if len(args) > places:

@@ -237,9 +237,8 @@ class Statements(Branches):
                 value.type = self.returns
             if not fits(self.returns, value.type, {}):
                 raise self.fail(
-                    "Return value was annotated as having type "
-                    f"{spelled(self.returns)} but is actually of type "
-                    f"{spelled(value.type)}",
+                    f"Return value was annotated as having type {spelled(self.returns)} but is "
+                    f"actually of type {spelled(value.type)}",
                     s,
                 )
         else:

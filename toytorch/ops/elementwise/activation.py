@@ -191,9 +191,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         channels = input.shape[1] if input.ndim > 1 else 1
         if channels != weight.numel():
             raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found "
-                f"parameter numbers = {weight.numel()} and channel size = "
-                f"{channels}."
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
             )
     shape = [-1 if d == min(1, input.ndim - 1) else 1 for d in range(input.ndim)]
     return prelu_kernel.function(input, weight.reshape(shape))

@@ -288,9 +288,8 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         if repeats.ndim == 1 and repeats.size not in (1, a.shape[d]):
             raise RuntimeError(
-                "repeats must have the same size as input along dim, but got "
-                f"repeats.size(0) = {repeats.size} and input.size({d}) = "
-                f"{a.shape[d]}"
+                "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                f"{repeats.size} and input.size({d}) = {a.shape[d]}"
             )
     if xp.any(xp.asarray(repeats) < 0):
         raise RuntimeError("Repeats must be non-negative")

@@ -212,9 +212,8 @@ def sparse_resize_(self: Tensor, size: tuple[int, ...], sparse_dim: int, dense_d
             before, after = a.shape[part], size[part]
             if any(m < n for n, m in zip(before, after)):
                 raise RuntimeError(
-                    f"shrinking the size of {kind} dimensions (from {list(before)} "
-                    f"to {list(after)}) on a non-empty sparse tensor is not "
-                    "supported."
+                    f"shrinking the size of {kind} dimensions (from {list(before)} to "
+                    f"{list(after)}) on a non-empty sparse tensor is not supported."
                 )
     else:
         return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)

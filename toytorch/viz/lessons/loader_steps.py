@@ -104,9 +104,8 @@ def loader_steps(
     made = animation(pool, step)
     return LoaderSteps(
         made,
-        f"<loader steps: {len(pool.jobs)} batches by {workers} worker"
-        f"{'s' * (workers != 1)}, done at {_time(pool.now)}, "
-        f"{len(made.captions)} steps to show>",
+        f"<loader steps: {len(pool.jobs)} batches by {workers} worker{'s' * (workers != 1)}, done "
+        f"at {_time(pool.now)}, {len(made.captions)} steps to show>",
     )
 
 
