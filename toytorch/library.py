@@ -21,14 +21,7 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from toytorch.autograd.custom_op import (
-    COMPOSITE,
-    EVERYWHERE,
-    NAMESPACES,
-    Definition,
-    found,
-    split,
-)
+from toytorch.autograd.custom_op import COMPOSITE, EVERYWHERE, NAMESPACES, Definition, found, split
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype

@@ -27,13 +27,7 @@ from typing import Any, TypeVar, cast
 
 import toytorch as torch
 from toytorch.core.first_call import STUB_CODE
-from toytorch.core.subclasses import (
-    ANSWER,
-    Asking,
-    answers,
-    asking,
-    overloaded,
-)
+from toytorch.core.subclasses import ANSWER, Asking, answers, asking, overloaded
 from toytorch.core.tensor import Tensor
 from toytorch.facts import device as devices
 from toytorch.facts import dtype as dtypes

@@ -97,11 +97,7 @@ class SobolEngine:
         """Leaves out n points, at once."""
         first = int(self.num_generated == 0)
         sobol._sobol_engine_ff_(
-            self.quasi,
-            n - first,
-            self.sobolstate,
-            self.dimension,
-            self.num_generated - 1 + first,
+            self.quasi, n - first, self.sobolstate, self.dimension, self.num_generated - 1 + first
         )
         self.num_generated += n
         return self

@@ -24,11 +24,7 @@ from toytorch.core.storages import UntypedStorage
 from toytorch.core.subclasses import (
     DisableTorchDispatch as _DisableTorchDispatch,  # noqa: F401 - handlers name it
 )
-from toytorch.core.subclasses import (
-    DisableTorchFunction,
-    DisableTorchFunctionSubclass,
-    asking,
-)
+from toytorch.core.subclasses import DisableTorchFunction, DisableTorchFunctionSubclass, asking
 from toytorch.core.subclasses import (
     disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl,  # noqa: F401 - classes name it
 )

@@ -9,13 +9,7 @@ from typing import Any
 
 from toytorch.futures import Future
 from toytorch.jit.annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
-from toytorch.jit.script.markers import (
-    Final,
-    export,
-    ignore,
-    is_scripting,
-    unused,
-)
+from toytorch.jit.script.markers import Final, export, ignore, is_scripting, unused
 
 __all__ = [
     "BroadcastingList1",

@@ -15,13 +15,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.op import Op
 from toytorch.core.record import edge, record, recorder
-from toytorch.core.storage import (
-    Conjugated,
-    InferenceStorage,
-    Mirrored,
-    ShownInference,
-    Storage,
-)
+from toytorch.core.storage import Conjugated, InferenceStorage, Mirrored, ShownInference, Storage
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY

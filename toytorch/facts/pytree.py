@@ -164,10 +164,7 @@ def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
 
 
 def tree_map(
-    func: Callable[..., Any],
-    tree: Any,
-    *rests: Any,
-    is_leaf: Callable[[Any], bool] | None = None,
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
     """The same container with func(leaf) for every leaf (and those of `rests` beside it)."""
     leaves, spec = tree_flatten(tree, is_leaf)

@@ -24,13 +24,7 @@ import numpy as np
 from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.image_steps import pack, unpack
-from toytorch.kernels.memory_format import (
-    channels_last,
-    chunk_of,
-    empty_images,
-    in_order,
-    plain,
-)
+from toytorch.kernels.memory_format import channels_last, chunk_of, empty_images, in_order, plain
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall

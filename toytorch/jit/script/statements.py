@@ -19,15 +19,7 @@ from toytorch.jit import types
 from toytorch.jit.builtins import fits
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import Unreadable, read, spelled
-from toytorch.jit.script.branches import (
-    EXITS,
-    FALLS,
-    LEAVES,
-    MAYBE,
-    RAISES,
-    RETURNS,
-    Branches,
-)
+from toytorch.jit.script.branches import EXITS, FALLS, LEAVES, MAYBE, RAISES, RETURNS, Branches
 from toytorch.jit.script.values import Known, ModuleValue
 from toytorch.jit.types import Type
 
@@ -125,8 +117,7 @@ class Statements(Branches):
             owner = self.expression(s.target.value)
             if isinstance(owner, Value) and isinstance(owner.type, types.Tuple):
                 raise self.fail(
-                    f"{spelled(owner.type)} does not support augmented assignment.",
-                    s.target,
+                    f"{spelled(owner.type)} does not support augmented assignment.", s.target
                 )
             after = self.augmented(s, before)
             self.set_item(s.target, after, s)

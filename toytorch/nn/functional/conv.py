@@ -30,11 +30,7 @@ __all__ = [
 
 
 def unfold(
-    input: Tensor,
-    kernel_size: Ints,
-    dilation: Ints = 1,
-    padding: Ints = 0,
-    stride: Ints = 1,
+    input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:
     """All windows of images (B, C, H, W), as columns (B, C·KH·KW, P)."""
     sizes = [

@@ -551,8 +551,7 @@ def multilabel_soft_margin_loss(
     loss = loss if weight is None else loss * weight
     classes = input.ndim - 1  # the target may have more dimensions
     return reduced(
-        loss.sum(classes) / input.shape[classes],
-        legacy_reduction(reduction, size_average, reduce),
+        loss.sum(classes) / input.shape[classes], legacy_reduction(reduction, size_average, reduce)
     )
 
 

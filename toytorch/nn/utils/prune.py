@@ -17,12 +17,8 @@ from toytorch.nn.utils.prune_methods import (
     RandomStructured,
     RandomUnstructured,
 )
-from toytorch.nn.utils.prune_methods import (
-    _compute_nparams_toprune as _compute_nparams_toprune,
-)
-from toytorch.nn.utils.prune_methods import (
-    _validate_pruning_amount as _validate_pruning_amount,
-)
+from toytorch.nn.utils.prune_methods import _compute_nparams_toprune as _compute_nparams_toprune
+from toytorch.nn.utils.prune_methods import _validate_pruning_amount as _validate_pruning_amount
 from toytorch.nn.utils.prune_methods import (
     _validate_pruning_amount_init as _validate_pruning_amount_init,
 )

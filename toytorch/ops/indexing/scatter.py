@@ -86,10 +86,7 @@ def index_put(
     if not accumulate and indices is not None:
         refuse_old_mask(indices, values)
     return indexed.index_put.function(
-        input,
-        _full_indices(input, indices, values),
-        values,
-        accumulate,
+        input, _full_indices(input, indices, values), values, accumulate
     )
 
 

@@ -92,11 +92,7 @@ def as_index(part: object) -> Any:
                 return part if state.fast_path is state.SLOW else bool(part._array)
             return part.__index__()
         if part.dtype is types.uint8:
-            warnings.warn(
-                OLD_MASK,
-                UserWarning,
-                stacklevel=users_level(),
-            )
+            warnings.warn(OLD_MASK, UserWarning, stacklevel=users_level())
         return part
     if isinstance(part, np.bool_):
         return bool(part)

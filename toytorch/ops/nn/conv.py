@@ -351,7 +351,7 @@ def _same(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes) -> tupl
 
         warned.once(
             "Using padding='same' with even kernel lengths and odd dilation may require a "
-            "zero-padded copy of the input be created",
+            "zero-padded copy of the input be created"
         )
         sides = [side for p in reversed(total) for side in (0, p % 2)]
         input = constant_pad_nd.function(input, sides, 0)

@@ -46,12 +46,7 @@ def full(name: str, what: str, value: Any, n: int) -> Sizes:
 
 
 def arguments(
-    name: str,
-    n: int,
-    kernel: Ints,
-    stride: Ints | None,
-    padding: Ints,
-    dilation: Ints,
+    name: str, n: int, kernel: Ints, stride: Ints | None, padding: Ints, dilation: Ints
 ) -> tuple[Any, Any, Any, Any]:
     """A pool's sizes, each as n ints; the stride is the kernel's size if not given."""
     window = full(name, "kernel_size", kernel, n)
@@ -346,13 +341,7 @@ def _average_pool(n: int) -> Op:
                 steps,
                 pad,
                 factors(
-                    tuple(shape[-n:]),
-                    window,
-                    steps,
-                    pad,
-                    tuple(g.shape[-n:]),
-                    include,
-                    divisor,
+                    tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:]), include, divisor
                 ),
             )
             if n == 2

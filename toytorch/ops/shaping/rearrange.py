@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.memory_order import (
-    assign,
-    has_channels_last,
-    in_format,
-    kept,
-    row_major,
-)
+from toytorch.core.memory_order import assign, has_channels_last, in_format, kept, row_major
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims

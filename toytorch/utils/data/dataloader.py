@@ -18,12 +18,7 @@ from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.pool import Pool, batches
-from toytorch.utils.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    SequentialSampler,
-    any_seed,
-)
+from toytorch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, any_seed
 from toytorch.utils.data.worker import Failure
 
 if TYPE_CHECKING:

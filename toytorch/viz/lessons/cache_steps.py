@@ -18,11 +18,7 @@ class CacheSteps(BackwardSteps):
 
 
 def cache_steps(
-    shape: tuple[int, int],
-    walk: Sequence[tuple[int, int]],
-    *,
-    line: int = 4,
-    room: int = 3,
+    shape: tuple[int, int], walk: Sequence[tuple[int, int]], *, line: int = 4, room: int = 3
 ) -> CacheSteps:
     """A page that steps through a walk over a matrix whose rows lie one after the other in memory.
 
@@ -93,9 +89,7 @@ def _scene(
             shown["room", place, wanted] = _room(right, y, wide, wanted)
         hue = palette.GREEN if hit else palette.RED
         x, y = MARGIN + column * CELL, top + row * CELL
-        shown["read", frame] = [
-            Rect(x + 2, y + 2, CELL - 4, CELL - 4, 4, hue.tint, hue.line, 2.5),
-        ]
+        shown["read", frame] = [Rect(x + 2, y + 2, CELL - 4, CELL - 4, 4, hue.tint, hue.line, 2.5)]
         frames.frame(frame, shown)
     scene.add(*frames.end(len(walk) - 1))
     for number in range(rows * columns):

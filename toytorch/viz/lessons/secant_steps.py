@@ -84,12 +84,7 @@ def secants(f: Callable[[Any], Any], at: Any, steps: Sequence[float] = STEPS) ->
 
 
 def _try(
-    value: Callable[[float], float],
-    tensor: Any,
-    dtype: Any,
-    here: float,
-    step: float,
-    slope: float,
+    value: Callable[[float], float], tensor: Any, dtype: Any, here: float, step: float, slope: float
 ) -> Try:
     right, left, middle = value(here + step), value(here - step), value(here)
     # the division is done in the type that f was computed in, as a check would do it
