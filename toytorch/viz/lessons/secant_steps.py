@@ -22,6 +22,8 @@ from toytorch.viz.draw.scene import (
     Text,
     When,
     during,
+    heading,
+    remark,
     segment,
 )
 from toytorch.viz.draw.text import number, width
@@ -255,10 +257,7 @@ class _Errors:
 
 
 def _frame(x: float, y: float, title: str) -> list[Shape]:
-    return [
-        Rect(x, y, WIDE, TALL, 4, palette.BOX, palette.FRAME, 1.2),
-        Text(x, y - 9, title, palette.TITLE_SIZE, bold=True),
-    ]
+    return [Rect(x, y, WIDE, TALL, 4, palette.BOX, palette.FRAME, 1.2), heading(x, y - 9, title)]
 
 
 def _dot(point: Point, radius: float, hue: Hue) -> Rect:
@@ -270,4 +269,4 @@ def _dot(point: Point, radius: float, hue: Hue) -> Rect:
 
 def _power(x: float, y: float, power: int, anchor: str) -> Text:
     text = "1" if power == 0 else "10" if power == 1 else f"1e{power}"
-    return Text(x, y, text, palette.SMALL_SIZE, palette.MUTED, anchor)
+    return remark(x, y, text, anchor)
