@@ -383,21 +383,7 @@ def DictType(key: types.Type, value: types.Type) -> types.Dict:
 
 
 __all__ = [
-    "DisableTorchFunction",
-    "DisableTorchFunctionSubclass",
-    "Generator",
-    "Graph",
-    "Node",
-    "ScriptFunction",
-    "ScriptModule",
-    "Size",
-    "StorageBase",
-    "TensorBase",
-    "Value",
-    "device",
-    "dtype",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "layout",
-    "memory_format",
-]
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "Graph", "Node",
+    "ScriptFunction", "ScriptModule", "Size", "StorageBase", "TensorBase", "Value", "device",
+    "dtype", "is_grad_enabled", "is_inference_mode_enabled", "layout", "memory_format",
+]  # fmt: skip

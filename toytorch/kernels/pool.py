@@ -35,21 +35,9 @@ if TYPE_CHECKING:
 
 
 WORDS = (
-    "images",
-    "lines",
-    "columns",
-    "channels",
-    "source lines",
-    "source columns",
-    "down",
-    "along",
-    "lines seen",
-    "seen",
-    "source",
-    "places",
-    "made",
-    "factor",
-)
+    "images", "lines", "columns", "channels", "source lines", "source columns", "down", "along",
+    "lines seen", "seen", "source", "places", "made", "factor",
+)  # fmt: skip
 ARRAYS = 6  # the last words: where they begin
 FEW = 1 << 13  # numbers of images, below which planes are not transposed
 

@@ -23,18 +23,9 @@ from toytorch.ops.nn import pad as borders
 from toytorch.ops.nn.windows import sizes_text
 
 __all__ = [
-    "affine_grid",
-    "channel_shuffle",
-    "grid_sample",
-    "interpolate",
-    "native_channel_shuffle",
-    "pad",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
-]
+    "affine_grid", "channel_shuffle", "grid_sample", "interpolate", "native_channel_shuffle", "pad",
+    "pixel_shuffle", "pixel_unshuffle", "upsample", "upsample_bilinear", "upsample_nearest",
+]  # fmt: skip
 
 channel_shuffle = native_channel_shuffle = fold.channel_shuffle.function
 pixel_shuffle, pixel_unshuffle = fold.pixel_shuffle.function, fold.pixel_unshuffle.function

@@ -244,34 +244,11 @@ def _fit_dims(size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> None:
 
 
 METHODS = (
-    coo.to_sparse,
-    coo.to_dense,
-    to_sparse_coo,
-    to_sparse_csr,
-    to_sparse_csc,
-    to_sparse_bsr,
-    to_sparse_bsc,
-    crow_indices,
-    col_indices,
-    ccol_indices,
-    row_indices,
-    coalesce,
-    is_coalesced,
-    indices,
-    values,
-    _indices,
-    _values,
-    _nnz,
-    sparse_dim,
-    dense_dim,
-    coo.sparse_mask,
-    _coalesced_,
-    sparse_resize_,
-    sparse_resize_and_clear_,
-    smm,
-    sspaddmm,
-    qscheme,
-)
+    coo.to_sparse, coo.to_dense, to_sparse_coo, to_sparse_csr, to_sparse_csc, to_sparse_bsr,
+    to_sparse_bsc, crow_indices, col_indices, ccol_indices, row_indices, coalesce, is_coalesced,
+    indices, values, _indices, _values, _nnz, sparse_dim, dense_dim, coo.sparse_mask, _coalesced_,
+    sparse_resize_, sparse_resize_and_clear_, smm, sspaddmm, qscheme,
+)  # fmt: skip
 for _method in METHODS:
     setattr(Tensor, _method.__name__, _method)
 on_tensors(_dimI=sparse_dim, _dimV=dense_dim)
