@@ -12,16 +12,9 @@ from toytorch.jit.annotations import BroadcastingList1, BroadcastingList2, Broad
 from toytorch.jit.script.markers import Final, export, ignore, is_scripting, unused
 
 __all__ = [
-    "BroadcastingList1",
-    "BroadcastingList2",
-    "BroadcastingList3",
-    "Final",
-    "Future",
-    "export",
-    "ignore",
-    "is_scripting",
-    "unused",
-]
+    "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final", "Future", "export",
+    "ignore", "is_scripting", "unused",
+]  # fmt: skip
 
 
 def is_optional(ann: object) -> bool:

@@ -19,16 +19,9 @@ from toytorch.ops.nn.conv import (
 from toytorch.ops.nn.windows import spread_over
 
 __all__ = [
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_tbc",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "fold",
-    "unfold",
-]
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "fold", "unfold",
+]  # fmt: skip
 
 
 def _pairs(name: str, **sizes: Ints) -> list[Any]:
