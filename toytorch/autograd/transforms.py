@@ -14,7 +14,6 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import Ints
 from toytorch.facts.pytree import tree_flatten, tree_map, tree_unflatten
-from toytorch.ops import registry
 from toytorch.ops.creation.create import eye, zeros_like
 
 
@@ -261,12 +260,7 @@ def jvp(
                 f"the same shapes, got {list(v.shape)} and {list(t.shape)}"
             )
     with Level() as level:
-        duals = []
-        for v, t in zip(values, directions):
-            dual = registry["alias"].function(v)
-            level.put(dual, t)
-            duals.append(dual)
-        result = func(*tree_unflatten(duals, spec))
+        result = func(*tree_unflatten(level.duals(values, directions), spec))
     aux = None
     if has_aux:
         result, aux = result

@@ -157,6 +157,14 @@ class Statements(Branches):
         method = self.attribute(before, found, s)
         return self.as_value(self.call_item(method, [self.value(s.value)], {}, s), s)
 
+    def retyped(self, name: str, before: Value, now: Value, at: ast.AST) -> Exception:
+        """The error of a name that stands for a value of another type than before."""
+        return self.fail(
+            f"Variable '{name}' previously had type {spelled(before.type)} but "
+            f"is now being assigned to a value of type {spelled(now.type)}",
+            at,
+        )
+
     def assign(self, name: str, item: object, at: ast.AST) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
         outer = self.scope.outer.find(name) if self.scope.outer is not None else None
@@ -174,11 +182,7 @@ class Statements(Branches):
         if isinstance(outer, Value) and name not in self.local_names():
             value = self.as_value(item, at)
             if not outer.type.contains(value.type) and outer.type != types.NEVER:
-                raise self.fail(
-                    f"Variable '{name}' previously had type {spelled(outer.type)} but "
-                    f"is now being assigned to a value of type {spelled(value.type)}",
-                    at,
-                )
+                raise self.retyped(name, outer, value, at)
             item = value
         if (
             isinstance(item, Value)
