@@ -10,15 +10,32 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.nn.modules.rnn_layers import direction, network
+from toytorch.nn import functional as F
+from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
+from toytorch.ops.shaping.rearrange import cat, stack
 
 Weights = Sequence[Tensor | None]
+Spans = list[tuple[int, int]]
+
+
+def _direction(mode: str, x: Tensor, states: list[Tensor], weights: Weights, spans: Spans) -> Any:
+    """One layer in one direction: outputs, and the states after the last step."""
+    every: tuple[Any, ...] = (*weights, None, None, None)
+    w_ih, w_hh, b_ih, b_hh, w_hr = every[:5]
+    if b_ih is None and b_hh is not None and b_hh.ndim == 2:  # no biases, but a projection
+        b_hh, w_hr = None, b_hh
+    if mode == "gru":
+        return gru_layer(F.linear(x, w_ih, b_ih), states[0], w_hh, b_hh, spans)
+    gates = F.linear(x, w_ih, b_ih if b_ih is None or b_hh is None else b_ih + b_hh)
+    if mode == "lstm":
+        return lstm_layer(gates, *states, w_hh, w_hr, spans)
+    return rnn_layer(gates, states[0], w_hh, mode == "rnn_relu", spans)
 
 
 def _cell(mode: str, input: Tensor, states: list[Tensor], weights: Weights) -> Any:
     one = input.ndim == 1
     x, before = (input[None], [h[None] for h in states]) if one else (input, states)
-    _, *after = direction(mode, x, before, (*weights, None), [(0, len(x))])
+    _, *after = _direction(mode, x, before, weights, [(0, len(x))])
     return [h[0] for h in after] if one else after
 
 
@@ -37,7 +54,7 @@ def rnn_tanh_cell(
     >>> rnn_tanh_cell(one, one, one, one)
     tensor([[0.9640]])
     """
-    (made,) = _cell("RNN_TANH", input, [hx], (w_ih, w_hh, b_ih, b_hh))
+    (made,) = _cell("rnn_tanh", input, [hx], (w_ih, w_hh, b_ih, b_hh))
     return made
 
 
@@ -50,7 +67,7 @@ def rnn_relu_cell(
     b_hh: Tensor | None = None,
 ) -> Tensor:
     """max(0, W_ih·x + b_ih + W_hh·h + b_hh)."""
-    (made,) = _cell("RNN_RELU", input, [hx], (w_ih, w_hh, b_ih, b_hh))
+    (made,) = _cell("rnn_relu", input, [hx], (w_ih, w_hh, b_ih, b_hh))
     return made
 
 
@@ -63,7 +80,7 @@ def gru_cell(
     b_hh: Tensor | None = None,
 ) -> Tensor:
     """One step of a GRU."""
-    (made,) = _cell("GRU", input, [hx], (w_ih, w_hh, b_ih, b_hh))
+    (made,) = _cell("gru", input, [hx], (w_ih, w_hh, b_ih, b_hh))
     return made
 
 
@@ -78,7 +95,7 @@ def lstm_cell(
     """One step of an LSTM: (h, c) from x and (h, c)."""
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
-    h, c = _cell("LSTM", input, list(hx), (w_ih, w_hh, b_ih, b_hh))
+    h, c = _cell("lstm", input, list(hx), (w_ih, w_hh, b_ih, b_hh))
     return h, c
 
 
@@ -98,10 +115,22 @@ def _network(mode: str, count: int, args: tuple[Any, ...]) -> Any:
     spans = list(pairwise(ends))
     ways = 2 if both else 1
     width = len(params) // (layers * ways)
-    none = [] if biases else [None, None]
-    groups = [params[start : start + width] for start in range(0, len(params), width)]
-    weights = [[*group[:2], *none, *group[2:], None][:5] for group in groups]
-    data, after = network(mode, data, states, weights, spans, ways, dropout if train else 0, True)
+    last: list[Any] = []
+    for layer in range(layers):
+        outputs = []
+        for d in range(ways):
+            at = layer * ways + d
+            weights = list(params[at * width : (at + 1) * width])
+            if not biases:
+                weights[2:2] = [None, None]
+            before = [s[at] for s in states]
+            made, *after = _direction(mode, data, before, weights, spans[::-1] if d else spans)
+            outputs.append(made)
+            last.append(after)
+        data = outputs[0] if ways == 1 else cat.function(outputs, 1)
+        if dropout and train and layer < layers - 1:
+            data = F.dropout(data, dropout)
+    after = [stack.function(list(each), 0) for each in zip(*last)]
     if not packed:
         data = data.view(steps, batch, data.shape[1])
         data = data.transpose(0, 1) if first else data
@@ -111,19 +140,19 @@ def _network(mode: str, count: int, args: tuple[Any, ...]) -> Any:
 def lstm(*args: object) -> Any:
     """(output, h, c) of (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first), or of packed rows (data, batch_sizes, (h, c), params, …, bidirectional)."""
-    return _network("LSTM", 2, args)
+    return _network("lstm", 2, args)
 
 
 def gru(*args: object) -> Any:
     """(output, h), as `lstm`."""
-    return _network("GRU", 1, args)
+    return _network("gru", 1, args)
 
 
 def rnn_tanh(*args: object) -> Any:
     """(output, h), as `lstm`."""
-    return _network("RNN_TANH", 1, args)
+    return _network("rnn_tanh", 1, args)
 
 
 def rnn_relu(*args: object) -> Any:
     """(output, h), as `lstm`."""
-    return _network("RNN_RELU", 1, args)
+    return _network("rnn_relu", 1, args)

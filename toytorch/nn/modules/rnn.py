@@ -12,14 +12,15 @@ from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
 from toytorch.facts.dtype import float32
+from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
-from toytorch.nn.modules.rnn_layers import network
+from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
 from toytorch.nn.parameter import Parameter
 from toytorch.nn.utils.rnn import PackedSequence
 from toytorch.ops.creation.create import empty, zeros
+from toytorch.ops.shaping.rearrange import cat, stack
 
-KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
@@ -219,12 +220,36 @@ class RNNBase(Module):
     def _layers(
         self, x: Tensor, hidden: list[Tensor], spans: Sequence[Sequence[int]]
     ) -> tuple[Tensor, list[Tensor]]:
-        weights = []
-        for names in self._all_weights:
-            w = {name.partition("_l")[0]: getattr(self, name) for name in names}
-            weights.append([w.get(kind) for kind in KINDS])
-        ways = 2 if self.bidirectional else 1
-        return network(self.mode, x, hidden, weights, spans, ways, self.dropout, self.training)
+        """All layers, one after the other, over steps of rows: (N, in) to (N, out)."""
+        last: list[Any] = []
+        directions = 2 if self.bidirectional else 1
+        for layer in range(self.num_layers):
+            outputs = []
+            for d in range(directions):
+                at = layer * directions + d
+                made, *after = self._direction(
+                    x, [h[at] for h in hidden], self._all_weights[at], spans[::-1] if d else spans
+                )
+                outputs.append(made)
+                last.append(after)
+            x = outputs[0] if directions == 1 else cat.function(outputs, 1)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, [stack.function(list(each), 0) for each in zip(*last)]
+
+    def _direction(
+        self, x: Tensor, hidden: list[Tensor], names: list[str], spans: Sequence[Sequence[int]]
+    ) -> tuple[Any, ...]:
+        """One layer in one direction: outputs, and the state after the last step."""
+        w = {name.partition("_l")[0]: getattr(self, name) for name in names}
+        b_ih, b_hh = w.get("bias_ih"), w.get("bias_hh")
+        if self.mode == "GRU":
+            gates = F.linear(x, w["weight_ih"], b_ih)
+            return gru_layer(gates.to(hidden[0].dtype), hidden[0], w["weight_hh"], b_hh, spans)
+        gates = F.linear(x, w["weight_ih"], b_ih if b_ih is None else b_ih + b_hh)
+        if self.mode == "LSTM":
+            return lstm_layer(gates, *hidden, w["weight_hh"], w.get("weight_hr"), spans)
+        return rnn_layer(gates, hidden[0], w["weight_hh"], self.mode == "RNN_RELU", spans)
 
 
 def _check_options(

@@ -15,16 +15,14 @@ from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.hints import Array
-from toytorch.nn import functional as F
 from toytorch.nn.modules import rnn_arrays as arrays
 from toytorch.nn.modules import rnn_steps as composed
-from toytorch.ops.shaping.rearrange import cat, stack
 
 if TYPE_CHECKING:
     from toytorch.autograd.function import FunctionCtx
 
 
-Spans = Sequence[Sequence[int]]  # for each step, its first row and the one behind its last
+Spans = list[tuple[int, int]]
 
 
 def _arrays(tensors: Any) -> list[Any]:
@@ -114,45 +112,3 @@ def gru_layer(*args: object) -> tuple[Any, ...]:
 def rnn_layer(*args: object) -> tuple[Any, ...]:
     """(gates, h0, w_hh, relu, spans): outputs, last h."""
     return run(*RNN, *args)
-
-
-def direction(
-    mode: str, x: Tensor, states: list[Tensor], weights: Sequence[Any], spans: Spans
-) -> tuple[Any, ...]:
-    """One layer in one direction: outputs, and the states after the last step.
-
-    The weights are (w_ih, w_hh, b_ih, b_hh, w_hr), of which all but two may be None.
-    """
-    w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    if mode == "GRU":
-        gates = F.linear(x, w_ih, b_ih)
-        return gru_layer(gates.to(states[0].dtype), states[0], w_hh, b_hh, spans)
-    gates = F.linear(x, w_ih, b_ih if b_ih is None or b_hh is None else b_ih + b_hh)
-    if mode == "LSTM":
-        return lstm_layer(gates, *states, w_hh, w_hr, spans)
-    return rnn_layer(gates, states[0], w_hh, mode == "RNN_RELU", spans)
-
-
-def network(
-    mode: str,
-    x: Tensor,
-    states: list[Tensor],
-    weights: list[Any],
-    spans: Spans,
-    directions: int,
-    dropout: float,
-    training: bool,
-) -> tuple[Tensor, list[Tensor]]:
-    """All layers, one after the other, over steps of rows: (N, in) to (N, out), and the last states."""
-    last: list[Any] = []
-    for first in range(0, len(weights), directions):
-        outputs = []
-        for at in range(first, first + directions):
-            before, way = [h[at] for h in states], spans if at == first else spans[::-1]
-            made, *after = direction(mode, x, before, weights[at], way)
-            outputs.append(made)
-            last.append(after)
-        x = outputs[0] if directions == 1 else cat.function(outputs, 1)
-        if dropout and first + directions < len(weights):
-            x = F.dropout(x, dropout, training)
-    return x, [stack.function(list(each), 0) for each in zip(*last)]
