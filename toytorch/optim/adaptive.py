@@ -77,8 +77,8 @@ class Adagrad(Optimizer):
             initial_accumulator_value=initial_accumulator_value,
             epsilon=eps,
         )
-        hyper = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
-        super().__init__(params, named(locals(), hyper))
+        hyper = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize "
+        super().__init__(params, named(locals(), hyper + "differentiable fused"))
         start = initial_accumulator_value
         for group in self.param_groups:
             for p in group["params"]:
