@@ -15,23 +15,11 @@ from toytorch.jit.tracer import running
 from toytorch.ops.creation.from_data import from_numpy
 
 __all__ = [
-    "allow_in_graph",
-    "assume_constant_result",
-    "compile",
-    "cudagraph_mark_step_begin",
-    "disable",
-    "get_default_backend",
-    "is_compiling",
-    "is_dynamo_compiling",
-    "is_exporting",
-    "list_backends",
-    "nested_compile_region",
-    "reset",
-    "set_default_backend",
-    "set_stance",
-    "substitute_in_graph",
+    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+    "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+    "nested_compile_region", "reset", "set_default_backend", "set_stance", "substitute_in_graph",
     "wrap_numpy",
-]
+]  # fmt: skip
 
 
 def is_compiling() -> bool:

@@ -21,34 +21,16 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from toytorch.autograd.custom_op import (
-    COMPOSITE,
-    EVERYWHERE,
-    NAMESPACES,
-    Definition,
-    found,
-    split,
-)
+from toytorch.autograd.custom_op import COMPOSITE, EVERYWHERE, NAMESPACES, Definition, found, split
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
 
 __all__ = [
-    "CustomOpDef",
-    "Library",
-    "custom_op",
-    "define",
-    "get_ctx",
-    "impl",
-    "infer_schema",
-    "register_autocast",
-    "register_autograd",
-    "register_fake",
-    "register_kernel",
-    "register_vmap",
-    "triton_op",
-    "wrap_triton",
-]
+    "CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "infer_schema",
+    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
+    "triton_op", "wrap_triton",
+]  # fmt: skip
 
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "cpu": "cpu", "cuda": "cuda"}
 

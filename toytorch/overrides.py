@@ -27,13 +27,7 @@ from typing import Any, TypeVar, cast
 
 import toytorch as torch
 from toytorch.core.first_call import STUB_CODE
-from toytorch.core.subclasses import (
-    ANSWER,
-    Asking,
-    answers,
-    asking,
-    overloaded,
-)
+from toytorch.core.subclasses import ANSWER, Asking, answers, asking, overloaded
 from toytorch.core.tensor import Tensor
 from toytorch.facts import device as devices
 from toytorch.facts import dtype as dtypes
@@ -42,17 +36,10 @@ from toytorch.facts.size import Size
 from toytorch.nn.parameter import Buffer, Parameter
 
 __all__ = [
-    "enable_reentrant_dispatch",
-    "get_ignored_functions",
-    "get_overridable_functions",
-    "get_testing_overrides",
-    "handle_torch_function",
-    "has_torch_function",
-    "is_tensor_like",
-    "is_tensor_method_or_property",
-    "resolve_name",
-    "wrap_torch_function",
-]
+    "enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions",
+    "get_testing_overrides", "handle_torch_function", "has_torch_function", "is_tensor_like",
+    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
+]  # fmt: skip
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Classes that nobody needs to be asked about, so that most arguments cost one look into a set.

@@ -61,14 +61,8 @@ class SobolEngine:
             made = self._first_point.to(kind)
         else:
             first = int(self.num_generated == 0)
-            made, self.quasi = sobol._sobol_engine_draw(
-                self.quasi,
-                n - first,
-                self.sobolstate,
-                self.dimension,
-                self.num_generated - 1 + first,
-                dtype=kind,
-            )
+            place = self.sobolstate, self.dimension, self.num_generated - 1 + first
+            made, self.quasi = sobol._sobol_engine_draw(self.quasi, n - first, *place, dtype=kind)
             if first:
                 made = cat((self._first_point.to(kind), made))
         self.num_generated += n
@@ -97,11 +91,7 @@ class SobolEngine:
         """Leaves out n points, at once."""
         first = int(self.num_generated == 0)
         sobol._sobol_engine_ff_(
-            self.quasi,
-            n - first,
-            self.sobolstate,
-            self.dimension,
-            self.num_generated - 1 + first,
+            self.quasi, n - first, self.sobolstate, self.dimension, self.num_generated - 1 + first
         )
         self.num_generated += n
         return self

@@ -21,16 +21,9 @@ from toytorch.core.random import (
 from toytorch.facts.device import device
 
 __all__ = [
-    "default_generator",
-    "fork_rng",
-    "get_cpu_generator",
-    "get_rng_state",
-    "initial_seed",
-    "manual_seed",
-    "seed",
-    "set_cpu_generator",
-    "set_rng_state",
-]
+    "default_generator", "fork_rng", "get_cpu_generator", "get_rng_state", "initial_seed",
+    "manual_seed", "seed", "set_cpu_generator", "set_rng_state",
+]  # fmt: skip
 
 
 @contextmanager

@@ -210,9 +210,8 @@ def grad(
         if value is None:
             if not allow_unused:
                 raise RuntimeError(
-                    f"The differentiated Tensor at index {i} appears to not have "
-                    "been used in the graph. Set allow_unused=True if this is the "
-                    "desired behavior."
+                    f"The differentiated Tensor at index {i} appears to not have been used in the "
+                    "graph. Set allow_unused=True if this is the desired behavior."
                 )
             if materialize_grads:
                 if isinstance(places[i], GradientEdge):

@@ -62,6 +62,13 @@ class Level:
         """Gives a tensor its tangent."""
         tensor._tangents = {**(tensor._tangents or {}), self: tangent}
 
+    def duals(self, values: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor]:
+        """Tensors of the same values that have these tangents."""
+        made = [registry["alias"].function(v) for v in values]
+        for dual, tangent in zip(made, tangents):
+            self.put(dual, tangent)
+        return made
+
     def has_dual(self, args: Sequence[Any]) -> bool:
         """Whether any tensor among the arguments has a tangent."""
         return any(

@@ -188,9 +188,8 @@ class FunctionNode(Node):
                 shape, dtype = target.meta[:2]
                 if g._array.shape != shape and not _broadcasts(shape, g._array.shape):
                     raise RuntimeError(
-                        f"Function {self.name()} returned an invalid gradient at "
-                        f"index {i} - got {list(g.shape)} but expected shape "
-                        f"compatible with {list(shape)}"
+                        f"Function {self.name()} returned an invalid gradient at index {i} - got "
+                        f"{list(g.shape)} but expected shape compatible with {list(shape)}"
                     )
                 g = fit(g, shape, dtype)
             fitted.append(g)
@@ -289,10 +288,9 @@ class Function:
     def __call__(self, *inputs: Tensor) -> Any:
         """Refuses: a Function is not made and called, its `apply` is called."""
         raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. "
-            "Please use new-style autograd function with static forward method. "
-            "(Example: https://pytorch.org/docs/stable/autograd.html"
-            "#torch.autograd.Function)"
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @classmethod

@@ -176,12 +176,8 @@ def jvp(
         xs = prepared(given, create_graph)
         vs = checked_direction(v, xs, "jvp", many, "input")
         with Level() as level:
-            duals = []
-            for x, t in zip(xs, vs):
-                dual = registry["alias"].function(x)
-                level.put(dual, t)
-                duals.append(dual)
-            out_many, outs = as_tuple(func(*duals), "outputs of the user-provided function", "jvp")
+            made = func(*level.duals(xs, vs))
+            out_many, outs = as_tuple(made, "outputs of the user-provided function", "jvp")
         connected(outs, strict)
         if strict:
             gradients(outs, xs, [zeros_like(o) for o in outs], False, strict)
@@ -219,9 +215,8 @@ def jacobian(
         )
     if strict and vectorize:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True`"
-            " are not supported together. Please either set `strict=False` or "
-            "`vectorize=False`."
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+            "supported together. Please either set `strict=False` or `vectorize=False`."
         )
     if strategy == "forward-mode" and (create_graph or not vectorize):
         raise NotImplementedError(

@@ -270,10 +270,9 @@ def check(
         held = x._values() if x.is_sparse else x.values() if x._compressed else x
         if any(s == 0 and n > 1 for n, s in zip(held.shape, held.stride())):
             raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only "
-                "supports inputs that are non-overlapping to be able to compute the "
-                "numerical gradients correctly. You should call .contiguous on the "
-                "input before passing it to gradcheck."
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
+                "that are non-overlapping to be able to compute the numerical gradients correctly. "
+                "You should call .contiguous on the input before passing it to gradcheck."
             )
     if any(isinstance(x, Tensor) and x.layout is not strided for x in inputs):
         from toytorch.autograd.sparse_gradcheck import densified  # seldom needed

@@ -15,17 +15,10 @@ from toytorch.facts.hints import DType
 from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function
 
 __all__ = [
-    "AccumulateGrad",
-    "GradientEdge",
-    "Handle",
-    "Node",
-    "disable_saved_tensors_hooks",
-    "get_gradient_edge",
-    "increment_version",
-    "register_multi_grad_hook",
-    "save_on_cpu",
+    "AccumulateGrad", "GradientEdge", "Handle", "Node", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
     "saved_tensors_hooks",
-]
+]  # fmt: skip
 
 
 class saved_tensors_hooks:

@@ -14,7 +14,6 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import Ints
 from toytorch.facts.pytree import tree_flatten, tree_map, tree_unflatten
-from toytorch.ops import registry
 from toytorch.ops.creation.create import eye, zeros_like
 
 
@@ -195,9 +194,8 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
         us, own = tree_flatten(given)
         if own != spec:
             raise RuntimeError(
-                "Expected pytree structure of cotangents to be the same as pytree "
-                f"structure of outputs to the function. cotangents: {own}, primal "
-                f"output: {spec}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {own}, primal output: {spec}"
             )
         here = state.local.grad
         kept = here and (shown or any(isinstance(u, Tensor) and u._requires_grad for u in us))
@@ -251,10 +249,9 @@ def jvp(
     directions, other = tree_flatten(tangents)
     if spec != other:
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the "
-            f"same python structure. For example, if primals is a tuple of 3 tensors"
-            ", tangents also must be. Got primals with structure "
-            f"{spec} and tangents with structure {other}"
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python "
+            "structure. For example, if primals is a tuple of 3 tensors, tangents also must be. "
+            f"Got primals with structure {spec} and tangents with structure {other}"
         )
     for v, t in zip(values, directions):
         if v.shape != t.shape:
@@ -263,12 +260,7 @@ def jvp(
                 f"the same shapes, got {list(v.shape)} and {list(t.shape)}"
             )
     with Level() as level:
-        duals = []
-        for v, t in zip(values, directions):
-            dual = registry["alias"].function(v)
-            level.put(dual, t)
-            duals.append(dual)
-        result = func(*tree_unflatten(duals, spec))
+        result = func(*tree_unflatten(level.duals(values, directions), spec))
     aux = None
     if has_aux:
         result, aux = result

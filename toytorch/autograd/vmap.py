@@ -156,15 +156,13 @@ def examine(
     leaves, spec = tree_flatten(args)
     if not leaves:
         raise ValueError(
-            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, "
-            "or you are trying to vmap over a function with no inputs. The latter is "
-            "unsupported."
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
+            "trying to vmap over a function with no inputs. The latter is unsupported."
         )
     if not isinstance(in_dims, (int, tuple, list)):
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be"
-            f" int or a (potentially nested) tuple matching the structure of inputs, "
-            f"got: {type(in_dims)}."
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a "
+            f"(potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
         )
     dims = broadcast_to(in_dims if isinstance(in_dims, int) else tuple(in_dims), args)
     if dims is None:
@@ -178,17 +176,15 @@ def examine(
             continue
         if not isinstance(leaf, Tensor):
             raise ValueError(
-                f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for "
-                "an input but the input is of type "
-                f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use "
-                "None as the respective in_dim"
+                f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for an input but "
+                f"the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
+                "please use None as the respective in_dim"
             )
         if not -leaf.ndim <= d < leaf.ndim:
             raise ValueError(
-                f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for "
-                "some input, but that input is a Tensor of dimensionality "
-                f"{leaf.ndim} so expected in_dim to satisfy -{leaf.ndim} <= in_dim < "
-                f"{leaf.ndim}."
+                f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for some input, "
+                f"but that input is a Tensor of dimensionality {leaf.ndim} so expected in_dim to "
+                f"satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
             )
         dims[i] = d % leaf.ndim
         sizes.add(leaf.shape[d])

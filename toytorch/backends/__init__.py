@@ -4,18 +4,7 @@ import importlib
 import os
 from types import ModuleType
 
-from toytorch.backends import (
-    base,
-    cuda,
-    cudnn,
-    cupy,
-    mkl,
-    mkldnn,
-    mps,
-    numpy,
-    openmp,
-    sparse,
-)
+from toytorch.backends import base, cuda, cudnn, cupy, mkl, mkldnn, mps, numpy, openmp, sparse
 
 __all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
 

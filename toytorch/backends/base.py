@@ -26,21 +26,17 @@ class RandomSource(Protocol):
     @property
     def seed(self) -> int:
         """Where the stream started."""
-        ...
 
     place: Any  # where it is, for as long as the source lives
 
     def get_state(self) -> bytes:
         """Where it is, for any time and process."""
-        ...
 
     def set_state(self, state: bytes) -> None:
         """Goes to a place that `get_state` gave."""
-        ...
 
     def uniform(self, count: int, type: npt.DTypeLike, low: float = 0.0, high: float = 1.0) -> Any:
         """Numbers in [low, high)."""
-        ...
 
     def normal(
         self,
@@ -51,55 +47,42 @@ class RandomSource(Protocol):
         rows: bool = True,
     ) -> Any:
         """Normal numbers; `rows` says that they fill memory without gaps."""
-        ...
 
     def integers(self, count: int, low: int, high: int) -> Any:
         """Integers (int64) in [low, high)."""
-        ...
 
     def whole(self, count: int, limit: int, wide: bool) -> Any:
         """Integers in [0, limit), of 64 bits each if `wide`."""
-        ...
 
     def below(self, count: int, chance: Any) -> Any:
         """Truth values, each with a chance: a number, or an array of `count` of them."""
-        ...
 
     def factors(self, count: int, type: npt.DTypeLike, p: float) -> Any:
         """0 with probability p, else 1/(1 - p)."""
-        ...
 
     def exponential(self, count: int, rate: float = 1.0) -> Any:
         """Times between events that come at a rate (float64)."""
-        ...
 
     def cauchy(self, count: int, median: float, sigma: float) -> Any:
         """Numbers of Cauchy's distribution (float64)."""
-        ...
 
     def log_normal(self, count: int, mean: float, std: float) -> Any:
         """Numbers whose logarithms are normal (float64)."""
-        ...
 
     def geometric(self, count: int, p: float) -> Any:
         """Numbers of trials up to the first success (float64)."""
-        ...
 
     def permutation(self, n: int) -> Any:
         """The numbers 0 … n - 1 in random order."""
-        ...
 
     def poisson(self, rate: Any) -> Any:
         """Counts of events with the rates given."""
-        ...
 
     def binomial(self, count: Any, chance: Any) -> Any:
         """How many of so many trials succeed, with the chances given."""
-        ...
 
     def gamma(self, shape: Any) -> Any:
         """Numbers of the gamma distribution (float64) with the shapes given, none below 0."""
-        ...
 
 
 class Backend(Protocol):
@@ -116,56 +99,43 @@ class Backend(Protocol):
     @property
     def xp(self) -> Any:
         """The array module."""
-        ...
 
     @property
     def array_type(self) -> Any:
         """The class of the arrays."""
-        ...
 
     def is_available(self) -> bool:
         """Whether arrays can be made here now."""
-        ...
 
     def device_count(self) -> int:
         """How many devices of this kind there are."""
-        ...
 
     def device(self, array: Any) -> device_class:
         """Where `array` is."""
-        ...
 
     def on(self, where: device_class) -> Any:
         """A context manager that makes `where` the place of new arrays."""
-        ...
 
     def to_numpy(self, array: Any) -> Any:
         """The elements in a NumPy array (the same memory where that is possible)."""
-        ...
 
     def from_numpy(self, array: Any) -> Any:
         """An array on this kind of device with the elements of a NumPy array."""
-        ...
 
     def flat(self, array: Any) -> Any:
         """A one-dimensional array over all the memory that `array` is a view of."""
-        ...
 
     def data_ptr(self, array: Any) -> int:
         """The address of the first element."""
-        ...
 
     def as_strided(self, flat: Any, shape: Sequence[int], strides: Any, offset: int) -> Any:
         """A view of `flat` with strides and offset in elements; bounds were checked before."""
-        ...
 
     def generator(self, seed: int) -> RandomSource:
         """A new source of random numbers."""
-        ...
 
     def synchronize(self) -> None:
         """Returns when all queued work is done."""
-        ...
 
 
 _by_kind: dict[str, Backend] = {}

@@ -27,29 +27,18 @@ if (at < 0 || at >= N) {
     continue;
 }
 """
-GATHER = Each(
-    AT + "made[i] = given[(b * N + (I)at) * INNER + k];",
-    "T* made, const T* given, const long long* index, int* outside, I N, I COUNT, I INNER",
-)
-PUT = Each(
-    AT + "made[(b * N + (I)at) * INNER + k] = given[i];",
-    "T* made, const T* given, const long long* index, int* outside, I N, I COUNT, I INNER",
-)
-ADD = Each(
-    AT + "atomicAdd(made + (b * N + (I)at) * INNER + k, given[i]);",
-    "T* made, const T* given, const long long* index, int* outside, I N, I COUNT, I INNER",
-)
+PARAMS = "T* made, const T* given, const long long* index, int* outside, I N, I COUNT, I INNER"
+GATHER = Each(AT + "made[i] = given[(b * N + (I)at) * INNER + k];", PARAMS)
+PUT = Each(AT + "made[(b * N + (I)at) * INNER + k] = given[i];", PARAMS)
+ADD = Each(AT + "atomicAdd(made + (b * N + (I)at) * INNER + k, given[i]);", PARAMS)
 # One index for each slice.
 SLICES = AT.replace("index[i]", "index[i / INNER % COUNT]")
 SELECT = Each(
     SLICES + "made[i] = given[(b * N + (I)at) * INNER + k];",
-    "T* made, const T* given, const long long* index, int* outside, I N, I COUNT, I INNER",
+    PARAMS,
     "struct alignas(16) Wide { double x, y; };",
 )
-ADD_SLICES = Each(
-    SLICES + "atomicAdd(made + (b * N + (I)at) * INNER + k, given[i]);",
-    "T* made, const T* given, const long long* index, int* outside, I N, I COUNT, I INNER",
-)
+ADD_SLICES = Each(SLICES + "atomicAdd(made + (b * N + (I)at) * INNER + k, given[i]);", PARAMS)
 PICKED = Each(
     """
     const long long at = numbers[i];

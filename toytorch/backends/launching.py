@@ -56,12 +56,10 @@ class Launcher(Protocol):
     @property
     def run(self) -> Callable[..., Any]:
         """run(name, function, args, kwargs): the results of `function(*args)`, on the device."""
-        ...
 
     @property
     def refuse_too_large(self) -> Callable[..., None]:
         """Raises where no device could hold what a function would make of its arguments."""
-        ...
 
 
 class Functions:

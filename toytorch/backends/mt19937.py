@@ -293,9 +293,7 @@ class MersenneGenerator:
     def exponential(self, count: int, rate: float = 1.0) -> Any:
         """Times between events (float64): two words each."""
         return self.chunks(
-            count,
-            np.float64,
-            lambda n: -1.0 / rate * mersenne.each("log1p", -self.bits53(n)),
+            count, np.float64, lambda n: -1.0 / rate * mersenne.each("log1p", -self.bits53(n))
         )
 
     def cauchy(self, count: int, median: float, sigma: float) -> Any:
@@ -315,9 +313,7 @@ class MersenneGenerator:
         """Numbers of trials up to the first success (float64): two words each."""
         base = math.log1p(-p)
         return self.chunks(
-            count,
-            np.float64,
-            lambda n: np.ceil(mersenne.each("log", self.bits53(n)) / base),
+            count, np.float64, lambda n: np.ceil(mersenne.each("log", self.bits53(n)) / base)
         )
 
     def permutation(self, n: int) -> Any:

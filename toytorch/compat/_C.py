@@ -24,11 +24,7 @@ from toytorch.core.storages import UntypedStorage
 from toytorch.core.subclasses import (
     DisableTorchDispatch as _DisableTorchDispatch,  # noqa: F401 - handlers name it
 )
-from toytorch.core.subclasses import (
-    DisableTorchFunction,
-    DisableTorchFunctionSubclass,
-    asking,
-)
+from toytorch.core.subclasses import DisableTorchFunction, DisableTorchFunctionSubclass, asking
 from toytorch.core.subclasses import (
     disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl,  # noqa: F401 - classes name it
 )
@@ -387,21 +383,7 @@ def DictType(key: types.Type, value: types.Type) -> types.Dict:
 
 
 __all__ = [
-    "DisableTorchFunction",
-    "DisableTorchFunctionSubclass",
-    "Generator",
-    "Graph",
-    "Node",
-    "ScriptFunction",
-    "ScriptModule",
-    "Size",
-    "StorageBase",
-    "TensorBase",
-    "Value",
-    "device",
-    "dtype",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "layout",
-    "memory_format",
-]
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "Graph", "Node",
+    "ScriptFunction", "ScriptModule", "Size", "StorageBase", "TensorBase", "Value", "device",
+    "dtype", "is_grad_enabled", "is_inference_mode_enabled", "layout", "memory_format",
+]  # fmt: skip

@@ -9,25 +9,12 @@ from typing import Any
 
 from toytorch.futures import Future
 from toytorch.jit.annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
-from toytorch.jit.script.markers import (
-    Final,
-    export,
-    ignore,
-    is_scripting,
-    unused,
-)
+from toytorch.jit.script.markers import Final, export, ignore, is_scripting, unused
 
 __all__ = [
-    "BroadcastingList1",
-    "BroadcastingList2",
-    "BroadcastingList3",
-    "Final",
-    "Future",
-    "export",
-    "ignore",
-    "is_scripting",
-    "unused",
-]
+    "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final", "Future", "export",
+    "ignore", "is_scripting", "unused",
+]  # fmt: skip
 
 
 def is_optional(ann: object) -> bool:

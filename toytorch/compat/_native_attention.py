@@ -125,10 +125,7 @@ def check(
             "expected `query`/`key`/`value` shapes to match",
         ),
         (qkv_weight.ndim != 2, f"expected 2-D `qkv_weight`, got {qkv_weight.ndim}-D tensor"),
-        (
-            width * 3 != qkv_weight.shape[0],
-            "expected `qkv_weight` first dim to be 3x embed_dim",
-        ),
+        (width * 3 != qkv_weight.shape[0], "expected `qkv_weight` first dim to be 3x embed_dim"),
         (width != qkv_weight.shape[-1], "expected `qkv_weight` second dim to be embed_Dim"),
         (qkv_bias.ndim != 1, f"expected 1-D `qkv_bias`, got {qkv_bias.ndim}-D tensor"),
         (

@@ -84,9 +84,8 @@ def strided_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 SHARED = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor "
-    "refer to a single memory location. Please clone() the tensor before performing the "
-    "operation."
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
 )
 OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a "

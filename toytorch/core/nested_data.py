@@ -99,7 +99,7 @@ def rows(data: Any, shape: tuple[int, ...], kind: DType, depth: int = 0) -> Any:
             warned.once(
                 f"Creating a tensor from a list of {name}s is extremely slow. Please consider "
                 f"converting the list to a single numpy.ndarray with numpy.array() before "
-                "converting to a tensor.",
+                "converting to a tensor."
             )
         if data.shape == shape[depth:]:
             return data

@@ -479,9 +479,8 @@ class Tensor:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.dtype is not self.dtype:
                 raise RuntimeError(
-                    "attempting to assign a gradient with dtype "
-                    f"'{value.dtype.name}' to a tensor with grad_dtype "
-                    f"'{self.dtype.name}'. You can set the grad_dtype"
+                    f"attempting to assign a gradient with dtype '{value.dtype.name}' to a tensor "
+                    f"with grad_dtype '{self.dtype.name}'. You can set the grad_dtype"
                 )
             if value._array.shape != self._array.shape:
                 raise RuntimeError(
@@ -657,15 +656,13 @@ class Tensor:
         """Where and how the elements lie on a GPU, for other libraries."""
         if not self.is_cuda:
             raise AttributeError(
-                "Can't get __cuda_array_interface__ on non-CUDA tensor type: "
-                f"{self.type()} If CUDA data is required use tensor.cuda() to "
-                "copy tensor to device memory."
+                f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If "
+                "CUDA data is required use tensor.cuda() to copy tensor to device memory."
             )
         if self._requires_grad:
             raise RuntimeError(
-                "Can't get __cuda_array_interface__ on Variable that requires grad. "
-                "If gradients aren't required, use var.detach() to get Variable "
-                "that doesn't require grad."
+                "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
+                "aren't required, use var.detach() to get Variable that doesn't require grad."
             )
         return self._array.__cuda_array_interface__
 
@@ -691,9 +688,8 @@ class Tensor:
     def __bool__(self) -> bool:
         if self._batches is not None:
             raise RuntimeError(
-                "vmap: It looks like you're attempting to use a Tensor in some "
-                "data-dependent control flow. We don't support that yet: use "
-                "torch.where instead of an if"
+                "vmap: It looks like you're attempting to use a Tensor in some data-dependent "
+                "control flow. We don't support that yet: use torch.where instead of an if"
             )
         if self._array.size != 1:
             what = "no values" if not self._array.size else "more than one value"

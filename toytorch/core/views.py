@@ -15,13 +15,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.op import Op
 from toytorch.core.record import edge, record, recorder
-from toytorch.core.storage import (
-    Conjugated,
-    InferenceStorage,
-    Mirrored,
-    ShownInference,
-    Storage,
-)
+from toytorch.core.storage import Conjugated, InferenceStorage, Mirrored, ShownInference, Storage
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
@@ -93,8 +87,7 @@ NO_GRAD_VIEW = (
     "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
     "code by moving both the view and the inplace either both inside the no_grad block (if you "
-    "don't want "
-    "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
 INFERENCE_VIEW = (
     NO_GRAD_VIEW.replace("no_grad mode", "inference mode")

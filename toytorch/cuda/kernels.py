@@ -139,9 +139,7 @@ class Kernel:
         if 'extern "C"' in text:
             return cupy.RawKernel(text, self.name, options=self.options)
         module = cupy.RawModule(
-            code=text,
-            options=("--std=c++17", *self.options),
-            name_expressions=[self.name],
+            code=text, options=("--std=c++17", *self.options), name_expressions=[self.name]
         )
         return module.get_function(self.name)
 

@@ -77,26 +77,10 @@ def _refused(name: str) -> Callable[..., NoReturn]:
 
 
 for _name in (
-    "init_process_group",
-    "destroy_process_group",
-    "new_group",
-    "get_backend",
-    "barrier",
-    "all_reduce",
-    "reduce",
-    "broadcast",
-    "all_gather",
-    "gather",
-    "scatter",
-    "reduce_scatter",
-    "all_to_all",
-    "send",
-    "recv",
-    "isend",
-    "irecv",
-    "all_gather_object",
-    "broadcast_object_list",
-):
+    "init_process_group", "destroy_process_group", "new_group", "get_backend", "barrier",
+    "all_reduce", "reduce", "broadcast", "all_gather", "gather", "scatter", "reduce_scatter",
+    "all_to_all", "send", "recv", "isend", "irecv", "all_gather_object", "broadcast_object_list",
+):  # fmt: skip
     globals()[_name] = _refused(_name)
 
 

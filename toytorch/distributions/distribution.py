@@ -246,9 +246,8 @@ class Distribution:
             support: Constraint | None = self.support
         except NotImplementedError:
             warnings.warn(
-                f"{type(self)} does not define `support` to enable "
-                "sample validation. Please initialize the distribution with "
-                "`validate_args=False` to turn off validation.",
+                f"{type(self)} does not define `support` to enable sample validation. Please "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
                 stacklevel=3,
             )
             return

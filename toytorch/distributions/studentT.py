@@ -34,11 +34,7 @@ class StudentT(Around):
     _batched = {"df": 0, "loc": 0, "scale": 0, "_chi2": 0}
 
     def __init__(
-        self,
-        df: Value,
-        loc: Value = 0.0,
-        scale: Value = 1.0,
-        validate_args: bool | None = None,
+        self, df: Value, loc: Value = 0.0, scale: Value = 1.0, validate_args: bool | None = None
     ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)

@@ -32,10 +32,7 @@ class Uniform(Distribution):
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
         """Each bound is on its side of the other."""
-        return {
-            "low": constraints.less_than(self.high),
-            "high": constraints.greater_than(self.low),
-        }
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:

@@ -27,21 +27,9 @@ class dtype:
     """
 
     __slots__ = (
-        "_numpy",
-        "bits",
-        "extended",
-        "is_complex",
-        "is_floating_point",
-        "itemsize",
-        "kind",
-        "legacy",
-        "name",
-        "plain",
-        "rank",
-        "reduced",
-        "storage_only",
-        "whole",
-    )
+        "_numpy", "bits", "extended", "is_complex", "is_floating_point", "itemsize", "kind",
+        "legacy", "name", "plain", "rank", "reduced", "storage_only", "whole",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -136,19 +124,9 @@ complex128 = cdouble = dtype("complex128", "c", 16, "ComplexDouble")
 # Types to store elements in: they are converted from and to, and little is computed with them.
 
 ALL = (
-    float64,
-    float32,
-    float16,
-    bfloat16,
-    int64,
-    int32,
-    int16,
-    int8,
-    uint8,
-    bool,
-    complex64,
+    float64, float32, float16, bfloat16, int64, int32, int16, int8, uint8, bool, complex64,
     complex128,
-)
+)  # fmt: skip
 WIDE_UNSIGNED = (uint16, uint32, uint64)
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
 # Types of which programs ask whether a tensor has them; none has.

@@ -150,9 +150,8 @@ def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
     leaves = list(leaves)
     if len(leaves) != spec.num_leaves:
         raise ValueError(
-            f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but "
-            f"the spec refers to a pytree that holds {spec.num_leaves} items "
-            f"({spec})."
+            f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but the spec "
+            f"refers to a pytree that holds {spec.num_leaves} items ({spec})."
         )
     stream = iter(leaves)
 
@@ -165,10 +164,7 @@ def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
 
 
 def tree_map(
-    func: Callable[..., Any],
-    tree: Any,
-    *rests: Any,
-    is_leaf: Callable[[Any], bool] | None = None,
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
     """The same container with func(leaf) for every leaf (and those of `rests` beside it)."""
     leaves, spec = tree_flatten(tree, is_leaf)

@@ -225,9 +225,8 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     if known == 0:
         if numel == 0:
             raise RuntimeError(
-                f"cannot reshape tensor of 0 elements into shape {list(shape)} "
-                "because the unspecified dimension size -1 can be any value and is "
-                "ambiguous"
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+                "unspecified dimension size -1 can be any value and is ambiguous"
             )
         raise RuntimeError(text)
     if numel % known:

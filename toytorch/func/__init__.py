@@ -19,21 +19,10 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.utils.stateless import functional_call, stack_module_state
 
 __all__ = [
-    "debug_unwrap",
-    "functional_call",
-    "functionalize",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "linearize",
-    "replace_all_batch_norm_modules_",
-    "stack_module_state",
-    "vjp",
-    "vmap",
-]
+    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
+    "jacfwd", "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state",
+    "vjp", "vmap",
+]  # fmt: skip
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:

@@ -10,18 +10,9 @@ from toytorch.jit.script.annotations import Broadcasting
 from toytorch.jit.script.reading import read_function
 
 __all__ = [
-    "Any",
-    "BroadcastingList1",
-    "BroadcastingList2",
-    "BroadcastingList3",
-    "Dict",
-    "List",
-    "Optional",
-    "Tensor",
-    "Tuple",
-    "Union",
-    "get_signature",
-]
+    "Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict", "List",
+    "Optional", "Tensor", "Tuple", "Union", "get_signature",
+]  # fmt: skip
 
 Dict, List, Tuple = dict, list, tuple
 BroadcastingList1, BroadcastingList2, BroadcastingList3 = map(Broadcasting, (1, 2, 3))

@@ -17,12 +17,7 @@ import os
 from typing import Any
 
 from toytorch.facts.device import device
-from toytorch.jit.archive_parts import (
-    Tensors,
-    Values,
-    methods_of,
-    stored_graph,
-)
+from toytorch.jit.archive_parts import Tensors, Values, methods_of, stored_graph
 from toytorch.jit.archive_tree import check_attributes, module_from, tree_of
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.module import Inside, ScriptModule

@@ -376,11 +376,7 @@ each("eq ne", "@.Any(Any a, Any b) -> bool", BINARY, pure=False)
 builtin("__getitem__.t(t[] list, int idx) -> t", operator.getitem, pure=False)
 builtin("__getitem__.str(str s, int index) -> str", operator.getitem)
 builtin("__getitem__.Dict(Dict(t, u) self, t key) -> u", operator.getitem, pure=False)
-builtin(
-    "slice.t(t[] l, int? start, int? end, int? step) -> t[]",
-    slice_of_list,
-    pure=False,
-)
+builtin("slice.t(t[] l, int? start, int? end, int? step) -> t[]", slice_of_list, pure=False)
 builtin("slice.str(str s, int? start, int? end, int? step) -> str", lambda x, a, b, c: x[a:b:c])
 builtin("__contains__.t(t[] l, t item) -> bool", operator.contains, pure=False)
 builtin("__contains__.str(str l, str item) -> bool", operator.contains)

@@ -20,11 +20,7 @@ from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.passes import pipeline
 from toytorch.jit.passes.attributes_to_inputs import Attribute, attribute_paths
 from toytorch.jit.passes.dce import eliminate_dead_code
-from toytorch.jit.passes.folding import (
-    fold_arithmetic,
-    fold_batch_norm,
-    remove_dropout,
-)
+from toytorch.jit.passes.folding import fold_arithmetic, fold_batch_norm, remove_dropout
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.public import CompiledFunction, script_module
 from toytorch.nn import Module

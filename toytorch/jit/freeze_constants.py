@@ -10,10 +10,7 @@ from toytorch.jit import types
 from toytorch.jit.ir import Graph, Node, Value, replace
 from toytorch.jit.passes.attributes_to_inputs import Attribute, lift
 from toytorch.jit.passes.constant import propagate_constants
-from toytorch.jit.passes.folding import (
-    remove_detach,
-    remove_dropout,
-)
+from toytorch.jit.passes.folding import remove_detach, remove_dropout
 from toytorch.jit.passes.inline import inline
 from toytorch.jit.passes.peephole import peephole_any_shape
 

@@ -211,29 +211,12 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::CallMethod": _call_method,
     "prim::CallFunction": _call_function,
 }
+# prim::dtype and so on: what a tensor knows of itself.
 ATTRIBUTES = (
-    "dtype",
-    "device",
-    "layout",
-    "itemsize",
-    "nbytes",
-    "grad",
-    "requires_grad",
-    "is_cuda",
-    "is_sparse",
-    "is_sparse_csr",
-    "is_mkldnn",
-    "is_leaf",
-    "is_quantized",
-    "is_meta",
-    "T",
-    "mT",
-    "H",
-    "mH",
-    "real",
-    "imag",
-    "data",
-)  # prim::dtype and so on: what a tensor knows of itself
+    "dtype", "device", "layout", "itemsize", "nbytes", "grad", "requires_grad", "is_cuda",
+    "is_sparse", "is_sparse_csr", "is_mkldnn", "is_leaf", "is_quantized", "is_meta", "T", "mT", "H",
+    "mH", "real", "imag", "data",
+)  # fmt: skip
 LANGUAGE.update(
     {f"prim::{name}": lambda node, t: (getattr(t, node.kind[6:]),) for name in ATTRIBUTES}
 )

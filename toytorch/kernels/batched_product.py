@@ -17,14 +17,7 @@ import numpy as np
 from toytorch.facts.hints import Array
 from toytorch.kernels import copy, tiled_product
 from toytorch.kernels.conv_tile import rows, table, tile
-from toytorch.kernels.tiled_product import (
-    ADDRESSES,
-    FEWEST_OF_STACKS,
-    PAGE,
-    VECTORS,
-    wide,
-    zeros,
-)
+from toytorch.kernels.tiled_product import ADDRESSES, FEWEST_OF_STACKS, PAGE, VECTORS, wide, zeros
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import jit, threads

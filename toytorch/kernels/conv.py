@@ -23,22 +23,11 @@ import numpy as np
 
 from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.chain import Chain, Lies, Step
-from toytorch.kernels.conv_grid import (
-    Grid,
-    fits,
-    forward_grid,
-    phases,
-    run_of,
-    vectors_of,
-)
+from toytorch.kernels.conv_grid import Grid, fits, forward_grid, phases, run_of, vectors_of
 from toytorch.kernels.conv_tile import most_rows, rows, tile, tiles_of
 from toytorch.kernels.copy import in_rows
 from toytorch.kernels.image_steps import copy, pack, unpack
-from toytorch.kernels.memory_format import (
-    channels_last,
-    empty_images,
-    plain,
-)
+from toytorch.kernels.memory_format import channels_last, empty_images, plain
 from toytorch.loops import processor
 
 # Images that a tile of the pixels in a corner lies across, so that its sums wait less for each other

@@ -137,12 +137,7 @@ def nll_loss_backward(
 
 
 def embedding_dense_backward(
-    half: np.dtype[Any],
-    g: Array,
-    indices: Array,
-    count: int,
-    padding_idx: int,
-    by_frequency: bool,
+    half: np.dtype[Any], g: Array, indices: Array, count: int, padding_idx: int, by_frequency: bool
 ) -> Any:
     """The sums of the rows with the same number, row after row."""
     if by_frequency:

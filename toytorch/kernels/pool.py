@@ -24,13 +24,7 @@ import numpy as np
 from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.image_steps import pack, unpack
-from toytorch.kernels.memory_format import (
-    channels_last,
-    chunk_of,
-    empty_images,
-    in_order,
-    plain,
-)
+from toytorch.kernels.memory_format import channels_last, chunk_of, empty_images, in_order, plain
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
@@ -41,21 +35,9 @@ if TYPE_CHECKING:
 
 
 WORDS = (
-    "images",
-    "lines",
-    "columns",
-    "channels",
-    "source lines",
-    "source columns",
-    "down",
-    "along",
-    "lines seen",
-    "seen",
-    "source",
-    "places",
-    "made",
-    "factor",
-)
+    "images", "lines", "columns", "channels", "source lines", "source columns", "down", "along",
+    "lines seen", "seen", "source", "places", "made", "factor",
+)  # fmt: skip
 ARRAYS = 6  # the last words: where they begin
 FEW = 1 << 13  # numbers of images, below which planes are not transposed
 

@@ -209,8 +209,7 @@ def embedding(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
 
 
 @rule(
-    "to",
-    *names("float double half bfloat16 int long short char byte bool cfloat cdouble cpu cuda"),
+    "to", *names("float double half bfloat16 int long short char byte bool cfloat cdouble cpu cuda")
 )
 @rule("pin_memory", "type_as")
 def converted(func: Callable[..., Any], input: Tensor, *args: object, **kwargs: object) -> Any:

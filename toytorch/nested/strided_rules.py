@@ -189,11 +189,7 @@ def equal(func: Callable[..., Any], input: object, other: object) -> bool:
 
 @rule("backward")
 def backward(
-    func: Callable[..., Any],
-    input: StridedNested,
-    gradient: Any = None,
-    *args: Any,
-    **kw: Any,
+    func: Callable[..., Any], input: StridedNested, gradient: Any = None, *args: Any, **kw: Any
 ) -> None:
     """Gradients of the leaves, from a nested gradient of this tensor."""
     torch.autograd.backward(input.parts, None if gradient is None else gradient.parts, *args, **kw)

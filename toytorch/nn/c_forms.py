@@ -64,14 +64,7 @@ margin_ranking_loss = _loss(
 )
 poisson_nll_loss = _loss("poisson_nll_loss", 2, "log_input", "full", "eps", "reduction")
 triplet_margin_loss = _loss(
-    "triplet_margin_loss",
-    3,
-    "margin",
-    "p",
-    "eps",
-    "swap",
-    "reduction",
-    inner=loss.triplet_of_norms,
+    "triplet_margin_loss", 3, "margin", "p", "eps", "swap", "reduction", inner=loss.triplet_of_norms
 )
 ctc_loss = _loss("ctc_loss", 4, "blank", "reduction", "zero_infinity")
 

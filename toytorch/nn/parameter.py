@@ -94,10 +94,9 @@ class Buffer(Tensor):
 # -- tensors whose shape is not known yet ---------------------------------------------------------
 
 NO_SHAPE = (
-    "Can't access the shape of an uninitialized parameter or buffer. This error usually "
-    "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
-    "initialized one. Call `forward` to initialize the parameters before accessing their "
-    "attributes."
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+    "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+    "Call `forward` to initialize the parameters before accessing their attributes."
 )
 
 
@@ -145,9 +144,8 @@ class Uninitialized(Tensor):
 
     def share_memory_(self) -> Any:
         raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. Call "
-            "`forward` to initialize the parameters before calling "
-            "`module.share_memory()`."
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
         )
 
     def __repr__(self) -> str:

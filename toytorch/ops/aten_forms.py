@@ -212,12 +212,7 @@ def _of_tensor(name: str) -> None:
     public(f"aten.{name}")(form)
 
 
-for record in (
-    *pool.AVERAGE.values(),
-    *resize.ADAPTIVE.values(),
-    *pad.REFLECT,
-    *pad.REPLICATE,
-):
+for record in (*pool.AVERAGE.values(), *resize.ADAPTIVE.values(), *pad.REFLECT, *pad.REPLICATE):
     _of_tensor(f"{record.name}_backward")
 
 

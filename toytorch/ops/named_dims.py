@@ -55,15 +55,13 @@ def checked(names: Sequence[Any], ndim: int) -> Names:
     for n in names:
         if n is not None and not (isinstance(n, str) and re.fullmatch(r"[A-Za-z_]\w*", n)):
             raise RuntimeError(
-                "Invalid name: a valid identifier contains only digits, alphabetical"
-                " characters, and/or underscore and starts with a non-digit. got: "
-                f"'{n}'."
+                "Invalid name: a valid identifier contains only digits, alphabetical characters, "
+                f"and/or underscore and starts with a non-digit. got: '{n}'."
             )
     if len(names) != ndim:
         raise RuntimeError(
-            f"Number of names ({len(names)}) and number of dimensions in tensor "
-            f"({ndim}) do not match. Attempted to create a tensor with names "
-            f"{listed(names)}"
+            f"Number of names ({len(names)}) and number of dimensions in tensor ({ndim}) do not "
+            f"match. Attempted to create a tensor with names {listed(names)}"
         )
     given = [n for n in names if n is not None]
     if len(set(given)) != len(given):
@@ -121,9 +119,8 @@ def unified(a: Names, b: Names) -> Names:
         y = b[-k] if k <= len(b) else None
         if x is not None and y is not None and x != y:
             raise RuntimeError(
-                f"Error when attempting to broadcast dims {listed(a)} and dims "
-                f"{listed(b)}: dim '{x}' and dim '{y}' are at the same position "
-                "from the right but do not match."
+                f"Error when attempting to broadcast dims {listed(a)} and dims {listed(b)}: dim "
+                f"'{x}' and dim '{y}' are at the same position from the right but do not match."
             )
         for one, other, own in ((x, b, y), (y, a, x)):
             if one is not None and own is None and one in other:
@@ -401,9 +398,8 @@ def refine_names(self: Tensor, *names: str) -> Tensor:
         if old is not None and new != old:
             what = "is different from" if new is not None else "is more specific than"
             raise RuntimeError(
-                f"refine_names: cannot coerce Tensor{listed(own)} to "
-                f"Tensor{listed(found)} because '{old}' {what} '{new}' at index "
-                f"{i}"
+                f"refine_names: cannot coerce Tensor{listed(own)} to Tensor{listed(found)} because "
+                f"'{old}' {what} '{new}' at index {i}"
             )
     return with_names(self, found)
 

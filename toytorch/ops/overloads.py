@@ -260,9 +260,8 @@ def _running_inplace(name: str, op: Op) -> Any:
     def method(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
         if dtype is not None and dtype is not self.dtype:
             raise RuntimeError(
-                "Bad in-place call: input tensor dtype "
-                f"{matmul.C_NAMES[self.dtype.name]} and output tensor dtype "
-                f"{matmul.C_NAMES[dtype.name]} should match"
+                f"Bad in-place call: input tensor dtype {matmul.C_NAMES[self.dtype.name]} and "
+                f"output tensor dtype {matmul.C_NAMES[dtype.name]} should match"
             )
         if self.dtype is types.bool and self.numel() and self.ndim:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")

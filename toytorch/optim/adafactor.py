@@ -12,7 +12,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import finfo
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, count
+from toytorch.optim.optimizer import Optimizer, count, named
 
 
 class Adafactor(Optimizer):
@@ -46,18 +46,8 @@ class Adafactor(Optimizer):
         ):
             if refused:
                 raise ValueError(message)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "beta2_decay": beta2_decay,
-                "eps": eps,
-                "d": d,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-            },
-        )
+        hyper = "lr beta2_decay eps d weight_decay foreach maximize"
+        super().__init__(params, named(locals(), hyper))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]

@@ -14,6 +14,7 @@ from toytorch.optim.optimizer import (
     check_betas,
     check_positive,
     count,
+    named,
     number,
     raw,
     slope,
@@ -69,22 +70,9 @@ class Adam(Optimizer):
                 raise ValueError(
                     f"{name} as a Tensor is not supported for capturable=False and foreach=True"
                 )
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "differentiable": differentiable,
-                "fused": fused,
-                "decoupled_weight_decay": decoupled_weight_decay or self.decoupled,
-            },
-        )
+        decoupled_weight_decay = decoupled_weight_decay or self.decoupled
+        hyper = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused"
+        super().__init__(params, named(locals(), hyper + " decoupled_weight_decay"))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]

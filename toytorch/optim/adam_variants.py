@@ -16,6 +16,7 @@ from toytorch.optim.optimizer import (
     check_betas,
     check_positive,
     count,
+    named,
     noted,
     number,
     raw,
@@ -60,19 +61,8 @@ class Adamax(Optimizer):
     ) -> None:
         check_positive(learning_rate=lr, epsilon=eps, weight_decay=weight_decay)
         check_betas(betas)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        hyper = "lr betas eps weight_decay foreach maximize differentiable capturable"
+        super().__init__(params, named(locals(), hyper))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -121,21 +111,8 @@ class NAdam(Optimizer):
             learning_rate=lr, epsilon=eps, weight_decay=weight_decay, momentum_decay=momentum_decay
         )
         check_betas(betas)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "momentum_decay": momentum_decay,
-                "decoupled_weight_decay": decoupled_weight_decay,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "differentiable": differentiable,
-            },
-        )
+        hyper = "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach "
+        super().__init__(params, named(locals(), hyper + "capturable differentiable"))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -199,20 +176,8 @@ class RAdam(Optimizer):
     ) -> None:
         check_positive(learning_rate=lr, epsilon=eps, weight_decay=weight_decay)
         check_betas(betas)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "decoupled_weight_decay": decoupled_weight_decay,
-                "differentiable": differentiable,
-            },
-        )
+        hyper = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
+        super().__init__(params, named(locals(), hyper + "differentiable"))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -266,7 +231,7 @@ class SparseAdam(Optimizer):
         if not eps > 0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        super().__init__(params, named(locals(), "lr betas eps maximize"))
         for kind, refuses in (
             ("Sparse", "requires dense parameter tensors"),
             ("Complex", "does not support complex parameters"),

@@ -9,7 +9,7 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import full_like, zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, check_positive, count, number, raw, slope
+from toytorch.optim.optimizer import Optimizer, check_positive, count, named, number, raw, slope
 from toytorch.optim.rule import Rule
 
 ADAGRAD = Rule("s = s + g * g\np = p - lr * g / (sqrt(s) + eps)", "p g s", "lr eps")
@@ -77,20 +77,8 @@ class Adagrad(Optimizer):
             initial_accumulator_value=initial_accumulator_value,
             epsilon=eps,
         )
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lr_decay": lr_decay,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "initial_accumulator_value": initial_accumulator_value,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        hyper = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize "
+        super().__init__(params, named(locals(), hyper + "differentiable fused"))
         start = initial_accumulator_value
         for group in self.param_groups:
             for p in group["params"]:
@@ -152,19 +140,8 @@ class Adadelta(Optimizer):
         check_positive(learning_rate=lr, epsilon=eps, weight_decay=weight_decay)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "rho": rho,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-                "capturable": capturable,
-                "foreach": foreach,
-                "differentiable": differentiable,
-            },
-        )
+        hyper = "lr rho eps weight_decay maximize capturable foreach differentiable"
+        super().__init__(params, named(locals(), hyper))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -214,21 +191,10 @@ class RMSprop(Optimizer):
         check_positive(
             learning_rate=lr, epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
         )
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "alpha": alpha,
-                "eps": eps,
-                "centered": centered,
-                "weight_decay": weight_decay,
-                "capturable": capturable,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-            },
+        hyper = (
+            "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
         )
+        super().__init__(params, named(locals(), hyper))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]

@@ -9,7 +9,7 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import full_like, ones, zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, check_positive, count, noted, raw, slope
+from toytorch.optim.optimizer import Optimizer, check_positive, count, named, noted, raw, slope
 from toytorch.optim.rule import Rule
 
 ASGD_STEP = Rule("p = p * keep - eta * g\na = a + (p - a) * mu", "p g a", "keep eta mu")
@@ -47,20 +47,8 @@ class ASGD(Optimizer):
         capturable: bool = False,
     ) -> None:
         check_positive(learning_rate=lr, weight_decay=weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lambd": lambd,
-                "alpha": alpha,
-                "t0": t0,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        hyper = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+        super().__init__(params, named(locals(), hyper))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -107,18 +95,8 @@ class Rprop(Optimizer):
         check_positive(learning_rate=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "etas": etas,
-                "step_sizes": step_sizes,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        hyper = "lr etas step_sizes foreach maximize differentiable capturable"
+        super().__init__(params, named(locals(), hyper))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]

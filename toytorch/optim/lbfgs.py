@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.shaping.rearrange import cat
-from toytorch.optim.optimizer import Optimizer, check_positive
+from toytorch.optim.optimizer import Optimizer, check_positive, named
 
 
 class LBFGS(Optimizer):
@@ -48,18 +48,9 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_positive(learning_rate=lr)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "max_iter": max_iter,
-                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-                "tolerance_grad": tolerance_grad,
-                "tolerance_change": tolerance_change,
-                "history_size": history_size,
-                "line_search_fn": line_search_fn,
-            },
-        )
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        hyper = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
+        super().__init__(params, named(locals(), hyper))
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 

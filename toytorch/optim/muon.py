@@ -11,7 +11,7 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import zeros_like
-from toytorch.optim.optimizer import Optimizer
+from toytorch.optim.optimizer import Optimizer, named
 
 
 def short(xp: ArrayModule, x: Array) -> Any:
@@ -73,19 +73,8 @@ class Muon(Optimizer):
                 raise ValueError(f"{name} should be >= 0 but is: {value}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "weight_decay": weight_decay,
-                "momentum": momentum,
-                "nesterov": nesterov,
-                "ns_coefficients": ns_coefficients,
-                "eps": eps,
-                "ns_steps": ns_steps,
-                "adjust_lr_fn": adjust_lr_fn,
-            },
-        )
+        hyper = "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"
+        super().__init__(params, named(locals(), hyper))
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:

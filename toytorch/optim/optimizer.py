@@ -99,9 +99,8 @@ class Optimizer:
             params = [params]
         elif isinstance(params, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but "
-                "the ordering of tensors in sets will change between runs. Please use a"
-                " list instead."
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
             )
         params = list(params)
         named = [isinstance(p, tuple) for p in params]
@@ -349,6 +348,11 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(optimizer, args, kwargs) after each step of every optimizer."""
     return Handle(AFTER, hook)
+
+
+def named(given: dict[str, Any], names: str) -> dict[str, Any]:
+    """The hyperparameters of these names, in this order, among a constructor's local variables."""
+    return {name: given[name] for name in names.split()}
 
 
 def on_tensors(group: dict[str, Any], param: Tensor) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from toytorch.autograd.modes import no_grad
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.optim.optimizer import Optimizer, check_positive, number, raw
+from toytorch.optim.optimizer import Optimizer, check_positive, named, number, raw
 from toytorch.optim.rule import Rule
 
 STEP = Rule("p = p - lr * g", "p g", "lr")
@@ -47,20 +47,8 @@ class SGD(Optimizer):
         check_positive(learning_rate=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-                "foreach": foreach,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        hyper = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+        super().__init__(params, named(locals(), hyper))
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]

@@ -47,6 +47,11 @@ class Interval:
         return self.end - self.start
 
 
+def as_text(name: str) -> Any:
+    """A time of an event as text."""
+    return property(lambda self: time_text(getattr(self, name)), doc=f"`{name}` as text.")
+
+
 class Times:
     """The times of an event, and the same as text ("1.234ms")."""
 
@@ -65,39 +70,15 @@ class Times:
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
-    def cpu_time_str(self) -> str:
-        """`cpu_time` as text."""
-        return time_text(self.cpu_time)
-
-    @property
-    def cpu_time_total_str(self) -> str:
-        """`cpu_time_total` as text."""
-        return time_text(self.cpu_time_total)
-
-    @property
-    def self_cpu_time_total_str(self) -> str:
-        """`self_cpu_time_total` as text."""
-        return time_text(self.self_cpu_time_total)
-
-    @property
     def device_time(self) -> float:
         """The mean time on a device."""
         return self.device_time_total / self.count if self.count else 0.0
 
-    @property
-    def device_time_str(self) -> str:
-        """`device_time` as text."""
-        return time_text(self.device_time)
-
-    @property
-    def device_time_total_str(self) -> str:
-        """`device_time_total` as text."""
-        return time_text(self.device_time_total)
-
-    @property
-    def self_device_time_total_str(self) -> str:
-        """`self_device_time_total` as text."""
-        return time_text(self.self_device_time_total)
+    cpu_time_str, device_time_str = as_text("cpu_time"), as_text("device_time")
+    cpu_time_total_str = as_text("cpu_time_total")
+    self_cpu_time_total_str = as_text("self_cpu_time_total")
+    device_time_total_str = as_text("device_time_total")
+    self_device_time_total_str = as_text("self_device_time_total")
 
 
 def older_name(name: str, now: str) -> Any:
@@ -151,14 +132,13 @@ class FunctionEvent(Times):
     def __repr__(self) -> str:
         return (
             f"<FunctionEvent id={self.id} name={self.name} overload_name= "
-            f"device_type={self.device_type} node_id={self.node_id} "
-            f"cpu_time={self.cpu_time_str} start_us={self.time_range.start} "
-            f"end_us={self.time_range.end} "
+            f"device_type={self.device_type} node_id={self.node_id} cpu_time={self.cpu_time_str} "
+            f"start_us={self.time_range.start} end_us={self.time_range.end} "
             f"cpu_children={[child.id for child in self.cpu_children]} "
-            f"{self.use_device}_time={self.device_time_str} "
-            f"name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
-            f"cpu_memory_usage={self.cpu_memory_usage} {self.use_device}_memory_usage=0 is_async=False "
-            f"is_remote=False seq_nr={self.sequence_nr} is_legacy=False>"
+            f"{self.use_device}_time={self.device_time_str} name={self.name} thread={self.thread} "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            f"{self.use_device}_memory_usage=0 is_async=False is_remote=False "
+            f"seq_nr={self.sequence_nr} is_legacy=False>"
         )
 
 
@@ -184,29 +164,16 @@ class FunctionEventAvg(Times):
         """Takes an event, or another sum, in."""
         if self.key is None:  # the first one says who it is
             for name in (
-                "key",
-                "scope",
-                "cpu_parent",
-                "cpu_children",
-                "input_shapes",
-                "stack",
-                "is_user_annotation",
-                "device_type",
-                "use_device",
-            ):
+                "key", "scope", "cpu_parent", "cpu_children", "input_shapes", "stack",
+                "is_user_annotation", "device_type", "use_device",
+            ):  # fmt: skip
                 setattr(self, name, getattr(other, name))
         if other.key != self.key:
             raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
         for name in (
-            "count",
-            "cpu_time_total",
-            "self_cpu_time_total",
-            "device_time_total",
-            "self_device_time_total",
-            "cpu_memory_usage",
-            "self_cpu_memory_usage",
-            "flops",
-        ):
+            "count", "cpu_time_total", "self_cpu_time_total", "device_time_total",
+            "self_device_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "flops",
+        ):  # fmt: skip
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
@@ -216,9 +183,8 @@ class FunctionEventAvg(Times):
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
             f"cpu_time={self.cpu_time_str}  self_cuda_time={self.self_device_time_total_str} "
-            f"cuda_time={self.device_time_str} "
-            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
-            "cuda_memory_usage=0>"
+            f"cuda_time={self.device_time_str} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} cuda_memory_usage=0>"
         )
 
 

@@ -27,18 +27,9 @@ class Span:
     """From when to when (nanoseconds) a thread was inside one thing, and what it was."""
 
     __slots__ = (
-        "bytes",
-        "end",
-        "flops",
-        "name",
-        "parent",
-        "scope",
-        "seq",
-        "shapes",
-        "stack",
-        "start",
+        "bytes", "end", "flops", "name", "parent", "scope", "seq", "shapes", "stack", "start",
         "thread",
-    )
+    )  # fmt: skip
 
     def __init__(self, name: str, parent: Span | None, thread: int, scope: int) -> None:
         self.name, self.parent, self.thread, self.scope = name, parent, thread, scope

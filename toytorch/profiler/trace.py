@@ -45,25 +45,11 @@ def write(events: EventList, path: str, metadata: dict[str, Any] | None = None) 
 def entries(events: EventList) -> Iterator[dict[str, Any]]:
     """The entries of all events."""
     pid = os.getpid()
-    yield {
-        "ph": "M",
-        "name": "process_name",
-        "pid": pid,
-        "tid": 0,
-        "ts": 0.0,
-        "args": {"name": "python"},
-    }
+    yield label("process_name", pid, 0, name="python")
     on_cpu = [event for event in events if event.device_type.name == "CPU"]
     on_devices = [event for event in events if event.device_type.name != "CPU"]
     for thread in sorted({event.thread for event in on_cpu}):
-        yield {
-            "ph": "M",
-            "name": "thread_name",
-            "pid": pid,
-            "tid": thread,
-            "ts": 0.0,
-            "args": {"name": f"thread {thread}"},
-        }
+        yield label("thread_name", pid, thread, name=f"thread {thread}")
     made: dict[int, FunctionEvent] = {}  # who made the node of a number: the innermost op
     for event in on_cpu:
         if event.name == "[memory]":
@@ -79,28 +65,21 @@ def entries(events: EventList) -> Iterator[dict[str, Any]]:
     yield from memory(events, pid)
 
 
+def label(kind: str, pid: int, tid: int, **args: str) -> dict[str, Any]:
+    """What a process or a thread is called."""
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": 0.0, "args": args}
+
+
 def device_rows(events: list[FunctionEvent], pid: int) -> Iterator[dict[str, Any]]:
     """What devices did: a process for each, in it a row for each stream, and an arrow from the op.
 
     Times of simulated devices are those of their own clock, which began with the profiler.
     """
     for device in sorted({e.device_index for e in events}):
-        labels = {"process_name": "python", "process_labels": f"GPU {device}"}
-        for name, label in labels.items():
-            key = "labels" if name == "process_labels" else "name"
-            yield {
-                "ph": "M",
-                "name": name,
-                "pid": device,
-                "tid": 0,
-                "ts": 0.0,
-                "args": {key: label},
-            }
+        yield label("process_name", device, 0, name="python")
+        yield label("process_labels", device, 0, labels=f"GPU {device}")
     for device, stream in sorted({(e.device_index, e.device_resource_id) for e in events}):
-        row = {"name": f"stream {stream}"}
-        yield {
-            "ph": "M", "name": "thread_name", "pid": device, "tid": stream, "ts": 0.0, "args": row,
-        }  # fmt: skip
+        yield label("thread_name", device, stream, name=f"stream {stream}")
     for event in events:
         at: dict[str, Any] = {"pid": event.device_index, "tid": event.device_resource_id}
         start = event.time_range.start

@@ -142,9 +142,8 @@ def _opened(f: object) -> Iterator[tuple[Any, str]]:
         yield f, name if isinstance(name, str) else f"<{type(f).__name__}>"
     else:
         raise AttributeError(
-            "You can only torch.load from a file that is seekable. Please "
-            "pre-load the data into a buffer like io.BytesIO and try to load from "
-            "it instead."
+            "You can only torch.load from a file that is seekable. Please pre-load the data into a "
+            "buffer like io.BytesIO and try to load from it instead."
         )
 
 

@@ -18,22 +18,9 @@ from toytorch.serialization.rebuild import require
 CODES = re.compile(r"(b1|[iu][1248]|f[248]|f16|c8|c16|c32|[SU]\d{1,9}|[mM]8)")
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
 SCALARS = [
-    "bool",
-    "bool_",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]
+    "bool", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
 
 
 class TypeShell:

@@ -109,28 +109,25 @@ def _check(name: str, tensor: Tensor | int, seen: dict[Any, str]) -> None:
         )
     if tensor.is_sparse:
         raise ValueError(
-            f"You are trying to save a sparse tensor: `{name}` which this library "
-            "does not support. You can make it a dense tensor before saving with "
-            "`.to_dense()` but be aware this might make a much larger file than "
-            "needed."
+            f"You are trying to save a sparse tensor: `{name}` which this library does not "
+            "support. You can make it a dense tensor before saving with `.to_dense()` but be aware "
+            "this might make a much larger file than needed."
         )
     if tensor.dtype not in NAMES:
         raise SafetensorError(f"`{name}`: safetensors has no name for {tensor.dtype}")
     if not tensor.is_contiguous():
         raise ValueError(
-            f"You are trying to save a non contiguous tensor: `{name}` which is not "
-            "allowed. It either means you are trying to save tensors which are "
-            "reference of each other in which case it's recommended to save only the "
-            "full tensors, and reslice at load time, or simply call `.contiguous()` "
-            "on your tensor to pack it before saving."
+            f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. It "
+            "either means you are trying to save tensors which are reference of each other in "
+            "which case it's recommended to save only the full tensors, and reslice at load time, "
+            "or simply call `.contiguous()` on your tensor to pack it before saving."
         )
     if tensor.numel():
         address = tensor.untyped_storage().data_ptr()
         if address in seen:
             raise RuntimeError(
-                f"Some tensors share memory, this will lead to duplicate memory on "
-                f"disk and potential differences when loading them again: "
-                f"[{{'{seen[address]}', '{name}'}}]"
+                "Some tensors share memory, this will lead to duplicate memory on disk and "
+                f"potential differences when loading them again: [{{'{seen[address]}', '{name}'}}]"
             )
         seen[address] = name
 

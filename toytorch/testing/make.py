@@ -32,9 +32,8 @@ def bounds(kind: Dtype, low: Any, high: Any) -> tuple[Any, Any]:
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low == high and not exact:
         warnings.warn(
-            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex "
-            "types is deprecated since 2.1 and will be removed in 2.3. Use "
-            "`torch.full(...)` instead.",
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
+            "deprecated since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.",
             FutureWarning,
             stacklevel=3,
         )

@@ -126,9 +126,8 @@ def _number(name: str, value: Tensor) -> float:
     if isinstance(value, Tensor):
         if value.numel() != 1:
             raise ValueError(
-                f"`self.log({name}, {value})` was called, but the tensor must have a "
-                f"single element. You can try doing `self.log({name}, "
-                f"{value}.mean())`"
+                f"`self.log({name}, {value})` was called, but the tensor must have a single "
+                f"element. You can try doing `self.log({name}, {value}.mean())`"
             )
         return float(value.item())
     if isinstance(value, (bool, int, float)):

@@ -79,9 +79,8 @@ class Trainer:
             )
         if max_steps < -1 or (max_epochs is not None and max_epochs < -1):
             raise MisconfigurationException(
-                "`max_epochs` and `max_steps` must be a non-negative "
-                "integer or -1, but got max_epochs="
-                f"{max_epochs}, max_steps={max_steps}"
+                "`max_epochs` and `max_steps` must be a non-negative integer or -1, but got "
+                f"max_epochs={max_epochs}, max_steps={max_steps}"
             )
         self.max_epochs = max_epochs if max_epochs is not None else 1000 if max_steps == -1 else -1
         self.max_steps = max_steps
@@ -146,9 +145,8 @@ class Trainer:
         self.optimizers, self.lr_scheduler_configs = configured(model.configure_optimizers())
         if model.automatic_optimization and len(self.optimizers) > 1:
             raise MisconfigurationException(
-                "Training with multiple optimizers is only supported "
-                "with manual optimization: set `self.automatic_"
-                "optimization = False` and call their steps yourself"
+                "Training with multiple optimizers is only supported with manual optimization: set "
+                "`self.automatic_optimization = False` and call their steps yourself"
             )
         self.fit_loop = FitLoop(self, train_dataloaders, val_dataloaders)
         if val_dataloaders is not None:

@@ -77,17 +77,9 @@ class Block:
     """Part of a segment: in use, waiting for streams that still use it, or free."""
 
     __slots__ = (
-        "address",
-        "after",
-        "before",
-        "events",
-        "requested",
-        "segment",
-        "size",
-        "source",
-        "used",
+        "address", "after", "before", "events", "requested", "segment", "size", "source", "used",
         "users",
-    )
+    )  # fmt: skip
     before: Block | None  # its neighbours in the segment
     after: Block | None
     source: Source  # where it was asked for

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from toytorch.backends.simulator.allocator import (
-    FIRST_ADDRESS,
-    Block,
-    CachingAllocator,
-)
+from toytorch.backends.simulator.allocator import FIRST_ADDRESS, Block, CachingAllocator
 from toytorch.backends.simulator.races import Access, Clock, History
 from toytorch.backends.simulator.records import POINT
 from toytorch.backends.simulator.roofline import kernel_time

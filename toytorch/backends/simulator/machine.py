@@ -494,14 +494,6 @@ def users_line(known: int = 1) -> tuple[str, int] | None:
 
 
 __all__ = [
-    "CAPTURING",
-    "Event",
-    "Machine",
-    "SimulatedDevice",
-    "Stream",
-    "blocking",
-    "copy_time",
-    "kernel_time",
-    "np",
-    "users_line",
-]
+    "CAPTURING", "Event", "Machine", "SimulatedDevice", "Stream", "blocking", "copy_time",
+    "kernel_time", "np", "users_line",
+]  # fmt: skip

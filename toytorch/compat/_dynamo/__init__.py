@@ -19,23 +19,10 @@ from toytorch.core.tensor import Tensor
 from toytorch.jit.compile import OptimizedModule
 
 __all__ = [
-    "OptimizedModule",
-    "allow_in_graph",
-    "assume_constant_result",
-    "config",
-    "disable",
-    "disallow_in_graph",
-    "eval_frame",
-    "exc",
-    "graph_break",
-    "is_compiling",
-    "list_backends",
-    "mark_dynamic",
-    "mark_static",
-    "mark_static_address",
-    "maybe_mark_dynamic",
-    "reset",
-]
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable",
+    "disallow_in_graph", "eval_frame", "exc", "graph_break", "is_compiling", "list_backends",
+    "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "reset",
+]  # fmt: skip
 
 
 class Unsupported(RuntimeError):

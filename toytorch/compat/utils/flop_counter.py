@@ -15,10 +15,7 @@ from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
-from toytorch.nn.modules.hooks import (
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
+from toytorch.nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
 from toytorch.nn.modules.module import Module
 from toytorch.ops import aten, flops
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.nn.modules import module as modules
-from toytorch.nn.modules.hooks import (
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
+from toytorch.nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
 
 __all__ = ["ModuleTracker"]
 

@@ -10,14 +10,7 @@ import numpy as np
 from toytorch.cuda.emulator import program as p
 from toytorch.cuda.emulator.access import MemorySystem
 from toytorch.cuda.emulator.memory import Memory
-from toytorch.cuda.emulator.types import (
-    BOOL,
-    Pointer,
-    Scalar,
-    Type,
-    Vector,
-    Void,
-)
+from toytorch.cuda.emulator.types import BOOL, Pointer, Scalar, Type, Vector, Void
 
 
 def bound(function: p.Function, arguments: Sequence[Any], system: MemorySystem) -> list[Any]:

@@ -18,12 +18,7 @@ from toytorch.cuda.emulator.memory import Memory
 from toytorch.cuda.emulator.report import Launch, Snapshot
 from toytorch.cuda.emulator.run import Runner
 from toytorch.cuda.emulator.threads import Batch, Dim, Geometry
-from toytorch.cuda.emulator.types import (
-    Array,
-    Type,
-    Vector,
-    element_of,
-)
+from toytorch.cuda.emulator.types import Array, Type, Vector, element_of
 
 BATCH = 1 << 16  # threads that are emulated at once: their values fit into the cache
 BYTES = 1 << 27  # of shared and local memory of a batch

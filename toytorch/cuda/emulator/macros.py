@@ -13,21 +13,9 @@ from toytorch.cuda.emulator.parse_expressions import ExpressionParser
 
 # What these declare is built in here.
 HEADERS = {
-    "cuda_fp16.h",
-    "cuda_runtime.h",
-    "math.h",
-    "cmath",
-    "stdio.h",
-    "cstdio",
-    "assert.h",
-    "cassert",
-    "stdint.h",
-    "cstdint",
-    "float.h",
-    "cfloat",
-    "math_constants.h",
-    "limits.h",
-}
+    "cuda_fp16.h", "cuda_runtime.h", "math.h", "cmath", "stdio.h", "cstdio", "assert.h", "cassert",
+    "stdint.h", "cstdint", "float.h", "cfloat", "math_constants.h", "limits.h",
+}  # fmt: skip
 
 SIGNS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "==": operator.eq, "!=": operator.ne,

@@ -167,11 +167,7 @@ class Parser(ExpressionParser):
         return words, type
 
     def declarators(
-        self,
-        words: set[str],
-        type: s.TypeName,
-        name: str,
-        name_at: tuple[int, int],
+        self, words: set[str], type: s.TypeName, name: str, name_at: tuple[int, int]
     ) -> list[s.Declaration]:
         """`a = 1, b[4], *c;` from behind the first name."""
         space = next((SPACES[word] for word in words if word in SPACES), "")

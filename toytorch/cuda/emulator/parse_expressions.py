@@ -18,22 +18,10 @@ SHIFT = 7  # the level from which on `>` may close a template's arguments
 ASSIGNMENTS = ("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=")
 BUILT_OF_WORDS = {"unsigned", "signed", "long", "short", "int", "char", "double"}
 QUALIFIERS = {
-    "static",
-    "extern",
-    "constexpr",
-    "inline",
-    "__inline__",
-    "__forceinline__",
-    "__noinline__",
-    "__device__",
-    "__global__",
-    "__host__",
-    "__shared__",
-    "__constant__",
-    "__launch_bounds__",
-    "__align__",
-    "alignas",
-}
+    "static", "extern", "constexpr", "inline", "__inline__", "__forceinline__", "__noinline__",
+    "__device__", "__global__", "__host__", "__shared__", "__constant__", "__launch_bounds__",
+    "__align__", "alignas",
+}  # fmt: skip
 RESTRICT = ("__restrict__", "__restrict", "restrict")
 CASTS = ("static_cast", "reinterpret_cast")
 # `unsigned long long int` and its kin: the words in any order, without `int`.

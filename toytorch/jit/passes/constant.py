@@ -20,18 +20,11 @@ from toytorch.jit.passes.dce import eliminate_dead_code
 
 FOLDABLE = frozenset(
     (
-        "prim::TupleConstruct",
-        "prim::TupleUnpack",
-        "prim::TupleIndex",
-        "prim::TupleSlice",
-        "prim::ListConstruct",
-        "prim::ListUnpack",
-        "prim::unchecked_cast",
-        "prim::unchecked_unwrap_optional",
-        "prim::isinstance",
-        "prim::slice",
+        "prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice",
+        "prim::ListConstruct", "prim::ListUnpack", "prim::unchecked_cast",
+        "prim::unchecked_unwrap_optional", "prim::isinstance", "prim::slice",
     )
-)
+)  # fmt: skip
 LARGEST = 1 << 20  # elements of a tensor that is worth keeping as a constant
 
 

@@ -83,9 +83,8 @@ class Compiler(Modules):
             if extra is not None:
                 raise NotSupportedError(
                     self.program.source(extra),
-                    "Compiled functions can't take "
-                    "variable number of arguments or use keyword-only "
-                    "arguments with defaults",
+                    "Compiled functions can't take variable number of arguments or use "
+                    "keyword-only arguments with defaults",
                 )
         names = [*args.posonlyargs, *args.args]
         if self.owner is not None:

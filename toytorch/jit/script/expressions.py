@@ -183,9 +183,8 @@ class Expressions(Loops):
             )
         if parts and keys not in (types.INT, types.STR, types.FLOAT, types.BOOL, types.COMPLEX):
             raise self.fail(
-                "Cannot create dict for key type "
-                f"'{spelled(keys)}', only int, float, complex, Tensor, device and "
-                "string keys are supported",
+                f"Cannot create dict for key type '{spelled(keys)}', only int, float, complex, "
+                "Tensor, device and string keys are supported",
                 node,
             )
         return self.one("prim::DictConstruct", parts, types.Dict(keys, values), node)

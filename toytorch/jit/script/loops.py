@@ -182,11 +182,7 @@ class Loops(Statements):
         if not isinstance(value, Value):
             raise self.fail(self.scope.reason(name) or f"undefined value {name}", at)
         if name != "#result" and not before.type.contains(value.type):
-            raise self.fail(
-                f"Variable '{name}' previously had type {spelled(before.type)} but is "
-                f"now being assigned to a value of type {spelled(value.type)}",
-                at,
-            )
+            raise self.retyped(name, before, value, at)
         return value
 
     def settle(self, node: Any, block: Block, place: int) -> None:

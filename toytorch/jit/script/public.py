@@ -17,11 +17,7 @@ from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.classes import register
-from toytorch.jit.script.compiler import (
-    compile_function,
-    compile_methods,
-    compile_program,
-)
+from toytorch.jit.script.compiler import compile_function, compile_methods, compile_program
 from toytorch.jit.script.constants import check_constants, fix_constants
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.given import Refused, given, shared
@@ -62,8 +58,7 @@ class CompiledFunction(ScriptFunction):
         if len(args) > len(params):
             raise RuntimeError(
                 f"{name}() expected at most {len(params)} argument(s) but received "
-                f"{len(args) + len(named)} argument(s). Declaration: "
-                f"{self.compiled.declaration()}"
+                f"{len(args) + len(named)} argument(s). Declaration: {self.compiled.declaration()}"
             )
         places = sum(not p.keyword_only for p in params)
         if len(args) > places:

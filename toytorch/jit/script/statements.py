@@ -19,15 +19,7 @@ from toytorch.jit import types
 from toytorch.jit.builtins import fits
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import Unreadable, read, spelled
-from toytorch.jit.script.branches import (
-    EXITS,
-    FALLS,
-    LEAVES,
-    MAYBE,
-    RAISES,
-    RETURNS,
-    Branches,
-)
+from toytorch.jit.script.branches import EXITS, FALLS, LEAVES, MAYBE, RAISES, RETURNS, Branches
 from toytorch.jit.script.values import Known, ModuleValue
 from toytorch.jit.types import Type
 
@@ -125,8 +117,7 @@ class Statements(Branches):
             owner = self.expression(s.target.value)
             if isinstance(owner, Value) and isinstance(owner.type, types.Tuple):
                 raise self.fail(
-                    f"{spelled(owner.type)} does not support augmented assignment.",
-                    s.target,
+                    f"{spelled(owner.type)} does not support augmented assignment.", s.target
                 )
             after = self.augmented(s, before)
             self.set_item(s.target, after, s)
@@ -166,6 +157,14 @@ class Statements(Branches):
         method = self.attribute(before, found, s)
         return self.as_value(self.call_item(method, [self.value(s.value)], {}, s), s)
 
+    def retyped(self, name: str, before: Value, now: Value, at: ast.AST) -> Exception:
+        """The error of a name that stands for a value of another type than before."""
+        return self.fail(
+            f"Variable '{name}' previously had type {spelled(before.type)} but "
+            f"is now being assigned to a value of type {spelled(now.type)}",
+            at,
+        )
+
     def assign(self, name: str, item: object, at: ast.AST) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
         outer = self.scope.outer.find(name) if self.scope.outer is not None else None
@@ -183,11 +182,7 @@ class Statements(Branches):
         if isinstance(outer, Value) and name not in self.local_names():
             value = self.as_value(item, at)
             if not outer.type.contains(value.type) and outer.type != types.NEVER:
-                raise self.fail(
-                    f"Variable '{name}' previously had type {spelled(outer.type)} but "
-                    f"is now being assigned to a value of type {spelled(value.type)}",
-                    at,
-                )
+                raise self.retyped(name, outer, value, at)
             item = value
         if (
             isinstance(item, Value)
@@ -237,9 +232,8 @@ class Statements(Branches):
                 value.type = self.returns
             if not fits(self.returns, value.type, {}):
                 raise self.fail(
-                    "Return value was annotated as having type "
-                    f"{spelled(self.returns)} but is actually of type "
-                    f"{spelled(value.type)}",
+                    f"Return value was annotated as having type {spelled(self.returns)} but is "
+                    f"actually of type {spelled(value.type)}",
                     s,
                 )
         else:

@@ -10,12 +10,7 @@ from typing import Any
 
 import numpy as np
 
-NAMES = (
-    "scipy_openblas_{}64_",
-    "scipy_openblas_{}",
-    "openblas_{}64_",
-    "openblas_{}",
-)
+NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 MKL = {"get_num_threads": "MKL_Get_Num_Threads", "set_num_threads": "MKL_Set_Num_Threads"}
 # Bytes of the vectors in OpenBLAS's kernels, by the processors that they are named after; those
 # that are not here have the widest. A processor that is newer than the library gets older kernels.

@@ -41,25 +41,10 @@ MOST = 64  # dimensions of a program: as many as a NumPy array may have
 # A descriptor begins with these words. `at_...` says where in it a list begins, `to_...` where in
 # the table its results go.
 FIELDS = (
-    "context",
-    "run",
-    "limit",
-    "tile",
-    "table",
-    "arrays",
-    "outputs",
-    "scalars",
-    "dims",
-    "axes",
-    "extents",
-    "at_arrays",
-    "at_axes",
-    "at_scalars",
-    "at_extents",
-    "to_scalars",
-    "to_axes",
+    "context", "run", "limit", "tile", "table", "arrays", "outputs", "scalars", "dims", "axes",
+    "extents", "at_arrays", "at_axes", "at_scalars", "at_extents", "to_scalars", "to_axes",
     "to_extents",
-)
+)  # fmt: skip
 # For each array: its type's number for NumPy and bytes, its dimensions (by number, in the descriptor at
 # `dims`), the input that is the same memory, and how it varies over axes (in the descriptor at `steps`).
 ARRAY = ("type", "bytes", "rank", "dims", "same", "steps", "count")

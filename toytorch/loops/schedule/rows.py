@@ -14,17 +14,7 @@ from toytorch.loops.language.primitives import JOINS, start_of
 from toytorch.loops.language.steps import Argument, Reduce
 from toytorch.loops.language.types import kind
 from toytorch.loops.schedule.base import Schedule, Where
-from toytorch.loops.schedule.nest import (
-    Buffer,
-    Index,
-    Join,
-    Let,
-    Nest,
-    Place,
-    Store,
-    Update,
-    Var,
-)
+from toytorch.loops.schedule.nest import Buffer, Index, Join, Let, Nest, Place, Store, Update, Var
 from toytorch.loops.schedule.pieces import Pieces
 
 # The same on every processor: the error of a sum follows from it (with 4096 it was four times as

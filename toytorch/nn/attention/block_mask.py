@@ -157,10 +157,7 @@ class BlockMask:
         )
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
         columns: list[Any] = []
-        for count, numbers in (
-            (kv_num_blocks, kv_indices),
-            (full_kv_num_blocks, full_kv_indices),
-        ):
+        for count, numbers in ((kv_num_blocks, kv_indices), (full_kv_num_blocks, full_kv_indices)):
             if count is None or numbers is None or not compute_q_blocks:
                 columns += [None, None]
             else:

@@ -25,17 +25,9 @@ from toytorch.nn.attention.block_mask import (
 )
 
 __all__ = [
-    "AuxOutput",
-    "AuxRequest",
-    "BlockMask",
-    "FlexKernelOptions",
-    "and_masks",
-    "create_block_mask",
-    "create_mask",
-    "flex_attention",
-    "noop_mask",
-    "or_masks",
-]
+    "AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask",
+    "create_mask", "flex_attention", "noop_mask", "or_masks",
+]  # fmt: skip
 FlexKernelOptions = dict[str, Any]
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 _mask_mod_signature = _score_mod_signature = Mod  # of b, h, q, kv; of the score and these

@@ -174,9 +174,8 @@ def multi_head_attention_forward(
     )
     if is_causal and attn_mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the "
-            "Transformer module method `generate_square_subsequent_mask` to create "
-            "this mask."
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
         )
     padding = _check_mask(key_padding_mask, "key_padding_mask", query)
     only_causal = is_causal and padding is None and not need_weights

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints
 from toytorch.ops.nn import fold as columns
@@ -17,35 +19,23 @@ from toytorch.ops.nn.conv import (
 from toytorch.ops.nn.windows import spread_over
 
 __all__ = [
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_tbc",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "fold",
-    "unfold",
-]
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "fold", "unfold",
+]  # fmt: skip
+
+
+def _pairs(name: str, **sizes: Ints) -> list[Any]:
+    """Sizes for height and width, each given as one for both or as two."""
+    return [spread_over(name, value, 2, what) for what, value in sizes.items()]
 
 
 def unfold(
-    input: Tensor,
-    kernel_size: Ints,
-    dilation: Ints = 1,
-    padding: Ints = 0,
-    stride: Ints = 1,
+    input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:
     """All windows of images (B, C, H, W), as columns (B, C·KH·KW, P)."""
-    sizes = [
-        spread_over("unfold", v, 2, what)
-        for v, what in (
-            (kernel_size, "kernel_size"),
-            (dilation, "dilation"),
-            (padding, "padding"),
-            (stride, "stride"),
-        )
-    ]
+    sizes = _pairs(
+        "unfold", kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
+    )
     return columns.im2col.function(input, *sizes)
 
 
@@ -58,14 +48,12 @@ def fold(
     stride: Ints = 1,
 ) -> Tensor:
     """Columns (B, C·KH·KW, P) added where their windows lie in images (B, C, H, W)."""
-    sizes = [
-        spread_over("fold", v, 2, what)
-        for v, what in (
-            (output_size, "output_size"),
-            (kernel_size, "kernel_size"),
-            (dilation, "dilation"),
-            (padding, "padding"),
-            (stride, "stride"),
-        )
-    ]
+    sizes = _pairs(
+        "fold",
+        output_size=output_size,
+        kernel_size=kernel_size,
+        dilation=dilation,
+        padding=padding,
+        stride=stride,
+    )
     return columns.col2im.function(input, *sizes)

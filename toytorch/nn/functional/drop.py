@@ -54,12 +54,11 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     _check(p)
     if input.ndim not in (n + 1, n + 2):
         warnings.warn(
-            f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and "
-            f"will result in an error in a future release. To retain the behavior and "
-            "silence this warning, please use dropout instead. Note that "
-            f"{name} exists to provide channel-wise dropout on inputs with {n} spatial "
-            f"dimensions, a channel dimension, and an optional batch dimension (i.e. "
-            f"{n + 1}D or {n + 2}D inputs).",
+            f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will "
+            "result in an error in a future release. To retain the behavior and silence this "
+            f"warning, please use dropout instead. Note that {name} exists to provide channel-wise "
+            f"dropout on inputs with {n} spatial dimensions, a channel dimension, and an optional "
+            f"batch dimension (i.e. {n + 1}D or {n + 2}D inputs).",
             UserWarning,
             stacklevel=users_level(),
         )
@@ -88,10 +87,9 @@ def dropout1d(
     """Zeros whole channels of (B, C, L) with probability p."""
     if input.ndim not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D "
-            "input. Note that dropout1d exists to provide channel-wise dropout on "
-            "inputs with 1 spatial dimension, a channel dimension, and an optional "
-            "batch dimension (i.e. 2D or 3D inputs)."
+            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
+            "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     return _channels("dropout1d", input, p, training, inplace, 1)
 

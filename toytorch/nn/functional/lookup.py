@@ -101,18 +101,16 @@ def embedding_bag(
         input, weight = weight, input
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is "
-            "not None, then it must have the same shape as the input "
-            f"({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})"
         )
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is "
-                "a mini-batch of fixed length sequences. However, found offsets of "
-                f"type {type(offsets)}"
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {type(offsets)}"
             )
         offsets = beside(input, np.arange(input.shape[0]) * input.shape[1])
         input = input.reshape(-1)
@@ -135,9 +133,8 @@ def embedding_bag(
         )
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. "
-            "per_sample_weights is only supported for mode='sum' (got mode="
-            f"'{mode}'). Please open a feature request on GitHub."
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
     if max_norm is not None:
         tables.embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # a parameter, too

@@ -29,26 +29,12 @@ from toytorch.ops.nn.windows import sizes_text
 from toytorch.ops.shaping.reshape import broadcast_tensors
 
 __all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cosine_embedding_loss",
-    "ctc_loss",
-    "gaussian_nll_loss",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "margin_ranking_loss",
-    "mse_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "poisson_nll_loss",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-]
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss",
+    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
+    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip
 
 
 def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
@@ -338,9 +324,8 @@ def margin_ranking_loss(
     reduction = legacy_reduction(reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
-            "margin_ranking_loss : All input tensors should have same dimension but "
-            f"got sizes: input1: {input1.shape}, input2: {input2.shape}, target: "
-            f"{target.shape} "
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
     return ranked_apart(input1, input2, target, margin, reduction)
 
@@ -370,9 +355,8 @@ def cosine_embedding_loss(
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
         raise RuntimeError(
-            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors,"
-            f" but found inputs with sizes {sizes_text(input1.shape)} and "
-            f"{sizes_text(input2.shape)}."
+            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found "
+            f"inputs with sizes {sizes_text(input1.shape)} and {sizes_text(input2.shape)}."
         )
     dot = (input1 * input2).sum(-1)
     square1 = (input1 * input1).sum(-1) + 1e-12
@@ -501,9 +485,8 @@ def multi_margin_loss(
     rows = input if input.ndim == 2 else input.reshape([1, -1])
     if target.ndim > 1 or target.numel() != rows.shape[0]:
         raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the "
-            f"batch size. Expected target size [{rows.shape[0]}], but got "
-            f"{sizes_text(target.shape)}"
+            "multi_margin_loss: target tensor should be 1-D with size equal to the batch size. "
+            f"Expected target size [{rows.shape[0]}], but got {sizes_text(target.shape)}"
         )
     if target.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
@@ -554,8 +537,7 @@ def multilabel_soft_margin_loss(
     loss = loss if weight is None else loss * weight
     classes = input.ndim - 1  # the target may have more dimensions
     return reduced(
-        loss.sum(classes) / input.shape[classes],
-        legacy_reduction(reduction, size_average, reduce),
+        loss.sum(classes) / input.shape[classes], legacy_reduction(reduction, size_average, reduce)
     )
 
 

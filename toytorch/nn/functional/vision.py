@@ -23,18 +23,9 @@ from toytorch.ops.nn import pad as borders
 from toytorch.ops.nn.windows import sizes_text
 
 __all__ = [
-    "affine_grid",
-    "channel_shuffle",
-    "grid_sample",
-    "interpolate",
-    "native_channel_shuffle",
-    "pad",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
-]
+    "affine_grid", "channel_shuffle", "grid_sample", "interpolate", "native_channel_shuffle", "pad",
+    "pixel_shuffle", "pixel_unshuffle", "upsample", "upsample_bilinear", "upsample_nearest",
+]  # fmt: skip
 
 channel_shuffle = native_channel_shuffle = fold.channel_shuffle.function
 pixel_shuffle, pixel_unshuffle = fold.pixel_shuffle.function, fold.pixel_unshuffle.function
@@ -60,9 +51,8 @@ def pad(
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pads) > 2 * input.ndim:
         raise RuntimeError(
-            "Padding length should be less than or equal to two times the input "
-            f"dimension but got padding length {len(pads)} and input of dimension "
-            f"{input.ndim}"
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(pads)} and input of dimension {input.ndim}"
         )
     if mode == "constant":
         return borders.constant_pad_nd.function(input, pads, 0 if value is None else value)
@@ -102,11 +92,10 @@ def _target(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None)
         if isinstance(size, (list, tuple)):
             if len(size) != n:
                 raise ValueError(
-                    "Input and output must have the same number of spatial dimensions,"
-                    f" but got input with spatial dimensions of "
-                    f"{list(input.shape[2:])} and output size of {size}. Please "
-                    "provide input tensor in (N, C, d1, d2, ...,dK) format and output "
-                    "size in (o1, o2, ...,oK) format."
+                    "Input and output must have the same number of spatial dimensions, but got "
+                    f"input with spatial dimensions of {list(input.shape[2:])} and output size of "
+                    f"{size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                    "output size in (o1, o2, ...,oK) format."
                 )
             return tuple(int(s) for s in size), None
         return (int(size),) * n, None

@@ -93,9 +93,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         target = target_ if batched else target_.unsqueeze(0)
         if int(target.min()) < 0 or int(target.max()) >= self.n_classes:
             raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values "
-                f"in range [{target.min().item()}, {target.max().item()}] were "
-                "found. "
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{target.min().item()}, {target.max().item()}] were found. "
             )
         place = target.clone()  # of each target in the head: itself, or its cluster
         output = input.new_zeros(target.shape[0])

@@ -54,11 +54,10 @@ class _InstanceNorm(_NormBase):
                 errors.append(
                     f"Unexpected running stats buffer(s) {names} for {type(self).__name__} with "
                     "track_running_stats=False. If state_dict is a checkpoint saved before 0.4.0, "
-                    "this may be expected because "
-                    f"{type(self).__name__} does not track running stats by default since 0.4.0. "
-                    "Please remove these keys from state_dict. If the running stats are actually "
-                    f"needed, instead set track_running_stats=True in {type(self).__name__} to "
-                    "enable them. See the documentation of "
+                    f"this may be expected because {type(self).__name__} does not track running "
+                    "stats by default since 0.4.0. Please remove these keys from state_dict. If "
+                    "the running stats are actually needed, instead set track_running_stats=True "
+                    f"in {type(self).__name__} to enable them. See the documentation of "
                     f"{type(self).__name__} for details."
                 )
                 for key in old:

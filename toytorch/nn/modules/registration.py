@@ -206,10 +206,9 @@ class Tree:
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model "
-                f"parameters must be created explicitly. To express '{name}' as a "
-                "function of another Tensor, compute the value in the forward() "
-                "method."
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
+                f"created explicitly. To express '{name}' as a function of another Tensor, compute "
+                "the value in the forward() method."
             )
         self._parameters[name] = registered("parameter", self, name, param)
 

@@ -112,9 +112,8 @@ class RNNBase(Module):
         kind = self.weight_ih_l0.dtype
         if input.dtype is not kind:
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype "
-                f"({kind}). Convert input: input.to({kind}), or convert model: "
-                f"model.to({input.dtype})"
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert "
+                f"input: input.to({kind}), or convert model: model.to({input.dtype})"
             )
         wanted = 2 if batch_sizes is not None else 3
         if input.ndim != wanted:

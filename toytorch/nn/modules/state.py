@@ -202,10 +202,9 @@ class Stateful(Tree):
         for hook in list(self._load_state_dict_post_hooks.values()):
             if hook(self, found) is not None:
                 raise AssertionError(
-                    "Hooks registered with "
-                    "``register_load_state_dict_post_hook`` are not expected "
-                    "to return new values, if incompatible_keys need to be "
-                    "modified, it should be done inplace."
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected "
+                    "to return new values, if incompatible_keys need to be modified, it should be "
+                    "done inplace."
                 )
 
     def _load_from_state_dict(

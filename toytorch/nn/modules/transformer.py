@@ -334,16 +334,9 @@ class Transformer(Module):
         super().__init__()
         make: dict[str, Any] = {"device": device, "dtype": dtype}
         options = (
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-        )
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+            norm_first, bias,
+        )  # fmt: skip
         self.encoder = (
             custom_encoder
             if custom_encoder is not None

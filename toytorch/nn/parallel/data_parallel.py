@@ -60,9 +60,8 @@ class DataParallel(Module):
         for t in itertools.chain(self.module.parameters(), self.module.buffers()):
             if t.device != self.src_device_obj:
                 raise RuntimeError(
-                    "module must have its parameters and buffers on device "
-                    f"{self.src_device_obj} (device_ids[0]) but found one of them on device: "
-                    f"{t.device}"
+                    f"module must have its parameters and buffers on device {self.src_device_obj} "
+                    f"(device_ids[0]) but found one of them on device: {t.device}"
                 )
         parts, words = self.scatter(inputs, kwargs, self.device_ids)
         if not parts and not words:

@@ -34,10 +34,9 @@ def get_total_norm(
     )
     if error_if_nonfinite and not bool(total.isfinite()):
         raise RuntimeError(
-            f"The total norm of order {float(norm_type)} for gradients from "
-            "`parameters` is non-finite, so it cannot be clipped. To disable this "
-            "error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
+            "non-finite, so it cannot be clipped. To disable this error and scale the gradients by "
+            "the non-finite norm anyway, set `error_if_nonfinite=False`"
         )
     return total
 

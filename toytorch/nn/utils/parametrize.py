@@ -113,9 +113,8 @@ class ParametrizationList(ModuleList):
         for i, t in enumerate(new):
             if not isinstance(t, Tensor):
                 raise ValueError(
-                    "'right_inverse' must return a Tensor or a Sequence of tensors "
-                    f"(list, tuple...). Got element {i} of the sequence with type "
-                    f"{type(t).__name__}."
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+                    f"tuple...). Got element {i} of the sequence with type {type(t).__name__}."
                 )
             t = t.detach()
             _register(

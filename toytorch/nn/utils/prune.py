@@ -17,12 +17,8 @@ from toytorch.nn.utils.prune_methods import (
     RandomStructured,
     RandomUnstructured,
 )
-from toytorch.nn.utils.prune_methods import (
-    _compute_nparams_toprune as _compute_nparams_toprune,
-)
-from toytorch.nn.utils.prune_methods import (
-    _validate_pruning_amount as _validate_pruning_amount,
-)
+from toytorch.nn.utils.prune_methods import _compute_nparams_toprune as _compute_nparams_toprune
+from toytorch.nn.utils.prune_methods import _validate_pruning_amount as _validate_pruning_amount
 from toytorch.nn.utils.prune_methods import (
     _validate_pruning_amount_init as _validate_pruning_amount_init,
 )
@@ -137,21 +133,8 @@ def is_pruned(module: Module) -> bool:
 
 
 __all__ = [
-    "BasePruningMethod",
-    "CustomFromMask",
-    "Identity",
-    "L1Unstructured",
-    "LnStructured",
-    "PruningContainer",
-    "RandomStructured",
-    "RandomUnstructured",
-    "custom_from_mask",
-    "global_unstructured",
-    "identity",
-    "is_pruned",
-    "l1_unstructured",
-    "ln_structured",
-    "random_structured",
-    "random_unstructured",
-    "remove",
-]
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured",
+    "PruningContainer", "RandomStructured", "RandomUnstructured", "custom_from_mask",
+    "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
+    "random_structured", "random_unstructured", "remove",
+]  # fmt: skip

@@ -105,9 +105,8 @@ class BasePruningMethod(Recomputed, ABC):
         value = getattr(module, name)
         if importance_scores is not None and importance_scores.shape != value.shape:
             raise AssertionError(
-                "importance_scores should have the same shape as parameter "
-                f"{name} of {module}, got {importance_scores.shape} vs "
-                f"{value.shape}"
+                f"importance_scores should have the same shape as parameter {name} of {module}, "
+                f"got {importance_scores.shape} vs {value.shape}"
             )
         scores = value if importance_scores is None else importance_scores
         before = getattr(module, name + "_mask").detach().clone() if earlier else ones_like(value)

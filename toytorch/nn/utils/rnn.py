@@ -46,10 +46,9 @@ class PackedSequence(PackedSequence_):
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence "
-                "should never be created manually. They should be instantiated by "
-                "functions like pack_sequence and pack_padded_sequences in "
-                "nn.utils.rnn."
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
+                "created manually. They should be instantiated by functions like pack_sequence and "
+                "pack_padded_sequences in nn.utils.rnn."
             )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
@@ -171,10 +170,9 @@ def pack_padded_sequence(
         )
     if any(a < b for a, b in zip(sizes, sizes[1:])):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when "
-            "`enforce_sorted` is True. You can pass `enforce_sorted=False` to "
-            "pack_padded_sequence and/or pack_sequence to sidestep this requirement "
-            "if you do not need ONNX exportability."
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
+            "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
+            "sidestep this requirement if you do not need ONNX exportability."
         )
     if sizes[0] > x.shape[0]:
         raise RuntimeError(
@@ -201,9 +199,8 @@ def pad_packed_sequence(
     if total_length is not None:
         if total_length < longest:
             raise ValueError(
-                "Expected total_length to be at least the length of the longest "
-                f"sequence in input, but got total_length={total_length} and max "
-                f"sequence length being {longest}"
+                "Expected total_length to be at least the length of the longest sequence in input, "
+                f"but got total_length={total_length} and max sequence length being {longest}"
             )
         longest = total_length
     data, batch = sequence.data, counts[0]

@@ -108,9 +108,8 @@ def spectral_norm(
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     if is_lazy(weight):
         raise ValueError(
-            "The module passed to `SpectralNorm` can't have uninitialized parameters. "
-            "Make sure to run the dummy forward before applying spectral "
-            "normalization"
+            "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to "
+            "run the dummy forward before applying spectral normalization"
         )
     with no_grad():
         rows, columns = as_matrix(weight, hook.dim).shape

@@ -41,9 +41,8 @@ def swapped(module: Module, values: dict[str, Tensor], tie_weights: bool) -> Ite
             given = [n for n in group if n in values]
             if given and len({id(values[n]) for n in given}) > 1:
                 raise ValueError(
-                    "functional_call got multiple values for keys "
-                    f"{sorted(given)}, which are tied. Consider using "
-                    "tie_weights=False"
+                    f"functional_call got multiple values for keys {sorted(given)}, which are "
+                    "tied. Consider using tie_weights=False"
                 )
             values = {**values, **{n: values[given[0]] for n in group if given}}
     places = []

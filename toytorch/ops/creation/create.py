@@ -621,9 +621,8 @@ def empty_permuted(
     size, order = tuple(size), tuple(physical_layout)
     if len(order) != len(size):
         raise RuntimeError(
-            "Number of dimensions in size does not match the length of the "
-            f"physical_layout; i.e. len(size) = {len(size)} is not equal to "
-            f"len(physical_layout) = {len(order)}"
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
         )
     if sorted(order) != list(builtins.range(len(size))):
         bad = [d for d in order if not 0 <= d < len(size)]

@@ -119,9 +119,8 @@ def device_in(capsule: object) -> tuple[int, int]:
             kind, number = (ctypes.c_int32 * 2).from_address(start + ctypes.sizeof(ctypes.c_void_p))
             return kind, number
     raise RuntimeError(
-        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be"
-        " consumed only once, so you might have already constructed a tensor from it"
-        " once."
+        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only "
+        "once, so you might have already constructed a tensor from it once."
     )
 
 

@@ -221,11 +221,10 @@ def from_numpy(ndarray: Array) -> Tensor:
         )
     if not ndarray.flags.writeable:
         warned.once(
-            "The given NumPy array is not writable, and PyTorch does not support "
-            "non-writable tensors. This means writing to this tensor will result in "
-            "undefined behavior. You may want to copy the array to protect its data or "
-            "make it writable before converting it to a tensor. This type of warning will be "
-            "suppressed for the rest of this program."
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. This means writing to this tensor will result in undefined behavior. You may "
+            "want to copy the array to protect its data or make it writable before converting it "
+            "to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     array = lent(ndarray.view(np.ndarray))
     return held_elsewhere(wrap(array, kind), array, extent(array))

@@ -27,22 +27,12 @@ from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, general, pointwise, public
-from toytorch.ops.elementwise.operand_checks import numbers
+from toytorch.ops.elementwise.operand_checks import numbers, only_floats
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.shaping.rearrange import cat
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
-
-
-def _float(name: str) -> Any:
-    """A check that refuses integers, as PyTorch's kernel `name` does."""
-
-    def check(common: DType, args: Sequence[Any]) -> None:
-        if not common.is_floating_point:
-            raise NotImplementedError(f"\"{name}\" not implemented for '{common.legacy}'")
-
-    return check
 
 
 # -- straight pieces ------------------------------------------------------------------------------
@@ -59,7 +49,7 @@ leaky_relu = pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     formula="self if self > 0 else self * negative_slope",
     forms="out",
-    checks=_float("leaky_relu_cpu"),
+    checks=only_floats("leaky_relu_cpu"),
     d_self="straight(g if self > 0 else g * negative_slope, self)",
     doc="x above 0, a small multiple of x below; Maas et al. 2013.",
 )
@@ -100,7 +90,7 @@ def _within_type(kernel: str) -> Any:
     """A check of a threshold that C++ casts to the type of the elements."""
 
     def check(common: DType, args: Sequence[Any]) -> None:
-        _float(kernel)(common, args)
+        only_floats(kernel)(common, args)
         if math.isfinite(args[1]) and abs(args[1]) > types.finfo(common).max:
             raise_overflow(common.name)
 
@@ -121,7 +111,7 @@ hardshrink = pointwise(
 
 
 def _check_softshrink(common: DType, args: Sequence[Any]) -> None:
-    _float("softshrink_cpu")(common, args)
+    only_floats("softshrink_cpu")(common, args)
     most = types.finfo(common).max
     if not 0 <= args[1] <= most:
         raise RuntimeError(
@@ -143,7 +133,7 @@ hardsigmoid = pointwise(
     "hardsigmoid(Tensor self) -> Tensor",
     formula="minimum(maximum(self + 3, 0), 6) / 6",
     forms="out",
-    checks=_float("hardsigmoid_cpu"),
+    checks=only_floats("hardsigmoid_cpu"),
     d_self="straight(g / 6 if self > -3 and self < 3 else 0, self)",
     rounds_once="float16 bfloat16",
     doc="A sigmoid of three straight pieces; Courbariaux et al. 2015.",
@@ -152,7 +142,7 @@ hardswish = pointwise(
     "hardswish(Tensor self) -> Tensor",
     formula="self * minimum(maximum(self + 3, 0), 6) / 6",
     forms="out",
-    checks=_float("hardswish_cpu"),
+    checks=only_floats("hardswish_cpu"),
     d_self="0 if self <= -3 else g if self >= 3 else g * (self / 3 + 0.5)",
     rounds_once="float16 bfloat16",
     doc="x·hardsigmoid(x); Howard et al. 2019.",
@@ -162,7 +152,7 @@ prelu_kernel = pointwise(
     formula="self if self > 0 else self * weight",
     forms="out",
     node="PreluKernelBackward0",
-    checks=_float("prelu_cpu"),
+    checks=only_floats("prelu_cpu"),
     d_self="g if self > 0 else g * weight",
     d_weight="0 if self > 0 else g * self",
     memory="kept",
@@ -191,9 +181,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         channels = input.shape[1] if input.ndim > 1 else 1
         if channels != weight.numel():
             raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found "
-                f"parameter numbers = {weight.numel()} and channel size = "
-                f"{channels}."
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
             )
     shape = [-1 if d == min(1, input.ndim - 1) else 1 for d in range(input.ndim)]
     return prelu_kernel.function(input, weight.reshape(shape))
@@ -206,7 +195,7 @@ elu = pointwise(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
     formula="scale * self if self > 0 else alpha * scale * expm1(input_scale * self)",
     forms="out",
-    checks=_float("elu_cpu"),
+    checks=only_floats("elu_cpu"),
     d_self="""
         low = exp(input_scale * self) * (alpha * scale * input_scale)
         g * (scale if self > 0 else low)
@@ -220,7 +209,7 @@ selu: Op = pointwise(
     formula=f"{SELU_SCALE} * self if self > 0 else {SELU_ALPHA * SELU_SCALE} * expm1(self)",
     forms="function inplace",
     node="EluBackward0",
-    checks=_float("elu_cpu"),
+    checks=only_floats("elu_cpu"),
     d_self=f"g * ({SELU_SCALE} if self > 0 else exp(self) * {SELU_ALPHA * SELU_SCALE})",
     rounds_once="float16 bfloat16",
     doc="elu with the scales that keep mean 0 and variance 1; Klambauer et al. 2017.",
@@ -230,7 +219,7 @@ selu: Op = pointwise(
 def _check_celu(common: DType, args: Sequence[Any]) -> None:
     if args[1] == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    _float("elu_cpu")(common, args)
+    only_floats("elu_cpu")(common, args)
 
 
 celu = pointwise(
@@ -249,7 +238,7 @@ softplus = pointwise(
         self if z > threshold else log1p(exp(threshold if z > threshold else z)) / beta
     """,
     forms="out",
-    checks=_float("softplus_cpu"),
+    checks=only_floats("softplus_cpu"),
     d_self="g if beta * self > threshold else g * sigmoid(beta * self)",
     rounds_once="float16 bfloat16",
     doc="log(1 + e^{βx})/β, and x itself above the threshold.",
@@ -259,7 +248,7 @@ log_sigmoid = pointwise(
     "log_sigmoid(Tensor self) -> Tensor",
     formula="minimum(self, 0) - log1p(exp(-abs(self)))",
     forms="out",
-    checks=_float("log_sigmoid_cpu"),
+    checks=only_floats("log_sigmoid_cpu"),
     d_self="g * sigmoid(-self)",
     memory="rows",
     out_type="same",
@@ -289,7 +278,7 @@ mish = pointwise(
     "mish(Tensor self) -> Tensor",
     formula="self * tanh(self if self > 20 else log1p(exp(minimum(self, 20))))",
     forms="out",
-    checks=_float("mish_cpu"),
+    checks=only_floats("mish_cpu"),
     d_self="""
         t = tanh(self if self > 20 else log1p(exp(minimum(self, 20))))
         g * (t + self * sigmoid(self) * (1 - t * t))
@@ -302,7 +291,7 @@ mish = pointwise(
 def _check_gelu(common: DType, args: Sequence[Any]) -> None:
     if args[1] not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    _float("GeluKernelImpl")(common, args)
+    only_floats("GeluKernelImpl")(common, args)
 
 
 gelu = pointwise(
@@ -331,7 +320,7 @@ rrelu_with_noise = pointwise(
     "rrelu_with_noise(Tensor self, Tensor noise) -> Tensor",
     formula="self * noise",
     forms="out",
-    checks=_float("rrelu_with_noise_out_cpu"),
+    checks=only_floats("rrelu_with_noise_out_cpu"),
     d_self="g * noise",
     memory="rows",
     doc="x times a factor: 1 above 0, a random one below.",

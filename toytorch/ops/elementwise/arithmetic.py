@@ -68,9 +68,8 @@ def _check_difference(common: DType, args: Sequence[Any]) -> None:
         )
     if any(getattr(a, "dtype", None) is types.bool or a.__class__ is bool for a in args[:2]):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If "
-            "you are trying to invert a mask, use the `~` or `logical_not()` "
-            "operator instead."
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
         )
     _check_alpha(common, args)
 
@@ -267,9 +266,8 @@ neg = pointwise(
     formula="-self",
     d_self="-g",
     checks=_no_bool(
-        "Negation, the `-` operator, on a bool tensor is not "
-        "supported. If you are trying to invert a mask, use the `~` or "
-        "`logical_not()` operator instead."
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+        "invert a mask, use the `~` or `logical_not()` operator instead."
     ),
     sparse="sums",
     own_inverse=True,

@@ -149,9 +149,8 @@ def _as_real(xp: ArrayModule, a: Array) -> Any:
 def _as_complex(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind != "f" or a.dtype.itemsize == 2:
         raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, "
-            "but got a tensor of scalar type: "
-            f"{from_numpy_dtype(a.dtype).legacy}"
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {from_numpy_dtype(a.dtype).legacy}"
         )
     if a.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")

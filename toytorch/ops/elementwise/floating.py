@@ -44,7 +44,7 @@ nextafter = pointwise(
     formula="nextafter(self, other)",
     upcast=False,
     in_halves=True,
-    checks=only_floats("nextafter"),
+    checks=only_floats("nextafter_cpu"),
     d_self="0 if self == other else g",
     d_other="0",
     doc="The next number that can be represented, towards other.",
@@ -162,7 +162,7 @@ logaddexp2 = pointwise(
     "logaddexp2(Tensor self, Tensor other) -> Tensor",
     formula="logaddexp2(self, other)",
     forms="function method out",
-    checks=only_floats("logaddexp2"),
+    checks=only_floats("logaddexp2_cpu"),
     d_self="g * sigmoid((self - other) * log(2))",
     d_other="g * sigmoid((other - self) * log(2))",
     doc="log₂(2ᵃ + 2ᵇ) without overflow.",
@@ -183,7 +183,7 @@ logit = pointwise(
         anywhere = nan if self < 0 or self > 1 else slope
         anywhere if eps is None or eps < 0 else 0 if self < eps or self > 1 - eps else slope
     """,
-    checks=only_floats("logit"),
+    checks=only_floats("logit_cpu"),
     doc="log(x/(1 - x)), the inverse of sigmoid.",
 )
 

@@ -36,11 +36,11 @@ def number_place(self: Any, other: Any) -> int:
 
 
 def only_floats(name: str) -> Any:
-    """Refuses all but real floating-point numbers."""
+    """A check that refuses all but real floating-point numbers, as PyTorch's kernel `name` does."""
 
     def check(common: DType, args: Sequence[Any]) -> None:
         if not common.is_floating_point:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+            raise NotImplementedError(f"\"{name}\" not implemented for '{common.legacy}'")
 
     return check
 

@@ -107,9 +107,8 @@ def check_slices(name: str, a: Array, d: int, i: Array, source: Array) -> None:
         del mine[d], given[d]
     if mine != given:
         raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the "
-            f"specified dimension. Got self.shape = {list(a.shape)} source.shape = "
-            f"{list(source.shape)}"
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(a.shape)} source.shape = {list(source.shape)}"
         )
 
 
@@ -312,18 +311,16 @@ def _index_copy(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array) ->
         )
     if i.ndim < 2 and source.ndim and a.ndim and source.ndim != a.ndim:
         raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality "
-            f"must match. Source dimensionality ({source.ndim}), destination dimensionality "
-            f"({a.ndim})"
+            "index_copy_(): When source and destination are not scalars, their dimensionality must "
+            f"match. Source dimensionality ({source.ndim}), destination dimensionality ({a.ndim})"
         )
     d = _vector(COPIED, a, dim, i)
     _check_source("index_copy_()", a, source)
     mine, theirs = (tuple(n for k, n in enumerate(s) if k != d) for s in (a.shape, source.shape))
     if mine != theirs:
         raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice "
-            f"shapes. Destination slice shape: {' '.join(map(str, mine))} at "
-            f"dimension {d} and source slice shape: "
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            f"slice shape: {' '.join(map(str, mine))} at dimension {d} and source slice shape: "
             f"{' '.join(map(str, theirs))} at dimension 0."
         )
     if source.ndim and i.size != source.shape[d]:
@@ -396,9 +393,8 @@ def places(
         and any(m > n for m, n in zip(i.shape or (1,), source.shape or (1,)))
     ):
         raise RuntimeError(
-            f"Expected index {list(i.shape)} to be no larger than self "
-            f"{list(a.shape)} apart from dimension {d} and to be no larger size "
-            f"than src {list(source.shape)}"
+            f"Expected index {list(i.shape)} to be no larger than self {list(a.shape)} apart from "
+            f"dimension {d} and to be no larger size than src {list(source.shape)}"
         )
     if not a.ndim or not i.ndim or not i.size:
         return i.reshape(-1) if not a.ndim else i
@@ -562,8 +558,7 @@ def _flat_index(name: str, a: Array, i: Array) -> Any:
     if i.size and (int(i.min()) < -n or int(i.max()) >= n):
         raise IndexError(
             "out of range: tried to access index "
-            f"{int(i.max()) if int(i.max()) >= n else int(i.min())} on a tensor of "
-            f"{n} elements."
+            f"{int(i.max()) if int(i.max()) >= n else int(i.min())} on a tensor of {n} elements."
         )
     return i
 

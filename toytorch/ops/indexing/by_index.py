@@ -216,9 +216,8 @@ def _index_put(
             raise _mismatch(values, found) from None
     if values.dtype != a.dtype:
         raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{type_name(a)} for the destination and {type_name(values)} for the "
-            "source."
+            f"Index put requires the source and destination dtypes match, got {type_name(a)} for "
+            f"the destination and {type_name(values)} for the source."
         )
     result = copied(a)
     places = full_places(a, arrays)

@@ -86,10 +86,7 @@ def index_put(
     if not accumulate and indices is not None:
         refuse_old_mask(indices, values)
     return indexed.index_put.function(
-        input,
-        _full_indices(input, indices, values),
-        values,
-        accumulate,
+        input, _full_indices(input, indices, values), values, accumulate
     )
 
 
@@ -192,9 +189,8 @@ def take_along_dim(
         return flat.gather(0, indices.reshape(-1).long(), out=out)
     if input.ndim != indices.ndim:
         raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number "
-            f"of dimensions, but got {input.ndim} dimensions for input, and "
-            f"{indices.ndim} dimensions for indices"
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")

@@ -92,11 +92,7 @@ def as_index(part: object) -> Any:
                 return part if state.fast_path is state.SLOW else bool(part._array)
             return part.__index__()
         if part.dtype is types.uint8:
-            warnings.warn(
-                OLD_MASK,
-                UserWarning,
-                stacklevel=users_level(),
-            )
+            warnings.warn(OLD_MASK, UserWarning, stacklevel=users_level())
         return part
     if isinstance(part, np.bool_):
         return bool(part)
@@ -196,9 +192,8 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
             for k in range(part.ndim):
                 if part.shape[k] != x.shape[dim + k]:
                     raise IndexError(
-                        f"The shape of the mask {list(part.shape)} at index {k} does "
-                        f"not match the shape of the indexed tensor {list(x.shape)} at"
-                        f" index {dim + k}"
+                        f"The shape of the mask {list(part.shape)} at index {k} does not match the "
+                        f"shape of the indexed tensor {list(x.shape)} at index {dim + k}"
                     )
             if state.fast_path is state.SLOW:  # whoever watches sees its origin
                 if not part.ndim:

@@ -53,10 +53,7 @@ def _block_diag(xp: ArrayModule, blocks: Sequence[Array]) -> Any:
                 f"Input {i} has {b.ndim} dimensions"
             )
     blocks = [b.reshape(_as_block(b.shape)) for b in _common(xp, list(blocks))]
-    made = xp.zeros(
-        [sum(b.shape[i] for b in blocks) for i in range(2)],
-        blocks[0].dtype,
-    )
+    made = xp.zeros([sum(b.shape[i] for b in blocks) for i in range(2)], blocks[0].dtype)
     row = column = 0
     for b in blocks:
         made[row : row + b.shape[0], column : column + b.shape[1]] = b

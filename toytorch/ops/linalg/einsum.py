@@ -73,8 +73,7 @@ def parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
         n = rank - len(term) + ellipsis
         if n < 0 or (n and not ellipsis):
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation "
-                f"({len(term) - ellipsis}) "
+                f"einsum(): the number of subscripts in the equation ({len(term) - ellipsis}) "
                 + ("is more than" if ellipsis else "does not match")
                 + f" the number of dimensions ({rank}) for operand {k}"
                 + ("" if ellipsis else " and no ellipsis was given")

@@ -155,9 +155,8 @@ def tensordot(
             )
         if a.shape[i] != b.shape[j]:
             raise RuntimeError(
-                "contracted dimensions need to match, but first has size "
-                f"{a.shape[i]} in dim {said[0]} and second has size {b.shape[j]} "
-                f"in dim {said[1]}"
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim "
+                f"{said[0]} and second has size {b.shape[j]} in dim {said[1]}"
             )
     rest_a = [d for d in range(a.ndim) if d not in left]
     rest_b = [d for d in range(b.ndim) if d not in right]

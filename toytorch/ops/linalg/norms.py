@@ -135,14 +135,7 @@ def norm(
     order = 2 if ord is None else ord
     if out is not None and state.local.grad and (a.requires_grad or out.requires_grad):
         return put_out(norm(a, ord, dim, keepdim, dtype=dtype), out, same=True)  # a copy in PyTorch
-    return exponentials.vector_norm.function(
-        a,
-        order,
-        dims,
-        keepdim,
-        dtype=dtype,
-        out=out,
-    )
+    return exponentials.vector_norm.function(a, order, dims, keepdim, dtype=dtype, out=out)
 
 
 @public("linalg.cond")

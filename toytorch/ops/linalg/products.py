@@ -121,13 +121,7 @@ def addbmm_(
         self._grad_edge, self._requires_grad = grown._grad_edge, grown._requires_grad
         writing.bump(self)
         return self
-    return _addbmm_inplace(
-        self,
-        batch1,
-        batch2,
-        beta=beta,
-        alpha=alpha,
-    )
+    return _addbmm_inplace(self, batch1, batch2, beta=beta, alpha=alpha)
 
 
 on_tensors(addbmm_=addbmm_)

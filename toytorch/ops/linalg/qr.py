@@ -51,9 +51,8 @@ def _qr_gradient(
     m, n = self_shape[-2:]
     if mode == "r":
         raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when "
-            "mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to "
-            "require gradients."
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+            "use linalg.qr(A, mode='reduced') if you are going to require gradients."
         )
     if mode == "complete" and m > n:
         raise RuntimeError(
@@ -277,9 +276,8 @@ def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpos
         )
     if a.ndim != c.ndim:
         raise RuntimeError(
-            "torch.ormqr: Expected other to have the same number of dimensions as "
-            f"input, but got other.ndim equal to {c.ndim} and input.ndim is equal "
-            f"to {a.ndim}"
+            "torch.ormqr: Expected other to have the same number of dimensions as input, but got "
+            f"other.ndim equal to {c.ndim} and input.ndim is equal to {a.ndim}"
         )
     if a.shape[:-2] != tau.shape[:-1]:
         raise RuntimeError(

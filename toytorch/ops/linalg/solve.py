@@ -71,9 +71,8 @@ def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
     vector = is_vector(a.shape, b.shape)
     if vector and not left:
         raise RuntimeError(
-            "linalg.solve: Vector broadcasting of the left hand side is not "
-            "supported for left=False. In this case linalg.solve is equivalent to "
-            "B / A.squeeze(-1)"
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for "
+            "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     b = b[..., None] if vector else b
     need_fit(name, a, b, left)
@@ -219,8 +218,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
     if math.prod(end) != math.prod(start):
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
-            f"prod(self.shape[:ind]), but got {math.prod(end)} != "
-            f"{math.prod(start)}"
+            f"prod(self.shape[:ind]), but got {math.prod(end)} != {math.prod(start)}"
         )
     square = input.reshape(math.prod(end), math.prod(end))
     inverse, info = inv_op.function(square)
@@ -241,9 +239,8 @@ def tensorsolve(
     n = math.prod(shape)
     if B.numel() != n:
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:])"
-            f" == prod(self.shape[:other.ndim]), but got {n} != "
-            f"{B.numel()}"
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {n} != {B.numel()}"
         )
     flat = input.reshape(n, n)
     made = solve(flat, B.reshape(-1)).reshape(shape)

@@ -84,9 +84,8 @@ def need_free_phase(product: Tensor, name: str, what: str) -> None:
     size = max(float(array.max()) if array.size else 0.0, 1.0)
     if turn.size and float(turn.max()) > 1e-2 * size:
         raise RuntimeError(
-            f"{name}: The {what} in the complex case are specified up to "
-            "multiplication by e^{i phi}. The specified loss function depends on "
-            "this quantity, so it is ill-defined."
+            f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i "
+            "phi}. The specified loss function depends on this quantity, so it is ill-defined."
         )
 
 
@@ -258,9 +257,8 @@ def _pinv(
 ) -> Any:
     if a.ndim < 2 or a.dtype.kind not in "fc" or a.dtype.itemsize == 2:
         raise RuntimeError(
-            f"linalg.pinv({from_numpy_dtype(a.dtype).legacy}{{{list(a.shape)}}}): "
-            "expected a tensor with 2 or more dimensions of float, double, cfloat "
-            "or cdouble types"
+            f"linalg.pinv({from_numpy_dtype(a.dtype).legacy}{{{list(a.shape)}}}): expected a "
+            "tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
         )
     if not a.size:
         return xp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)

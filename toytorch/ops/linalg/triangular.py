@@ -69,13 +69,7 @@ def _solve_triangular(
 
 def solve_with(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
     """The differentiable `linalg.solve_triangular`."""
-    return solve_triangular_op.function(
-        a,
-        b,
-        upper=upper,
-        left=left,
-        unitriangular=unit,
-    )
+    return solve_triangular_op.function(a, b, upper=upper, left=left, unitriangular=unit)
 
 
 def _triangular_gradient(
@@ -120,7 +114,7 @@ def triangular_solve(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be "
         "removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its arguments "
         "reversed and does not return a copy of one of the inputs.\nX = torch.triangular_solve(B, "
-        "A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B).",
+        "A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
     )
     if out is not None:
         refuse_grad("triangular_solve", (input, A), tuple(out))

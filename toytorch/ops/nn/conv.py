@@ -292,9 +292,8 @@ def _check(
     if bias is not None and bias != (made,):
         how = f"transposed={int(transposed)}, " if transposed else ""
         raise RuntimeError(
-            f"Given {how}weight of size {shape}, expected bias to be 1-dimensional "
-            f"with {made} elements, but got bias of size {sizes_text(bias)} "
-            "instead"
+            f"Given {how}weight of size {shape}, expected bias to be 1-dimensional with {made} "
+            f"elements, but got bias of size {sizes_text(bias)} instead"
         )
     if transposed:
         if any(e < 0 or (e >= s and e >= d) for e, s, d in zip(extra, stride, dilation)):
@@ -310,8 +309,7 @@ def _check(
         per = " x ".join(map(str, seen))
         raise RuntimeError(
             f"Calculated padded input size per channel: ({per}). Kernel size: "
-            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than "
-            "actual input size"
+            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
         )
 
 
@@ -327,9 +325,8 @@ def _sizes(name: str, value: Any, n: int, what: str) -> Sizes:
     values = tuple(int(v) for v in value)
     if len(values) not in (1, n):
         raise RuntimeError(
-            f"expected {what} to be a single integer value or a list of {n} values "
-            f"to match the convolution dimensions, but got {what}="
-            f"{list(values)}"
+            f"expected {what} to be a single integer value or a list of {n} values to match the "
+            f"convolution dimensions, but got {what}={list(values)}"
         )
     return values * n if len(values) == 1 else values
 
@@ -354,7 +351,7 @@ def _same(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes) -> tupl
 
         warned.once(
             "Using padding='same' with even kernel lengths and odd dilation may require a "
-            "zero-padded copy of the input be created",
+            "zero-padded copy of the input be created"
         )
         sides = [side for p in reversed(total) for side in (0, p % 2)]
         input = constant_pad_nd.function(input, sides, 0)

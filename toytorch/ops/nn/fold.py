@@ -54,10 +54,9 @@ def _im2col(
     out = _plan(a.shape[-2:], kernel, dilation, padding, stride)
     if min(out) < 1:
         raise RuntimeError(
-            f"Given input with spatial size {tuple(a.shape[-2:])}, kernel_size="
-            f"{tuple(kernel)}, dilation={tuple(dilation)}, padding={tuple(padding)},"
-            f" calculated shape of the array of sliding blocks as {out}, but its "
-            "components must be at least one."
+            f"Given input with spatial size {tuple(a.shape[-2:])}, kernel_size={tuple(kernel)}, "
+            f"dilation={tuple(dilation)}, padding={tuple(padding)}, calculated shape of the array "
+            f"of sliding blocks as {out}, but its components must be at least one."
         )
     seen = windows(xp, padded(xp, a, padding), kernel, stride, dilation, out)
     rows = a.shape[-3] * math.prod(kernel)
@@ -76,17 +75,15 @@ def _col2im(
 ) -> Any:
     if a.ndim not in (2, 3) or 0 in a.shape[a.ndim - 2 :]:
         raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch "
-            "size and non-zero dimensions for input, but got: "
-            f"{sizes_text(a.shape)}"
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
+            f"non-zero dimensions for input, but got: {sizes_text(a.shape)}"
         )
     out = _plan(size, kernel, dilation, padding, stride)
     area = math.prod(kernel)
     if a.shape[-2] % area:
         raise RuntimeError(
-            "Expected size of input's dimension 1 to be divisible by the product of "
-            f"kernel_size, but got input.size(1)={a.shape[-2]} and kernel_size="
-            f"{tuple(kernel)}."
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+            f"but got input.size(1)={a.shape[-2]} and kernel_size={tuple(kernel)}."
         )
     if min(out) < 0:
         raise RuntimeError(
@@ -98,10 +95,9 @@ def _col2im(
     if min(out) < 1 or a.shape[-1] != math.prod(out):
         raise RuntimeError(
             f"Given output_size={tuple(size)}, kernel_size={tuple(kernel)}, "
-            f"dilation={tuple(dilation)}, padding={tuple(padding)}, stride="
-            f"{tuple(stride)}, expected size of input's dimension 2 to match the "
-            f"calculated number of sliding blocks {out[0]} * {out[1]} = "
-            f"{math.prod(out)}, but got input.size(2)={a.shape[-1]}."
+            f"dilation={tuple(dilation)}, padding={tuple(padding)}, stride={tuple(stride)}, "
+            "expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"{out[0]} * {out[1]} = {math.prod(out)}, but got input.size(2)={a.shape[-1]}."
         )
     channels = a.shape[-2] // area
     images = math.prod(a.shape[:-2])
@@ -157,9 +153,8 @@ def _pixel_shuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     *lead, c, h, w = a.shape
     if c % (r * r):
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible "
-            "by the square of upscale_factor, but input.size(-3)="
-            f"{c} is not divisible by {r * r}"
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
         )
     n = len(lead)
     parts = a.reshape(*lead, c // (r * r), r, r, h, w)
@@ -173,9 +168,8 @@ def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     for name, size in (("height", h), ("width", w)):
         if size % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by "
-                f"downscale_factor, but input.size({-2 if name == 'height' else -1})"
-                f"={size} is not divisible by {r}"
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
+                f"input.size({-2 if name == 'height' else -1})={size} is not divisible by {r}"
             )
     if not a.size:
         return kept(a.copy(), a)  # whatever its shape should become

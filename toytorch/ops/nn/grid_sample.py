@@ -36,9 +36,8 @@ def _check(
     n = n or (3 if len(shape) == 5 else 2)
     if shape[0] != grid[0]:
         raise RuntimeError(
-            f"{name}(): expected grid and input to have same batch size, but got "
-            f"input with sizes {sizes_text(shape)} and grid with sizes "
-            f"{sizes_text(grid)}"
+            f"{name}(): expected grid and input to have same batch size, but got input with sizes "
+            f"{sizes_text(shape)} and grid with sizes {sizes_text(grid)}"
         )
     if grid[-1] != len(shape) - 2:
         raise RuntimeError(
@@ -52,9 +51,8 @@ def _check(
         )
     if len(shape) != n + 2 or len(grid) != n + 2:
         raise RuntimeError(
-            f"{name}(): expected {n + 2}D input and grid with same number of "
-            f"dimensions, but got input with sizes {sizes_text(shape)} and "
-            f"grid with sizes {sizes_text(grid)}"
+            f"{name}(): expected {n + 2}D input and grid with same number of dimensions, but got "
+            f"input with sizes {sizes_text(shape)} and grid with sizes {sizes_text(grid)}"
         )
     if mode == 2 and n == 3:
         raise RuntimeError(f"{name}(): bicubic interpolation only supports 4D input")

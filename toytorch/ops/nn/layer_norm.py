@@ -95,9 +95,8 @@ def _check_layer(a: Array, shape: Any, *parameters: Any, begin: str = "*, ") -> 
     for name, p in zip(("weight", "bias"), parameters):
         if p is not None and p.shape != shape:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got "
-                f"{name} of shape {sizes_text(p.shape)} and normalized_shape = "
-                f"{sizes_text(shape)}"
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{sizes_text(p.shape)} and normalized_shape = {sizes_text(shape)}"
             )
     if a.shape[a.ndim - len(shape) :] != shape or a.ndim < len(shape):
         wanted = ", ".join(map(str, shape))

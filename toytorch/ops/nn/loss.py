@@ -248,9 +248,8 @@ def nll(
             )
         if weight.ndim != 1 or weight.numel() != input.shape[1]:
             raise RuntimeError(
-                "weight tensor should be defined either for all "
-                f"{input.shape[1]} classes or no classes but got weight tensor of "
-                f"shape: {list(weight.shape)}"
+                f"weight tensor should be defined either for all {input.shape[1]} classes or no "
+                f"classes but got weight tensor of shape: {list(weight.shape)}"
             )
         refuse_gradients("nll_loss_forward" if ndim < 3 else "nll_loss2d_forward", weight=weight)
     if input.dtype.rank != 2:

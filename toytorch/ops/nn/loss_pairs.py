@@ -259,10 +259,9 @@ cross_entropy_of_two = _loss(
 
 
 WITH_LOGITS = (
-    "low = minimum(self, 0) - log1p(exp(-abs(self))); "
-    "hit = 1 if pos_weight is None else (pos_weight - 1) * target + 1; "
-    "loss = (1 - target) * self - hit * low; "
-    "loss = loss if weight is None else loss * weight; " + REDUCED
+    "low = minimum(self, 0) - log1p(exp(-abs(self))); hit = 1 if pos_weight is None else "
+    "(pos_weight - 1) * target + 1; loss = (1 - target) * self - hit * low; loss = loss if weight "
+    "is None else loss * weight; " + REDUCED
 )
 
 

@@ -26,9 +26,8 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) // 2 > a.ndim:
         raise RuntimeError(
-            "Length of pad should be no more than twice the number of dimensions of "
-            f"the input. Pad length is {len(pad)} while the input has {a.ndim} "
-            "dimensions."
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad "
+            f"length is {len(pad)} while the input has {a.ndim} dimensions."
         )
     shape, into, source = list(a.shape), [slice(None)] * a.ndim, [slice(None)] * a.ndim
     for k in range(len(pad) // 2):
@@ -123,9 +122,8 @@ def _check_sizes(a: Array, pad: Sequence[int], name: str) -> None:
     n = len(pad) // 2
     if a.ndim not in (n + 1, n + 2) or not all(a.shape[-n - 1 :]):
         raise RuntimeError(
-            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 "
-            f"batch size and other non-zero dimensions for input, but got: "
-            f"{sizes_text(a.shape)}"
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and "
+            f"other non-zero dimensions for input, but got: {sizes_text(a.shape)}"
         )
 
 

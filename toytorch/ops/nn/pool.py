@@ -46,12 +46,7 @@ def full(name: str, what: str, value: Any, n: int) -> Sizes:
 
 
 def arguments(
-    name: str,
-    n: int,
-    kernel: Ints,
-    stride: Ints | None,
-    padding: Ints,
-    dilation: Ints,
+    name: str, n: int, kernel: Ints, stride: Ints | None, padding: Ints, dilation: Ints
 ) -> tuple[Any, Any, Any, Any]:
     """A pool's sizes, each as n ints; the stride is the kernel's size if not given."""
     window = full(name, "kernel_size", kernel, n)
@@ -121,9 +116,8 @@ def out_sizes(
     batched = len(shape) == n + 2
     if len(shape) not in (n + 1, n + 2) or 0 in (shape[1:] if batched else shape):
         raise RuntimeError(
-            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with "
-            "optional 0 dim batch size for input, but got: "
-            f"{sizes_text(shape)}"
+            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch "
+            f"size for input, but got: {sizes_text(shape)}"
         )
     out = tuple(
         pooled_size(*each, ceil_mode) for each in zip(sizes, kernel, stride, padding, dilation)
@@ -131,9 +125,8 @@ def out_sizes(
     if min(out) < 1:
         planes = shape[-n - 1]
         raise RuntimeError(
-            f"Given input size: ({'x'.join(map(str, (planes, *sizes)))}). Calculated"
-            f" output size: ({'x'.join(map(str, (planes, *out)))}). Output size is "
-            "too small"
+            f"Given input size: ({'x'.join(map(str, (planes, *sizes)))}). Calculated output size: "
+            f"({'x'.join(map(str, (planes, *out)))}). Output size is too small"
         )
     return out
 
@@ -348,13 +341,7 @@ def _average_pool(n: int) -> Op:
                 steps,
                 pad,
                 factors(
-                    tuple(shape[-n:]),
-                    window,
-                    steps,
-                    pad,
-                    tuple(g.shape[-n:]),
-                    include,
-                    divisor,
+                    tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:]), include, divisor
                 ),
             )
             if n == 2

@@ -225,9 +225,8 @@ def adaptive_sizes(
     for d in range(-n, 0) if spatial else range(1 - len(shape), 0):
         if shape[d] == 0 and not (of_nothing and sizes == (1,) * n):
             raise RuntimeError(
-                f"{name}: Expected input to have non-zero size for non-batch "
-                f"dimensions, but input has sizes {sizes_text(shape)} with "
-                f"dimension {len(shape) + d} being empty"
+                f"{name}: Expected input to have non-zero size for non-batch dimensions, but input "
+                f"has sizes {sizes_text(shape)} with dimension {len(shape) + d} being empty"
             )
     made = tuple(input.shape[d - n] if s is None else int(s) for d, s in enumerate(sizes))
     if any(s < 0 for s in made):

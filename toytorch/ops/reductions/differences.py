@@ -114,9 +114,8 @@ def _steps(
                 )
             if places.shape[0] != input.shape[d]:
                 raise RuntimeError(
-                    "torch.gradient expected each element of spacing to have the "
-                    f"size of its dimension {d}, {input.shape[d]}, but got "
-                    f"{places.shape[0]}"
+                    "torch.gradient expected each element of spacing to have the size of its "
+                    f"dimension {d}, {input.shape[d]}, but got {places.shape[0]}"
                 )
     return list(spacing)
 

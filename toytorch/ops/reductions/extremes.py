@@ -30,9 +30,8 @@ def _refuse_empty(
         if a.shape[d] == 0:
             if dim is None or (not isinstance(dim, int) and not len(dim)):
                 raise RuntimeError(
-                    f"{name}{called}: Expected reduction dim to be specified for "
-                    "input.numel() == 0. Specify the reduction dim with the 'dim' "
-                    "argument."
+                    f"{name}{called}: Expected reduction dim to be specified for input.numel() == "
+                    "0. Specify the reduction dim with the 'dim' argument."
                 )
             raise IndexError(f"{name}{called}: Expected reduction dim {d} to have non-zero size.")
     if a.dtype.kind == "c" and kernel:
@@ -237,9 +236,8 @@ def _arg(name: str) -> Any:
         if a.size == 0 and (dim is None or a.shape[dim] == 0):
             if dim is None:
                 raise IndexError(
-                    f"{name}(): Expected reduction dim to be specified for "
-                    "input.numel() == 0. Specify the reduction dim with the 'dim' "
-                    "argument."
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                    "Specify the reduction dim with the 'dim' argument."
                 )
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         if a.ndim == 0:

@@ -155,10 +155,9 @@ def _weights(name: str, input: Tensor, weight: Tensor | None, shape: tuple[int, 
         )
     if tuple(weight.shape) != tuple(shape):
         raise RuntimeError(
-            f"{name}(): if weight tensor is provided it should have the same shape "
-            "as the input tensor excluding its innermost dimension, but got input "
-            f"with shape {list(input.shape)} and weight with shape "
-            f"{list(weight.shape)}"
+            f"{name}(): if weight tensor is provided it should have the same shape as the input "
+            "tensor excluding its innermost dimension, but got input with shape "
+            f"{list(input.shape)} and weight with shape {list(weight.shape)}"
         )
     return weight._array.reshape(-1)
 

@@ -234,9 +234,8 @@ def mean(
     """The mean of the elements that the mask shows; NaN where it shows none."""
     if (dtype or input.dtype).rank < 2:
         raise ValueError(
-            "mean(): Could not infer output dtype. "
-            f"{'Input' if dtype is None else 'Optional'} dtype must be either a "
-            f"floating point or complex dtype. Got: {dtype or input.dtype}"
+            f"mean(): Could not infer output dtype. {'Input' if dtype is None else 'Optional'} "
+            f"dtype must be either a floating point or complex dtype. Got: {dtype or input.dtype}"
         )
     total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
     return total / _shown(input, dim, bool(keepdim), mask)

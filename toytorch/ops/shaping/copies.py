@@ -9,13 +9,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.formulas import filled_tensor
-from toytorch.core.memory_order import (
-    copied,
-    dense_strides,
-    in_rows,
-    kept,
-    with_layout,
-)
+from toytorch.core.memory_order import copied, dense_strides, in_rows, kept, with_layout
 from toytorch.core.scalars import as_filling
 from toytorch.core.tensor import strides_of
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.memory_order import (
-    assign,
-    has_channels_last,
-    in_format,
-    kept,
-    row_major,
-)
+from toytorch.core.memory_order import assign, has_channels_last, in_format, kept, row_major
 from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
@@ -295,9 +289,8 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         if repeats.ndim == 1 and repeats.size not in (1, a.shape[d]):
             raise RuntimeError(
-                "repeats must have the same size as input along dim, but got "
-                f"repeats.size(0) = {repeats.size} and input.size({d}) = "
-                f"{a.shape[d]}"
+                "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                f"{repeats.size} and input.size({d}) = {a.shape[d]}"
             )
     if xp.any(xp.asarray(repeats) < 0):
         raise RuntimeError("Repeats must be non-negative")

@@ -167,9 +167,8 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(source) != len(destination):
         raise RuntimeError(
-            "movedim: Invalid source or destination dims: source ("
-            f"{list(source)} dims) should contain the same number of dims as "
-            f"destination ({list(destination)} dims)"
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should "
+            f"contain the same number of dims as destination ({list(destination)} dims)"
         )
     both = [[wrap_dim(d, input.ndim) for d in dims] for dims in (source, destination)]
     for name, dims, wrapped in zip(("source", "destination"), (source, destination), both):

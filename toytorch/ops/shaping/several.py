@@ -44,9 +44,8 @@ def _split(xp: ArrayModule, a: Array, split_size: Ints, dim: int) -> Any:
         sizes = [int(s) for s in split_size]
         if sum(sizes) != n or any(s < 0 for s in sizes):
             raise RuntimeError(
-                "split_with_sizes expects split_sizes to sum exactly to "
-                f"{n} (input tensor's size at dimension {d}), but got split_sizes="
-                f"{sizes}"
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size "
+                f"at dimension {d}), but got split_sizes={sizes}"
             )
     ends = list(itertools.accumulate(sizes, initial=0))
     return [cut(a, d, start, end) for start, end in itertools.pairwise(ends)]

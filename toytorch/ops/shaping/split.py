@@ -81,18 +81,16 @@ def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
     def function(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]:
         if input.ndim < need:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {need} dimension"
-                f"{'s' * (need > 1)}, but got a tensor with {input.ndim} "
-                "dimensions!"
+                f"torch.{name} requires a tensor with at least {need} dimension{'s' * (need > 1)}, "
+                f"but got a tensor with {input.ndim} dimensions!"
             )
         dim = dim_of(input)
         if isinstance(indices_or_sections, int):
             n, parts = input.shape[dim], indices_or_sections
             if parts == 0 or n % parts:
                 raise RuntimeError(
-                    f"torch.{name} attempted to split along dimension {dim}, but "
-                    f"the size of the dimension {n} is not divisible by the "
-                    f"split_size {parts}!"
+                    f"torch.{name} attempted to split along dimension {dim}, but the size of the "
+                    f"dimension {n} is not divisible by the split_size {parts}!"
                 )
         return tensor_split(input, indices_or_sections, dim)
 

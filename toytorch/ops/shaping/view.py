@@ -54,9 +54,8 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     strides = view_strides(a.shape, strides_of(a), new)
     if strides is None:
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at "
-            "least one dimension spans across two contiguous subspaces). Use "
-            ".reshape(...) instead."
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
     made = as_numpy_views(a, new, strides)
     return restride(a, new, strides) if made is None else made

@@ -43,12 +43,7 @@ def _frequencies(
     with np.errstate(all="ignore"):  # the numbers and their step are of the type, as in PyTorch
         step = np.float64(1) / np.float64(n * d)
         values = k.astype(kind.numpy) * np.asarray(step).astype(kind.numpy)
-    return tensor(
-        values,
-        dtype=kind,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return tensor(values, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 @public("fft.fftfreq", tensor_first=False)

@@ -110,9 +110,8 @@ def stft(
     if return_complex is None:
         if not (x.dtype.is_complex or (window is not None and window.dtype.is_complex)):
             raise RuntimeError(
-                "stft requires the return_complex parameter be given for real "
-                "inputs, and will further require that return_complex=True in a "
-                "future PyTorch release."
+                "stft requires the return_complex parameter be given for real inputs, and will "
+                "further require that return_complex=True in a future PyTorch release."
             )
         return_complex = True
     if x.dtype.rank < 2:
@@ -244,9 +243,8 @@ def istft(
     made = added / envelope
     if end > total:
         warnings.warn(
-            "The length of signal is shorter than the length parameter. Result is being "
-            "padded with zeros in the tail. Please check your center and hop_length "
-            "settings.",
+            "The length of signal is shorter than the length parameter. Result is being padded "
+            "with zeros in the tail. Please check your center and hop_length settings.",
             UserWarning,
             stacklevel=users_level(),
         )

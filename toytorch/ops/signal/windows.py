@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,18 @@ def general_cosine(
     >>> general_cosine(3, a=[0.5, 0.5])
     tensor([0., 1., 0.])
     """
+    return _sum_of_cosines(M, a, sym, dtype, layout, device, requires_grad)
+
+
+def _sum_of_cosines(
+    M: int,
+    a: Any,
+    sym: bool,
+    dtype: Any,
+    layout: Layout | None,
+    device: Device,
+    requires_grad: bool,
+) -> Tensor:
     dtype = _checked("general_cosine", M, dtype, layout)
     if M > 1:
         if not hasattr(a, "__iter__"):
@@ -94,15 +107,7 @@ def _cosine_family(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
         device: str | None = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        return general_cosine(
-            M,
-            a=coefficients,
-            sym=sym,
-            dtype=dtype,
-            layout=layout,
-            device=device,
-            requires_grad=requires_grad,
-        )
+        return _sum_of_cosines(M, coefficients, sym, dtype, layout, device, requires_grad)
 
     window.__name__ = window.__qualname__ = name
     window.__doc__ = doc
@@ -131,15 +136,7 @@ def general_hamming(
     requires_grad: bool = False,
 ) -> Tensor:
     """α - (1 - α)·cos 2πx."""
-    return general_cosine(
-        M,
-        a=[alpha, 1 - alpha],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return _sum_of_cosines(M, (alpha, 1 - alpha), sym, dtype, layout, device, requires_grad)
 
 
 @public("signal.windows.bartlett", tensor_first=False)
@@ -245,7 +242,6 @@ def _older(
     name: str,
     values: Callable[..., Any],
     dtype: DType | None,
-    layout: Layout | None,
     device: Device,
     requires_grad: bool,
     window_length: int,
@@ -281,7 +277,7 @@ def _older_window(name: str, values: Any, doc: str) -> Any:
         pin_memory: bool = False,
         requires_grad: bool = False,
     ) -> Tensor:
-        return _older(name, values, dtype, layout, device, requires_grad, window_length, periodic)
+        return _older(name, values, dtype, device, requires_grad, window_length, periodic)
 
     window.__name__ = window.__qualname__ = name
     window.__doc__ = doc
@@ -315,16 +311,8 @@ def hamming_window(
     >>> hamming_window(3, False)
     tensor([0.0800, 1.0000, 0.0800])
     """
-    return _older(
-        "hamming_window",
-        lambda x: cosines(x, (alpha, beta)),
-        dtype,
-        layout,
-        device,
-        requires_grad,
-        window_length,
-        periodic,
-    )
+    values = partial(cosines, a=(alpha, beta))
+    return _older("hamming_window", values, dtype, device, requires_grad, window_length, periodic)
 
 
 @public("kaiser_window", tensor_first=False)
@@ -340,13 +328,5 @@ def kaiser_window(
     requires_grad: bool = False,
 ) -> Tensor:
     """I₀(β·√(1 - (2x-1)²)) / I₀(β), Kaiser's window."""
-    return _older(
-        "kaiser_window",
-        lambda x: bessel(x, beta),
-        dtype,
-        layout,
-        device,
-        requires_grad,
-        window_length,
-        periodic,
-    )
+    values = partial(bessel, beta=beta)
+    return _older("kaiser_window", values, dtype, device, requires_grad, window_length, periodic)

@@ -219,11 +219,7 @@ def _mask(a: Any, mask: Any) -> CompressedArray:
             "sparse_mask_sparse_compressed expects mask to have sparse compressed layout, got "
             f"{layout_name(getattr(mask, 'layout', strided))}"
         )
-    if a.shape != mask.shape:
-        raise RuntimeError(
-            "sparse_mask(): operands have incompatible sizes; self has size "
-            f"{list(a.shape)} but mask has size {list(mask.shape)}"
-        )
+    coo.check_mask(a, mask)
     if is_compressed(a) and mask.blocksize == a.blocksize:
         found = kernels.look_up(SparseArray(a.indices, flat_values(a), cells(a)), mask.indices)
     else:

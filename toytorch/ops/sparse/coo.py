@@ -143,13 +143,18 @@ stored = general(
 kernel("values")(lambda a: a.values)
 
 
-def _mask(a: SparseArray | Array, mask: SparseArray | Array) -> SparseArray:
-    mask = need_sparse("sparse_mask", mask)
+def check_mask(a: Any, mask: Any) -> None:
+    """Refuses a mask of another shape."""
     if a.shape != mask.shape:
         raise RuntimeError(
             "sparse_mask(): operands have incompatible sizes; self has size "
             f"{list(a.shape)} but mask has size {list(mask.shape)}"
         )
+
+
+def _mask(a: SparseArray | Array, mask: SparseArray | Array) -> SparseArray:
+    mask = need_sparse("sparse_mask", mask)
+    check_mask(a, mask)
     return SparseArray(mask.indices, look_up(a, mask.indices), mask.shape, mask.coalesced)
 
 

@@ -125,9 +125,8 @@ def _add(a: Any, b: Any, alpha: float = 1) -> Any:
         return b.with_values(share if alpha != 1 else b.values.copy())
     if a.sparse_dim != b.sparse_dim:
         raise RuntimeError(
-            "add: expected 'self' and 'other' to have same density, but 'self' has "
-            f"{a.sparse_dim} sparse dimensions while 'other' has {b.sparse_dim} "
-            "sparse dimensions"
+            f"add: expected 'self' and 'other' to have same density, but 'self' has {a.sparse_dim} "
+            f"sparse dimensions while 'other' has {b.sparse_dim} sparse dimensions"
         )
     return merged(xp, a, b.with_values(share))
 
@@ -207,9 +206,8 @@ def _mul_sparse(a: SparseArray, b: SparseArray) -> SparseArray:
     """The entries of one operand, each times what the other has at its place."""
     if a.shape != b.shape or a.sparse_dim != b.sparse_dim:
         raise RuntimeError(
-            "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal "
-            "dimensionality, number of sparse dimensions, and shape of sparse "
-            "dimensions"
+            "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, "
+            "number of sparse dimensions, and shape of sparse dimensions"
         )
     if a.coalesced == b.coalesced:
         table, source = (a, b) if a.nnz >= b.nnz else (b, a)

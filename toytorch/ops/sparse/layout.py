@@ -52,9 +52,8 @@ def _permute(a: SparseArray, dims: tuple[int, ...]) -> SparseArray:
     n = a.sparse_dim
     if sorted(order[:n]) != list(range(n)):
         raise RuntimeError(
-            "permute(sparse_coo): transpositions between sparse and dense dimensions"
-            " are not allowed.Only transpositions within sparse and dense dimensions"
-            " are supported."
+            "permute(sparse_coo): transpositions between sparse and dense dimensions are not "
+            "allowed.Only transpositions within sparse and dense dimensions are supported."
         )
     same = order[:n] == list(range(n))
     values = a.values.transpose((0, *(d - n + 1 for d in order[n:])))
@@ -170,15 +169,13 @@ def _cat(arrays: Any, dim: int = 0) -> SparseArray:
     for i, a in enumerate(arrays):
         if [*a.shape[:d], *a.shape[d + 1 :]] != [*first.shape[:d], *first.shape[d + 1 :]]:
             raise RuntimeError(
-                f"All tensors must have the same shape: {list(first.shape)} (except "
-                f"in the concatenating dimension), but found shape: {list(a.shape)} "
-                f"at position {i}."
+                f"All tensors must have the same shape: {list(first.shape)} (except in the "
+                f"concatenating dimension), but found shape: {list(a.shape)} at position {i}."
             )
         if a.sparse_dim != first.sparse_dim:
             raise RuntimeError(
-                "All tensors must have the same sparse_dim and dense_dim: "
-                f"{first.sparse_dim}, {first.dense_dim}, but tensor at position {i} "
-                f"has {a.sparse_dim}, {a.dense_dim}."
+                f"All tensors must have the same sparse_dim and dense_dim: {first.sparse_dim}, "
+                f"{first.dense_dim}, but tensor at position {i} has {a.sparse_dim}, {a.dense_dim}."
             )
     xp, kind = xp_of(first), np.result_type(*(a.dtype for a in arrays))
     total, start = sum(a.shape[d] for a in arrays), 0

@@ -212,9 +212,8 @@ def sparse_resize_(self: Tensor, size: tuple[int, ...], sparse_dim: int, dense_d
             before, after = a.shape[part], size[part]
             if any(m < n for n, m in zip(before, after)):
                 raise RuntimeError(
-                    f"shrinking the size of {kind} dimensions (from {list(before)} "
-                    f"to {list(after)}) on a non-empty sparse tensor is not "
-                    "supported."
+                    f"shrinking the size of {kind} dimensions (from {list(before)} to "
+                    f"{list(after)}) on a non-empty sparse tensor is not supported."
                 )
     else:
         return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
@@ -245,34 +244,11 @@ def _fit_dims(size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> None:
 
 
 METHODS = (
-    coo.to_sparse,
-    coo.to_dense,
-    to_sparse_coo,
-    to_sparse_csr,
-    to_sparse_csc,
-    to_sparse_bsr,
-    to_sparse_bsc,
-    crow_indices,
-    col_indices,
-    ccol_indices,
-    row_indices,
-    coalesce,
-    is_coalesced,
-    indices,
-    values,
-    _indices,
-    _values,
-    _nnz,
-    sparse_dim,
-    dense_dim,
-    coo.sparse_mask,
-    _coalesced_,
-    sparse_resize_,
-    sparse_resize_and_clear_,
-    smm,
-    sspaddmm,
-    qscheme,
-)
+    coo.to_sparse, coo.to_dense, to_sparse_coo, to_sparse_csr, to_sparse_csc, to_sparse_bsr,
+    to_sparse_bsc, crow_indices, col_indices, ccol_indices, row_indices, coalesce, is_coalesced,
+    indices, values, _indices, _values, _nnz, sparse_dim, dense_dim, coo.sparse_mask, _coalesced_,
+    sparse_resize_, sparse_resize_and_clear_, smm, sspaddmm, qscheme,
+)  # fmt: skip
 for _method in METHODS:
     setattr(Tensor, _method.__name__, _method)
 on_tensors(_dimI=sparse_dim, _dimV=dense_dim)

@@ -31,10 +31,9 @@ class _Several(LRScheduler):
                 )
             if s.optimizer is not optimizer:
                 raise ValueError(
-                    f"{name} expects all schedulers to belong to the same optimizer, "
-                    f"but got scheduler {type(s).__name__} at index {i} has "
-                    f"{s.optimizer}, which is different from "
-                    f"{type(optimizer).__name__}."
+                    f"{name} expects all schedulers to belong to the same optimizer, but got "
+                    f"scheduler {type(s).__name__} at index {i} has {s.optimizer}, which is "
+                    f"different from {type(optimizer).__name__}."
                 )
 
     def state_dict(self) -> dict[str, Any]:
@@ -77,10 +76,9 @@ class SequentialLR(_Several):
         self._check(optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one"
-                " more than the number of milestone points, but got number of "
-                f"schedulers {len(schedulers)} and the number of milestones to be "
-                f"equal to {len(milestones)}"
+                "Sequential Schedulers expects number of schedulers provided to be one more than "
+                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
+                f"and the number of milestones to be equal to {len(milestones)}"
             )
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer

@@ -18,12 +18,7 @@ from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.pool import Pool, batches
-from toytorch.utils.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    SequentialSampler,
-    any_seed,
-)
+from toytorch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, any_seed
 from toytorch.utils.data.worker import Failure
 
 if TYPE_CHECKING:
@@ -83,9 +78,8 @@ class DataLoader:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
             raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing."
-                "let num_workers > 0 to enable multiprocessing, otherwise set "
-                "prefetch_factor to None."
+                "prefetch_factor option could only be specified in multiprocessing.let num_workers "
+                "> 0 to enable multiprocessing, otherwise set prefetch_factor to None."
             )
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")

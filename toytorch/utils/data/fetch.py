@@ -15,11 +15,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.utils.data import slots
-from toytorch.utils.data.collate import (
-    collate_tensor_fn,
-    default_collate,
-    default_collate_fn_map,
-)
+from toytorch.utils.data.collate import collate_tensor_fn, default_collate, default_collate_fn_map
 from toytorch.utils.data.dataset import IterableDataset, Subset, TensorDataset
 
 

@@ -56,17 +56,9 @@ class Digits(Dataset):
     """
 
     classes = (
-        "0 - zero",
-        "1 - one",
-        "2 - two",
-        "3 - three",
-        "4 - four",
-        "5 - five",
-        "6 - six",
-        "7 - seven",
-        "8 - eight",
-        "9 - nine",
-    )
+        "0 - zero", "1 - one", "2 - two", "3 - three", "4 - four", "5 - five", "6 - six",
+        "7 - seven", "8 - eight", "9 - nine",
+    )  # fmt: skip
 
     def __init__(
         self,

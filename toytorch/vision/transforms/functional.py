@@ -24,29 +24,11 @@ from toytorch.vision.transforms.colour import (
 from toytorch.vision.transforms.warp import affine, rotate
 
 __all__ = [
-    "InterpolationMode",
-    "adjust_brightness",
-    "adjust_contrast",
-    "adjust_hue",
-    "adjust_saturation",
-    "affine",
-    "center_crop",
-    "convert_image_dtype",
-    "crop",
-    "erase",
-    "get_dimensions",
-    "get_image_size",
-    "hflip",
-    "normalize",
-    "pad",
-    "pil_to_tensor",
-    "resize",
-    "resized_crop",
-    "rgb_to_grayscale",
-    "rotate",
-    "to_tensor",
-    "vflip",
-]
+    "InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_hue", "adjust_saturation",
+    "affine", "center_crop", "convert_image_dtype", "crop", "erase", "get_dimensions",
+    "get_image_size", "hflip", "normalize", "pad", "pil_to_tensor", "resize", "resized_crop",
+    "rgb_to_grayscale", "rotate", "to_tensor", "vflip",
+]  # fmt: skip
 
 
 class InterpolationMode(enum.Enum):

@@ -50,9 +50,8 @@ class Resize(Module):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(size={self.size}, interpolation="
-            f"{self.interpolation.value}, max_size={self.max_size}, "
-            f"antialias={self.antialias})"
+            f"{type(self).__name__}(size={self.size}, interpolation={self.interpolation.value}, "
+            f"max_size={self.max_size}, antialias={self.antialias})"
         )
 
 

@@ -12,7 +12,7 @@ from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import RESTING, legend, moved, tinted
 from toytorch.viz.draw.palette import Hue
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Rect, Scene, Text
+from toytorch.viz.draw.scene import Scene, Text, heading, tile
 from toytorch.viz.draw.text import width
 
 MARGIN, BAR, WIDE = 26.0, 26.0, 560.0
@@ -121,7 +121,7 @@ def scene_of(bars: list[tuple[str, list[Part], list[Part]]], title: str) -> Scen
     scene = Scene(
         2 * MARGIN + side + WIDE + 70, MARGIN * 2 + 40 + len(rows) * (BAR + 14) + key_height, title
     )
-    scene.add(Text(MARGIN, MARGIN + 10, "bytes read and written", palette.TITLE_SIZE, bold=True))
+    scene.add(heading(MARGIN, MARGIN + 10, "bytes read and written"))
     y = MARGIN + 28
     for text, parts in rows:
         scene.add(Text(MARGIN + side - 10, y + 17, text, palette.TEXT_SIZE, palette.INK, "end"))
@@ -150,16 +150,7 @@ def hues_of(parts: list[Part]) -> dict[str, Hue]:
 def segment_of(part: Part, x: float, y: float, w: float, hue: Hue) -> list[Any]:
     """One part of a bar, with its name where there is room."""
     shapes: list[Any] = [
-        Rect(
-            x,
-            y,
-            max(w, 0.6),
-            BAR,
-            2,
-            hue.tint,
-            hue.line,
-            tip=f"{part.name}: {size_text(part.bytes)}",
-        )
+        tile(x, y, max(w, 0.6), BAR, 2, hue, tip=f"{part.name}: {size_text(part.bytes)}")
     ]
     if width(part.name, palette.SMALL_SIZE) + 8 < w:
         shapes.append(Text(x + w / 2, y + 17, part.name, palette.SMALL_SIZE, palette.INK, "middle"))

@@ -7,8 +7,9 @@ draw it: `timeline_picture` as a scene, `timeline_page` as a page with zoom.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import Look
@@ -101,6 +102,27 @@ def merged_colour(look: Look) -> str:
 def bar_look(hue: Hue) -> Look:
     """The look of bars in one hue."""
     return Look(hue.tint, hue.line, line=0.8)
+
+
+def within(
+    items: Iterable[Any],
+    start_us: float | None,
+    end_us: float | None,
+    nothing: str,
+    times: Callable[[Any], Any] = lambda item: item,
+) -> tuple[list[Any], float, float]:
+    """What lies in a part of the time, and where it starts and ends; ValueError if nothing does."""
+    shown = [
+        item
+        for item in items
+        if (start_us is None or times(item).end >= start_us)
+        and (end_us is None or times(item).start <= end_us)
+    ]
+    if not shown:
+        raise ValueError(f"there is nothing to draw: {nothing}")
+    first = min(times(item).start for item in shown) if start_us is None else start_us
+    last = max(times(item).end for item in shown) if end_us is None else end_us
+    return shown, first, last
 
 
 def in_lanes(bars: Sequence[Bar]) -> list[list[Bar]]:

@@ -16,7 +16,7 @@ from toytorch.viz.draw import palette
 from toytorch.viz.draw.axes import Panel
 from toytorch.viz.draw.measures import size
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Path, Point, Rect, Scene, Text, segment
+from toytorch.viz.draw.scene import Path, Point, Rect, Scene, Text, heading, remark, segment, tile
 from toytorch.viz.draw.text import shorten
 from toytorch.viz.draw.text import width as text_width
 
@@ -122,7 +122,7 @@ class _Drawing:
         room = self.wide - 2 * MARGIN
         y, beside = 26.0, text_width(limits, palette.TEXT_SIZE, bold=True)
         head = shorten(f"{card.name}: {said}", palette.TITLE_SIZE, room, bold=True)
-        self.out.add(Text(MARGIN, y, head, palette.TITLE_SIZE, bold=True))
+        self.out.add(heading(MARGIN, y, head))
         for line in [kernel] if text_width(kernel, palette.TEXT_SIZE) <= room else parts:
             y += 19
             self.out.add(Text(MARGIN, y, line, palette.TEXT_SIZE, palette.MUTED))
@@ -183,7 +183,7 @@ class _Drawing:
             out.add(Path(segment(a, b), stroke=palette.FRAME))
             if scale:
                 words = f"{share:.0%}"
-                out.add(Text(x - 8, a[1] + 4, words, palette.SMALL_SIZE, palette.MUTED, "end"))
+                out.add(remark(x - 8, a[1] + 4, words, "end"))
         ticks = list(sweep.ticks)
         if (ticks[-1] - ticks[0]) / (len(ticks) - 1) * room / sweep.values[-1] < 34:
             ticks = ticks[::2]
@@ -232,11 +232,11 @@ class _Drawing:
                 Text(x, y + 13, name, palette.TEXT_SIZE, color, bold=tight, tip=tip),
                 Text(x + room, y + 13, allows, palette.TEXT_SIZE, color, "end", bold=tight),
                 Rect(x, y + 19, room, 8, 3, palette.REST, palette.FRAME),
-                Text(x, y + 39, used, palette.SMALL_SIZE, palette.MUTED),
+                remark(x, y + 39, used),
             )
             if taken:
                 wide = room * min(taken / whole, 1.0)
-                self.out.add(Rect(x, y + 19, wide, 8, 3, hue.tint, hue.line, tip=tip))
+                self.out.add(tile(x, y + 19, wide, 8, 3, hue, tip=tip))
             y += 52
         return y - 10
 
@@ -274,7 +274,7 @@ class _Drawing:
         idle = card.warps - found.warps
         words = f"{found.warps} warps of {found.blocks} block{'s' * (found.blocks != 1)}"
         words += f", {idle} cell{'s' * (idle != 1)} empty" if idle else ", no cell empty"
-        self.out.add(Text(x, y + 18, words, palette.SMALL_SIZE, palette.MUTED))
+        self.out.add(remark(x, y + 18, words))
         if self.warps * card.warp != self.threads and found.blocks:
             spare = self.warps * card.warp - self.threads
             words = f"the last warp of each block has {spare} threads that do nothing"

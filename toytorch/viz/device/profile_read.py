@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
-from toytorch.viz.device.chart import Bar, Chart, Curve, Row, bar_look
+from toytorch.viz.device.chart import Bar, Chart, Curve, Row, bar_look, within
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.measures import size, time
 from toytorch.viz.draw.text import clean
@@ -29,17 +30,9 @@ SAID_BY_COLOUR = (
 
 def chart_of(events: Any, title: str, start_us: float | None, end_us: float | None) -> Chart:
     """The chart of a part of the time; refuses a part in which there is nothing."""
-    shown = [
-        e
-        for e in events
-        if e.name != "[memory]"
-        and (start_us is None or e.time_range.end >= start_us)
-        and (end_us is None or e.time_range.start <= end_us)
-    ]
-    if not shown:
-        raise ValueError("there is nothing to draw: the profiler recorded no events in this time")
-    first = min(e.time_range.start for e in shown) if start_us is None else start_us
-    last = max(e.time_range.end for e in shown) if end_us is None else end_us
+    calls = [e for e in events if e.name != "[memory]"]
+    nothing = "the profiler recorded no events in this time"
+    shown, first, last = within(calls, start_us, end_us, nothing, attrgetter("time_range"))
     last = max(last, first + 1e-3)
     threads: dict[int, list[Any]] = {}
     for event in shown:

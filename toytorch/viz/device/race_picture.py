@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Path, Rect, Scene, Text, segment
+from toytorch.viz.draw.scene import Path, Rect, Scene, Text, remark, segment, tile
 from toytorch.viz.draw.text import width
 
 if TYPE_CHECKING:
@@ -55,12 +55,10 @@ def race(launch: Launch, number: int = 0) -> Picture:
         y = MARGIN + row * ROW
         if line in found.lines:
             places[line] = y + ROW / 2
-            box = Rect(
-                MARGIN, y, right - GAP - MARGIN + 10, ROW, 3, palette.RED.tint, palette.RED.line
-            )
+            box = tile(MARGIN, y, right - GAP - MARGIN + 10, ROW, 3, palette.RED)
             scene.add(box)
         scene.add(
-            Text(MARGIN + 22, y + 13, str(line), palette.SMALL_SIZE, palette.MUTED, "end"),
+            remark(MARGIN + 22, y + 13, str(line), "end"),
             Text(MARGIN + 32 + _indent(text), y + 13, text.strip(), palette.SMALL_SIZE),
         )
     _sides(scene, found, said, missing, places, (right, room, apart))

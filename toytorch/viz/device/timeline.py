@@ -28,10 +28,7 @@ class TimelinePicture(Picture):
         return timeline_page.html(self.chart, self.svg)
 
     def _writers(self) -> dict[str, Callable[[], bytes]]:
-        return {
-            ".html": lambda: page(self.chart.title, self.html).encode(),
-            **super()._writers(),
-        }
+        return {".html": lambda: page(self.chart.title, self.html).encode(), **super()._writers()}
 
 
 class DeviceTimeline(TimelinePicture):

@@ -23,7 +23,7 @@ from toytorch.viz.device.chart import (
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import legend, moved
 from toytorch.viz.draw.measures import ticks
-from toytorch.viz.draw.scene import Command, Path, Point, Rect, Scene, Shape, Text, segment
+from toytorch.viz.draw.scene import Command, Path, Point, Rect, Scene, Shape, Text, remark, segment
 from toytorch.viz.draw.text import shorten, width
 
 MARGIN, LANE, BAR, GAP = 16.0, 20.0, 17.0, 6.0
@@ -113,7 +113,7 @@ class _Drawing:
             start = min(max(x - wide / 2, MARGIN), self.right - wide)
             shapes += [
                 Path(segment((x, top + 18), (x, bottom)), stroke=palette.FRAME),
-                Text(start, top + 14, label, palette.SMALL_SIZE, palette.MUTED),
+                remark(start, top + 14, label),
             ]
         return shapes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from toytorch.facts.trace import Arrow, Span, Timeline
-from toytorch.viz.device.chart import Bar, Chart, Curve, Link, Row, bar_look, in_lanes
+from toytorch.viz.device.chart import Bar, Chart, Curve, Link, Row, bar_look, in_lanes, within
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import Look
 from toytorch.viz.draw.measures import rate, size, time
@@ -30,15 +30,8 @@ LIMITS = {
 
 def chart_of(timeline: Timeline, title: str, start_us: float | None, end_us: float | None) -> Chart:
     """The chart of a part of the time; refuses a part in which there is nothing."""
-    shown = [
-        span
-        for span in timeline.spans
-        if (start_us is None or span.end >= start_us) and (end_us is None or span.start <= end_us)
-    ]
-    if not shown:
-        raise ValueError("there is nothing to draw: the timeline has no spans in this time")
-    last = max(span.end for span in shown) if end_us is None else end_us
-    first = min(span.start for span in shown) if start_us is None else start_us
+    nothing = "the timeline has no spans in this time"
+    shown, first, last = within(timeline.spans, start_us, end_us, nothing)
     if start_us is None and 0 < first < 0.1 * last:
         first = 0.0  # a record that begins at once is shown from its beginning
     last = max(last, first + 1e-3)

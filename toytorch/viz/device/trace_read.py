@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toytorch.viz.device.chart import Bar, Chart, Row, bar_look
+from toytorch.viz.device.chart import Bar, Chart, Row, bar_look, within
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.measures import time
 from toytorch.viz.draw.text import clean
@@ -49,16 +49,8 @@ def chart_of(
     trace: Mapping[str, Any], title: str, start_us: float | None, end_us: float | None
 ) -> Chart:
     """The chart of a part of the time."""
-    events = events_of(trace)
-    shown = [
-        event
-        for event in events
-        if (start_us is None or event.end >= start_us) and (end_us is None or event.start <= end_us)
-    ]
-    if not shown:
-        raise ValueError("there is nothing to draw: no event of the trace lies in this time")
-    first = min(event.start for event in shown) if start_us is None else start_us
-    last = max(event.end for event in shown) if end_us is None else end_us
+    nothing = "no event of the trace lies in this time"
+    shown, first, last = within(events_of(trace), start_us, end_us, nothing)
     rows: dict[tuple[Any, Any], list[list[Bar]]] = {}
     for event in shown:
         lanes = rows.setdefault(event.row, [])

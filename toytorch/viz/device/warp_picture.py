@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Rect, Scene, Text
+from toytorch.viz.draw.scene import Rect, Scene, Text, heading, remark, tile
 
 SECTOR, BANKS, WORD = 32, 32, 4
 MARGIN, ROOM = 22.0, 16  # sectors in a row
@@ -48,7 +48,7 @@ def _sectors(addresses: Sequence[int | None], title: str) -> Picture:
     wide = 8 * CELL + GAP
     rows = -(-count // ROOM)
     scene = Scene(2 * MARGIN + ROOM * wide, MARGIN + 26 + rows * (TALL + 20) + 30, title or said)
-    scene.add(Text(MARGIN, MARGIN + 6, _head(title, said), palette.TITLE_SIZE, bold=True))
+    scene.add(heading(MARGIN, MARGIN + 6, _head(title, said)))
     for place, sector in enumerate(sectors):
         x = MARGIN + place % ROOM * wide
         y = MARGIN + 22 + place // ROOM * (TALL + 20)
@@ -58,9 +58,7 @@ def _sectors(addresses: Sequence[int | None], title: str) -> Picture:
             line = palette.BLUE.line if hit else palette.FAINT
             scene.add(Rect(x + word * CELL, y, CELL, TALL, 0, fill, line, 0.7))
         middle = x + 4 * CELL
-        scene.add(
-            Text(middle, y + TALL + 13, str(sector), palette.SMALL_SIZE, palette.MUTED, "middle")
-        )
+        scene.add(remark(middle, y + TALL + 13, str(sector), "middle"))
     _legend(
         scene,
         [("wanted", palette.BLUE.line), ("fetched for nothing", palette.REST)],
@@ -79,13 +77,11 @@ def _banks(addresses: Sequence[int | None], title: str) -> Picture:
     rows = max(map(len, columns))
     said = f"{rows} wavefront{'s' * (rows != 1)}"
     scene = Scene(2 * MARGIN + BANKS * BANK, MARGIN + 46 + rows * ROW + 34, title or said)
-    scene.add(Text(MARGIN, MARGIN + 6, _head(title, said), palette.TITLE_SIZE, bold=True))
+    scene.add(heading(MARGIN, MARGIN + 6, _head(title, said)))
     top = MARGIN + 38
     for bank, words in enumerate(columns):
         x = MARGIN + bank * BANK
-        scene.add(
-            Text(x + BANK / 2, top - 6, str(bank), palette.SMALL_SIZE, palette.MUTED, "middle")
-        )
+        scene.add(remark(x + BANK / 2, top - 6, str(bank), "middle"))
         if not words:
             dash = (3.0, 3.0)
             scene.add(Rect(x + 1.5, top, BANK - 3, ROW - 3, 3, "none", palette.FAINT, 0.8, dash))
@@ -94,7 +90,7 @@ def _banks(addresses: Sequence[int | None], title: str) -> Picture:
             y = top + row * ROW
             label = str(threads[0]) if len(threads) == 1 else f"×{len(threads)}"
             scene.add(
-                Rect(x + 1.5, y, BANK - 3, ROW - 3, 3, hue.tint, hue.line, 1.0),
+                tile(x + 1.5, y, BANK - 3, ROW - 3, 3, hue, 1.0),
                 Text(x + BANK / 2, y + 12.5, label, palette.SMALL_SIZE, anchor="middle"),
             )
     _legend(
@@ -114,6 +110,6 @@ def _legend(scene: Scene, parts: list[tuple[str, str]], note: str) -> None:
     x, y = MARGIN, scene.height - 22
     for name, fill in parts:
         scene.add(Rect(x, y, 14, 11, 2, fill, palette.BOX_LINE))
-        scene.add(Text(x + 20, y + 10, name, palette.SMALL_SIZE, palette.MUTED))
+        scene.add(remark(x + 20, y + 10, name))
         x += 34 + 6.4 * len(name)
-    scene.add(Text(x + 6, y + 10, note, palette.SMALL_SIZE, palette.MUTED))
+    scene.add(remark(x + 6, y + 10, note))

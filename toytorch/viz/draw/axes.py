@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.scene import Command, Path, Point, Rect, Shape, Text, When
+from toytorch.viz.draw.scene import Command, Path, Point, Rect, Shape, Text, When, remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,7 @@ class Panel:
 
     def below(self, x: float, text: str, anchor: str = "middle") -> Text:
         """Return a label under the panel at the number x."""
-        return Text(
-            self.at(x, self.ys[0])[0],
-            self.y + self.h + 13,
-            text,
-            palette.SMALL_SIZE,
-            palette.MUTED,
-            anchor,
-        )
+        return remark(self.at(x, self.ys[0])[0], self.y + self.h + 13, text, anchor)
 
 
 def _inside(value: float, limits: tuple[float, float]) -> float:

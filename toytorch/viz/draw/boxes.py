@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.palette import Hue
-from toytorch.viz.draw.scene import Command, Path, Point, Rect, Shape, Text, arrow_head
+from toytorch.viz.draw.scene import Command, Path, Point, Rect, Shape, Text, arrow_head, remark
 from toytorch.viz.draw.text import clean, shorten, width
 
 PAD = 12.0
@@ -170,7 +170,7 @@ def legend(
             x, y, 18, 12, radius, look.fill, look.stroke, look.line, look.dash, hatch=look.hatch
         )
         shapes.append(sample)
-        shapes.append(Text(x + 24, y + 10, label, palette.SMALL_SIZE, palette.MUTED))
+        shapes.append(remark(x + 24, y + 10, label))
         longest = max(longest, x + wide)
         x += wide + 20
     return shapes, longest, y + 12.0

@@ -122,12 +122,7 @@ def _ports(grid: Grid, edges: Sequence[tuple[int, int]], *, upper: bool) -> list
 
 
 def _route(
-    grid: Grid,
-    chain: list[int],
-    start: Point,
-    end: Point,
-    tops: list[float],
-    heights: list[float],
+    grid: Grid, chain: list[int], start: Point, end: Point, tops: list[float], heights: list[float]
 ) -> tuple[Command, ...]:
     """Return the path of one edge: straight down inside rows, curved only between them.
 

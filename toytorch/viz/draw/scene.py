@@ -96,6 +96,32 @@ class Scene:
                 yield shape
 
 
+def heading(x: float, y: float, text: str) -> Text:
+    """Return the title of a picture or of a part of it."""
+    return Text(x, y, text, palette.TITLE_SIZE, bold=True)
+
+
+def remark(x: float, y: float, text: str, anchor: str = "start", when: When | None = None) -> Text:
+    """Return a small grey text: a name on an axis, what a part of the picture is."""
+    return Text(x, y, text, palette.SMALL_SIZE, palette.MUTED, anchor, when=when)
+
+
+def tile(
+    x: float,
+    y: float,
+    w: float,
+    h: float,
+    r: float,
+    hue: palette.Hue,
+    line: float = 1.0,
+    dash: tuple[float, ...] = (),
+    tip: str = "",
+    when: When | None = None,
+) -> Rect:
+    """Return a rectangle in the two strengths of a hue."""
+    return Rect(x, y, w, h, r, hue.tint, hue.line, line, dash, tip, when)
+
+
 def during(shapes: list[Shape], when: When | None) -> list[Shape]:
     """Return the shapes, each seen from `when[0]` to `when[1]` only."""
     return shapes if when is None else [replace(shape, when=when) for shape in shapes]

@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Rect, Scene, Text
+from toytorch.viz.draw.scene import Rect, Scene, heading, remark
 from toytorch.viz.draw.text import width
 
 MARGIN, SQUARE, GAP, HEAD = 22.0, 9.0, 1.5, 46.0
@@ -37,9 +37,7 @@ def batches(labels: Any, names: Sequence[str] = (), **epochs: Any) -> Picture:
     scene = Scene(0.0, 0.0, "which examples stand together", "One row of squares for each batch.")
     x, tall = MARGIN, 0
     for name, order in orders.items():
-        scene.add(
-            Text(x + NUMBER, MARGIN + 12, name.replace("_", " "), palette.TITLE_SIZE, bold=True)
-        )
+        scene.add(heading(x + NUMBER, MARGIN + 12, name.replace("_", " ")))
         _epoch(scene, x, order, kinds, names)
         longest = max(len(batch) for batch in order) * (SQUARE + GAP)
         x += NUMBER + max(longest, width(name, palette.TITLE_SIZE, bold=True)) + BETWEEN
@@ -64,9 +62,7 @@ def _epoch(
 ) -> None:
     for row, batch in enumerate(order):
         y = HEAD + row * (SQUARE + 4)
-        scene.add(
-            Text(left + NUMBER - 8, y + 8, str(row), palette.SMALL_SIZE, palette.MUTED, "end")
-        )
+        scene.add(remark(left + NUMBER - 8, y + 8, str(row), "end"))
         for column, example in enumerate(batch):
             hue = HUES[kinds[example] % len(HUES)]
             scene.add(
@@ -87,10 +83,7 @@ def _legend(scene: Scene, y: float, classes: list[int], names: Sequence[str]) ->
     x = MARGIN + NUMBER
     for kind in classes:
         name = _name(kind, names)
-        scene.add(
-            Rect(x, y - 9, 10, 10, 2, HUES[kind % len(HUES)].line),
-            Text(x + 15, y, name, palette.SMALL_SIZE, palette.MUTED),
-        )
+        scene.add(Rect(x, y - 9, 10, 10, 2, HUES[kind % len(HUES)].line), remark(x + 15, y, name))
         x += width(name, palette.SMALL_SIZE) + 35
     return x
 

@@ -10,7 +10,7 @@ from toytorch.autograd.modes import no_grad
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.scene import Path, Rect, Scene, Text, segment
+from toytorch.viz.draw.scene import Path, Rect, Scene, heading, remark, segment
 from toytorch.viz.draw.text import width
 
 MAP, GAP, CURVE, TALL = 330.0, 56.0, 270.0, 230.0  # sizes of the map and of the curves
@@ -148,27 +148,24 @@ class _Drawing:
             return across, top + TALL - loss / high * TALL
 
         self.scene.add(
-            Text(left, MARGIN + 14, "loss", palette.TITLE_SIZE, bold=True),
+            heading(left, MARGIN + 14, "loss"),
             Path(segment((left, top + TALL), (left + CURVE, top + TALL)), stroke=palette.FAINT),
             Path(segment((left, top), (left, top + TALL)), stroke=palette.FAINT),
-            Text(left - 6, top + TALL + 4, "0", palette.SMALL_SIZE, palette.MUTED, "end"),
-            Text(left - 6, top + 4, f"{high:.1f}", palette.SMALL_SIZE, palette.MUTED, "end"),
+            remark(left - 6, top + TALL + 4, "0", "end"),
+            remark(left - 6, top + 4, f"{high:.1f}", "end"),
         )
         for moment, name in enumerate(self.names):
             x = at(moment, 0)[0]
             short = name.split()[-1]
             self.scene.add(
                 Path(segment((x, top + TALL), (x, top + TALL + 4)), stroke=palette.FAINT),
-                Text(x, top + TALL + 18, short, palette.SMALL_SIZE, palette.MUTED, "middle"),
+                remark(x, top + TALL + 18, short, "middle"),
             )
         for which, (name, color) in enumerate(
             (("training points", SEEN), ("unseen points", UNSEEN))
         ):
             x = left + which * 130
-            self.scene.add(
-                Rect(x, MARGIN + 25, 14, 4, 2, color),
-                Text(x + 20, MARGIN + 31, name, palette.SMALL_SIZE, palette.MUTED),
-            )
+            self.scene.add(Rect(x, MARGIN + 25, 14, 4, 2, color), remark(x + 20, MARGIN + 31, name))
             for moment, pair in enumerate(losses):
                 here, when = at(moment, pair[which]), (moment, self.frames - 1)
                 if moment:
@@ -177,13 +174,7 @@ class _Drawing:
                 self.scene.add(Rect(here[0] - 3, here[1] - 3, 6, 6, 3, color, when=when))
         last = self.names[-1].rpartition(" ")[0]
         self.scene.add(
-            Text(
-                left + CURVE / 2 - width(last, palette.SMALL_SIZE) / 2,
-                top + TALL + 36,
-                last,
-                palette.SMALL_SIZE,
-                palette.MUTED,
-            )
+            remark(left + CURVE / 2 - width(last, palette.SMALL_SIZE) / 2, top + TALL + 36, last)
         )
 
 

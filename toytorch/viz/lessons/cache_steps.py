@@ -8,7 +8,7 @@ from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.frames import Frames
-from toytorch.viz.draw.scene import Rect, Scene, Shape, Text
+from toytorch.viz.draw.scene import Rect, Scene, Shape, Text, tile
 
 CELL = 34.0
 
@@ -18,11 +18,7 @@ class CacheSteps(BackwardSteps):
 
 
 def cache_steps(
-    shape: tuple[int, int],
-    walk: Sequence[tuple[int, int]],
-    *,
-    line: int = 4,
-    room: int = 3,
+    shape: tuple[int, int], walk: Sequence[tuple[int, int]], *, line: int = 4, room: int = 3
 ) -> CacheSteps:
     """A page that steps through a walk over a matrix whose rows lie one after the other in memory.
 
@@ -93,9 +89,7 @@ def _scene(
             shown["room", place, wanted] = _room(right, y, wide, wanted)
         hue = palette.GREEN if hit else palette.RED
         x, y = MARGIN + column * CELL, top + row * CELL
-        shown["read", frame] = [
-            Rect(x + 2, y + 2, CELL - 4, CELL - 4, 4, hue.tint, hue.line, 2.5),
-        ]
+        shown["read", frame] = [tile(x + 2, y + 2, CELL - 4, CELL - 4, 4, hue, 2.5)]
         frames.frame(frame, shown)
     scene.add(*frames.end(len(walk) - 1))
     for number in range(rows * columns):
@@ -127,6 +121,6 @@ def _room(x: float, y: float, wide: float, number: int | None) -> list[Shape]:
     if number is None:
         return [Rect(x, y, wide, tall, 5, palette.PAPER, palette.FAINT, 1.0, (4.0, 3.0))]
     return [
-        Rect(x, y, wide, tall, 5, palette.BLUE.tint, palette.BLUE.line),
+        tile(x, y, wide, tall, 5, palette.BLUE),
         Text(x + wide / 2, y + tall / 2 + 4, f"line {number}", palette.SMALL_SIZE, anchor="middle"),
     ]

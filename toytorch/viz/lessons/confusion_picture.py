@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Rect, Scene, Text
+from toytorch.viz.draw.scene import Rect, Scene, Text, heading, remark
 from toytorch.viz.draw.text import shorten, width
 
 MARGIN, SIDE, LABEL = 22.0, 34.0, 110.0
@@ -38,10 +38,10 @@ def confusion(matrix: Any, names: Sequence[str] = (), *, title: str = "") -> Pic
     right, total = sum(rows[i][i] for i in range(n)), sum(map(sum, rows))
     head = title or f"{right} of {total} right"
     scene.add(
-        Text(MARGIN, MARGIN + 10, head, palette.TITLE_SIZE, bold=True),
-        Text(left + n * side / 2, top - 26, "answer", palette.SMALL_SIZE, palette.MUTED, "middle"),
-        Text(MARGIN, top - 8, "truth", palette.SMALL_SIZE, palette.MUTED),
-        Text(left + n * side + 50, top - 8, "right", palette.SMALL_SIZE, palette.MUTED, "end"),
+        heading(MARGIN, MARGIN + 10, head),
+        remark(left + n * side / 2, top - 26, "answer", "middle"),
+        remark(MARGIN, top - 8, "truth"),
+        remark(left + n * side + 50, top - 8, "right", "end"),
     )
     for i, row in enumerate(rows):
         y, whole = top + i * SIDE, sum(row)
@@ -62,16 +62,7 @@ def confusion(matrix: Any, names: Sequence[str] = (), *, title: str = "") -> Pic
             ),
         )
         if whole:
-            scene.add(
-                Text(
-                    left + n * side + 50,
-                    y + 21,
-                    f"{row[i] / whole:.0%}",
-                    palette.SMALL_SIZE,
-                    palette.MUTED,
-                    "end",
-                )
-            )
+            scene.add(remark(left + n * side + 50, y + 21, f"{row[i] / whole:.0%}", "end"))
         for j, count in enumerate(row):
             hue = palette.GREEN if i == j else palette.RED
             share = count / whole if whole else 0.0

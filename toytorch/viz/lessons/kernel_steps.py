@@ -10,7 +10,7 @@ from toytorch.facts.hints import Array
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.scene import Rect, Scene, Text
+from toytorch.viz.draw.scene import Rect, Scene, Text, tile
 from toytorch.viz.draw.text import shorten, width
 
 if TYPE_CHECKING:
@@ -93,18 +93,7 @@ class _Drawing:
         for line, text in self.source.items():
             for at, shot in enumerate(self.shots):
                 if shot.line == line:
-                    self.scene.add(
-                        Rect(
-                            MARGIN,
-                            y,
-                            wide,
-                            ROW,
-                            3,
-                            palette.HOT.tint,
-                            palette.HOT.line,
-                            when=(at, at),
-                        )
-                    )
+                    self.scene.add(tile(MARGIN, y, wide, ROW, 3, palette.HOT, when=(at, at)))
             size, base = palette.SMALL_SIZE, y + 12.5
             indent = len(text) - len(text.lstrip())
             self.scene.add(

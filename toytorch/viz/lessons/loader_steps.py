@@ -17,7 +17,7 @@ from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import moved
 from toytorch.viz.draw.palette import Hue
-from toytorch.viz.draw.scene import Path, Rect, Scene, Shape, Text, When, segment
+from toytorch.viz.draw.scene import Path, Scene, Shape, Text, When, remark, segment, tile
 from toytorch.viz.draw.text import width
 
 LABELS, SPAN = 96.0, 640.0  # widths of the names on the left and of the time axis
@@ -104,9 +104,8 @@ def loader_steps(
     made = animation(pool, step)
     return LoaderSteps(
         made,
-        f"<loader steps: {len(pool.jobs)} batches by {workers} worker"
-        f"{'s' * (workers != 1)}, done at {_time(pool.now)}, "
-        f"{len(made.captions)} steps to show>",
+        f"<loader steps: {len(pool.jobs)} batches by {workers} worker{'s' * (workers != 1)}, done "
+        f"at {_time(pool.now)}, {len(made.captions)} steps to show>",
     )
 
 
@@ -186,9 +185,9 @@ class _Drawing:
             x = self.x(tick)
             self.scene.add(
                 Path(segment((x, TOP - 6), (x, self.bottom + 4)), stroke=palette.FRAME),
-                Text(x, TOP - 12, str(tick), palette.SMALL_SIZE, palette.MUTED, "middle"),
+                remark(x, TOP - 12, str(tick), "middle"),
             )
-        self.scene.add(Text(0, TOP - 12, "time", palette.SMALL_SIZE, palette.MUTED))
+        self.scene.add(remark(0, TOP - 12, "time"))
         for at, time in enumerate(self.times):
             x = self.x(time)
             self.scene.add(
@@ -204,16 +203,7 @@ class _Drawing:
         hue = HUES[worker % len(HUES)]
         self.scene.add(Text(0, y + 16, f"worker {worker}", palette.TEXT_SIZE, bold=True))
         for at in range(slots):
-            self.scene.add(
-                Text(
-                    LABELS - 10,
-                    y + LANE + 13.5 + at * SLOT,
-                    f"slot {at}",
-                    palette.SMALL_SIZE,
-                    palette.MUTED,
-                    "end",
-                )
-            )
+            self.scene.add(remark(LABELS - 10, y + LANE + 13.5 + at * SLOT, f"slot {at}", "end"))
         for job in (j for j in self.jobs if j.worker == worker):
             self.bar(job.start, job.end, y, LANE - 4, hue, f"{job.batch}")
             top = y + LANE + 3 + job.slot * SLOT
@@ -249,9 +239,7 @@ class _Drawing:
         spans.append((end, (done, last)))
         for until, when in spans:
             wide = (until - start) * self.scale - 2
-            self.scene.add(
-                Rect(self.x(start) + 1, y, wide, h, 4, hue.tint, hue.line, 1.3, dash, when=when)
-            )
+            self.scene.add(tile(self.x(start) + 1, y, wide, h, 4, hue, 1.3, dash, when=when))
             if text and wide > width(text, palette.TEXT_SIZE, bold=True) + 4:
                 self.scene.add(
                     Text(
@@ -274,8 +262,8 @@ class _Drawing:
             ("the loop waits", palette.RED, (3.0, 2.0)),
         ):
             shapes: list[Shape] = [
-                Rect(x, y - 9, 16, 11, 3, hue.tint, hue.line, 1.2, dash),
-                Text(x + 22, y, name, palette.SMALL_SIZE, palette.MUTED),
+                tile(x, y - 9, 16, 11, 3, hue, 1.2, dash),
+                remark(x + 22, y, name),
             ]
             self.scene.add(*shapes)
             x += width(name, palette.SMALL_SIZE) + 48

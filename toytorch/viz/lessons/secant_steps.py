@@ -22,6 +22,8 @@ from toytorch.viz.draw.scene import (
     Text,
     When,
     during,
+    heading,
+    remark,
     segment,
 )
 from toytorch.viz.draw.text import number, width
@@ -84,12 +86,7 @@ def secants(f: Callable[[Any], Any], at: Any, steps: Sequence[float] = STEPS) ->
 
 
 def _try(
-    value: Callable[[float], float],
-    tensor: Any,
-    dtype: Any,
-    here: float,
-    step: float,
-    slope: float,
+    value: Callable[[float], float], tensor: Any, dtype: Any, here: float, step: float, slope: float
 ) -> Try:
     right, left, middle = value(here + step), value(here - step), value(here)
     # the division is done in the type that f was computed in, as a check would do it
@@ -260,10 +257,7 @@ class _Errors:
 
 
 def _frame(x: float, y: float, title: str) -> list[Shape]:
-    return [
-        Rect(x, y, WIDE, TALL, 4, palette.BOX, palette.FRAME, 1.2),
-        Text(x, y - 9, title, palette.TITLE_SIZE, bold=True),
-    ]
+    return [Rect(x, y, WIDE, TALL, 4, palette.BOX, palette.FRAME, 1.2), heading(x, y - 9, title)]
 
 
 def _dot(point: Point, radius: float, hue: Hue) -> Rect:
@@ -275,4 +269,4 @@ def _dot(point: Point, radius: float, hue: Hue) -> Rect:
 
 def _power(x: float, y: float, power: int, anchor: str) -> Text:
     text = "1" if power == 0 else "10" if power == 1 else f"1e{power}"
-    return Text(x, y, text, palette.SMALL_SIZE, palette.MUTED, anchor)
+    return remark(x, y, text, anchor)

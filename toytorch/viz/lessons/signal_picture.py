@@ -12,7 +12,7 @@ from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.axes import Panel
-from toytorch.viz.draw.scene import Command, Path, Point, Scene, Text, When
+from toytorch.viz.draw.scene import Command, Path, Point, Scene, Text, When, remark
 from toytorch.viz.draw.text import shorten
 
 if TYPE_CHECKING:
@@ -150,15 +150,12 @@ def _skyline(panel: Panel, values: list[float], span: float, hue: Any, when: Whe
 
 
 def _sizes(scene: Scene, panel: Panel, layers: list[list[float]], color: str) -> None:
-    scene.add(
-        panel.ground(),
-        Text(panel.x, panel.y - 7, "size after each layer", palette.SMALL_SIZE, palette.MUTED),
-    )
+    scene.add(panel.ground(), remark(panel.x, panel.y - 7, "size after each layer"))
     for decade in range(-_DECADES + 2, _DECADES, 2):
         shade = palette.EDGE if decade == 0 else palette.FRAME
         scene.add(panel.line([(panel.xs[0], decade), (panel.xs[1], decade)], shade, 1.0))
     one = panel.at(panel.xs[1], 0)
-    scene.add(Text(one[0] - 4, one[1] - 4, "1", palette.SMALL_SIZE, palette.MUTED, "end"))
+    scene.add(remark(one[0] - 4, one[1] - 4, "1", "end"))
     last = len(layers) - 1
     points = [(float(at), math.log10(max(_size(v), 1e-30))) for at, v in enumerate(layers)]
     for at, point in enumerate(points):

@@ -12,7 +12,7 @@ from toytorch.viz.device.trace_read import Event, events_of
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.frames import Frames
 from toytorch.viz.draw.measures import time
-from toytorch.viz.draw.scene import Rect, Scene, Shape, Text
+from toytorch.viz.draw.scene import Rect, Scene, Shape, Text, tile
 from toytorch.viz.draw.text import shorten, width
 
 WIDE, ROW, GAP, BAR = 380.0, 26.0, 36.0, 150.0
@@ -133,15 +133,7 @@ def _scene(events: list[Event], moments: list[Moment]) -> Scene:
             left = right + min(labels, 170) + 12
             shown["own", name, value] = [
                 Text(right, y + 15, label, palette.TEXT_SIZE),
-                Rect(
-                    left,
-                    y + 4,
-                    max(BAR * value / most, 1.0),
-                    14,
-                    3,
-                    hues[name].tint,
-                    hues[name].line,
-                ),
+                tile(left, y + 4, max(BAR * value / most, 1.0), 14, 3, hues[name]),
                 Text(
                     left + max(BAR * value / most, 1.0) + 6, y + 15, time(value), palette.SMALL_SIZE
                 ),
@@ -159,7 +151,7 @@ def _began(moments: list[Moment], number: int) -> int:
 def _call(name: str, box: tuple[float, float, float], hue: palette.Hue, inner: bool) -> list[Shape]:
     x, y, wide = box
     line = 2.2 if inner else 1.0
-    shapes: list[Shape] = [Rect(x, y, wide, ROW - 5, 3, hue.tint, hue.line, line, tip=name)]
+    shapes: list[Shape] = [tile(x, y, wide, ROW - 5, 3, hue, line, tip=name)]
     if wide > 22:
         label = shorten(name, palette.SMALL_SIZE, wide - 8)
         shapes.append(Text(x + 5, y + 15, label, palette.SMALL_SIZE))

@@ -17,7 +17,7 @@ from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.axes import Panel
 from toytorch.viz.draw.levels import level_lines
-from toytorch.viz.draw.scene import Command, Path, Point, Scene, Text
+from toytorch.viz.draw.scene import Command, Path, Point, Scene, Text, remark
 from toytorch.viz.draw.text import shorten
 
 _SIDE, _GAP, _RATES = 232.0, 22.0, 62.0
@@ -154,7 +154,7 @@ def _draw_rates(
 ) -> None:
     panel = Panel(x, y, _SIDE, _RATES, (0, steps), (0, top * 1.15))
     scene.add(panel.ground(), panel.line(list(enumerate(walk.rates)), palette.FAINT, 1.4))
-    scene.add(Text(x, y - 6, "learning rate", palette.SMALL_SIZE, palette.MUTED))
+    scene.add(remark(x, y - 6, "learning rate"))
     for at, rate in enumerate(walk.rates):
         scene.add(panel.dot(at, rate, color, 4.5, (at, at)))
         scene.add(

@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.measures import size
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Rect, Scene, Text
+from toytorch.viz.draw.scene import Rect, Scene, Text, heading, remark
 from toytorch.viz.draw.text import clean, shorten, width
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def contents(state: Mapping[str, Any], *, depth: int = 2, title: str = "") -> Pi
     many = f"{len(tensors)} tensor{'s' * (len(tensors) != 1)}"
     head = title or f"{many}, {size(total)}"
     scene = Scene(2 * MARGIN + LABEL + BAR + 90, MARGIN + 34 + ROW * len(rows) + MARGIN - 6, head)
-    scene.add(Text(MARGIN, MARGIN + 10, head, palette.TITLE_SIZE, bold=True))
+    scene.add(heading(MARGIN, MARGIN + 10, head))
     for at, (level, number, name, value) in enumerate(rows):
         y, hue = MARGIN + 34 + at * ROW, HUES[number % len(HUES)]
         held = sum(_bytes(t) for t in _tensors(value))
@@ -55,13 +55,7 @@ def contents(state: Mapping[str, Any], *, depth: int = 2, title: str = "") -> Pi
         if said:
             start = x + width(label, palette.TEXT_SIZE, bold=level == 0) + 10
             scene.add(
-                Text(
-                    start,
-                    y + 14,
-                    shorten(said, palette.SMALL_SIZE, MARGIN + LABEL - start - 8),
-                    palette.SMALL_SIZE,
-                    palette.MUTED,
-                )
+                remark(start, y + 14, shorten(said, palette.SMALL_SIZE, MARGIN + LABEL - start - 8))
             )
         if held:
             wide = max(2.0, held / most * BAR)
@@ -75,9 +69,7 @@ def contents(state: Mapping[str, Any], *, depth: int = 2, title: str = "") -> Pi
                     hue.line if level == 0 else hue.tint,
                     hue.line,
                 ),
-                Text(
-                    MARGIN + LABEL + wide + 8, y + 14, size(held), palette.SMALL_SIZE, palette.MUTED
-                ),
+                remark(MARGIN + LABEL + wide + 8, y + 14, size(held)),
             )
     scene.ground()
     scene.description = f"{len(state)} entries: " + ", ".join(map(str, state)) + "."

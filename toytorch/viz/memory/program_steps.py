@@ -6,7 +6,7 @@ from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import moved
-from toytorch.viz.draw.scene import Rect, Scene, Shape, Text, When, during
+from toytorch.viz.draw.scene import Rect, Scene, Shape, Text, When, during, tile
 from toytorch.viz.draw.text import shorten, width
 from toytorch.viz.memory.program_record import Block, Frame, Held, Kept, Record, record
 
@@ -161,7 +161,7 @@ def _tensor(held: Held, y: float, hue: palette.Hue) -> tuple[list[Shape], float]
     x = 10 + width(held.name, _NAME, bold=True) + 10
     text = f"version {held.version}"
     wide = width(text, palette.TEXT_SIZE) + 15
-    shapes.append(Rect(x, y + 1, wide, 19, 9.5, hue.tint, hue.line, 1.0))
+    shapes.append(tile(x, y + 1, wide, 19, 9.5, hue, 1.0))
     shapes.append(Text(x + 7.5, y + 14.7, text, palette.TEXT_SIZE))
     x += wide + 9
     said = held.origin + (f"; .grad {held.grad}" if held.grad else "")
@@ -178,7 +178,7 @@ def _kept(kept: Kept, y: float) -> tuple[list[Shape], float]:
     said = shorten(said, _SAID, _WIDEST_SIDE - 24)
     wide = width(said, _SAID, bold=kept.stale) + 22
     return [
-        Rect(0, y, wide, 21, 10.5, hue.tint, hue.line, 1.6 if kept.stale else 1.0),
+        tile(0, y, wide, 21, 10.5, hue, 1.6 if kept.stale else 1.0),
         Text(11, y + 15, said, _SAID, bold=kept.stale),
     ], wide
 

@@ -16,7 +16,7 @@ from toytorch.viz.draw.boxes import Look, legend, moved
 from toytorch.viz.draw.frames import Frames
 from toytorch.viz.draw.measures import size, size_ticks
 from toytorch.viz.draw.palette import Hue
-from toytorch.viz.draw.scene import Command, Path, Rect, Scene, Shape, Text, segment
+from toytorch.viz.draw.scene import Command, Path, Rect, Scene, Shape, Text, remark, segment, tile
 from toytorch.viz.draw.text import clean, shorten, width
 from toytorch.viz.memory.snapshot_read import History
 from toytorch.viz.memory.snapshot_state import ALLOCATED, Segment, State
@@ -89,7 +89,7 @@ class _Drawing:
         y += 8 + len(rows) * tall
         if left_out:
             words = f"and {len(left_out)} more with {size(sum(one.size for one in left_out))}"
-            self.scene.add(Text(self.left, y + 8, words, palette.SMALL_SIZE, palette.MUTED))
+            self.scene.add(remark(self.left, y + 8, words))
             y += 18
         return y
 
@@ -138,7 +138,7 @@ class _Drawing:
                 tip = f"waits until a stream has done with it: {tip}"
             x, top, w, h = place(block.address, block.size)
             shapes: list[Shape] = [
-                Rect(x, top, w, h, 0, hue.tint, hue.line, 0.9, WAITING if waiting else (), tip=tip)
+                tile(x, top, w, h, 0, hue, 0.9, WAITING if waiting else (), tip=tip)
             ]
             words = size(block.size)
             if width(words, palette.SMALL_SIZE) < w - 6:
@@ -182,9 +182,7 @@ class _Drawing:
             label = size(value)
             if self.above:
                 continue
-            self.scene.add(
-                Text(left - 8, up(value) + 4, label, palette.SMALL_SIZE, palette.MUTED, "end")
-            )
+            self.scene.add(remark(left - 8, up(value) + 4, label, "end"))
         self.scene.add(*self.stack(left, across, up))
         line = [(left, up(self.states[0].reserved))]
         for number, state in enumerate(self.states):
@@ -198,7 +196,7 @@ class _Drawing:
                 wide = width(words, palette.SMALL_SIZE)
                 self.scene.add(
                     Rect(1, up(value) - 7, wide + 4, 14, 3, palette.PAPER),
-                    Text(3, up(value) + 4, words, palette.SMALL_SIZE, palette.MUTED),
+                    remark(3, up(value) + 4, words),
                 )
         for number in range(count):
             x = left + (number + 0.5) * across
@@ -207,7 +205,7 @@ class _Drawing:
                      line=1.6, when=(number, number))
             )  # fmt: skip
         words = f"steps 0 to {count - 1}"
-        self.scene.add(Text(left, base + 16, words, palette.SMALL_SIZE, palette.MUTED))
+        self.scene.add(remark(left, base + 16, words))
         return base + 18
 
     def stack(self, left: float, across: float, up: Callable[[int], float]) -> Iterable[Shape]:

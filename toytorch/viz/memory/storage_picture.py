@@ -8,7 +8,18 @@ from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import legend, moved, tinted
 from toytorch.viz.draw.palette import Hue
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Path, Rect, Scene, Shape, Text, arrow_head, segment
+from toytorch.viz.draw.scene import (
+    Path,
+    Rect,
+    Scene,
+    Shape,
+    Text,
+    arrow_head,
+    heading,
+    remark,
+    segment,
+    tile,
+)
 from toytorch.viz.draw.text import clean, shorten, width
 from toytorch.viz.graph.graph_read import shape_text
 from toytorch.viz.memory.cells import Block, Memory, Pick, View, blocks, chosen_cells, memories
@@ -102,7 +113,7 @@ def _panel(memory: Memory) -> tuple[list[Shape], float, float, bool]:
     title = f"{again}{memory.cells:,} {'cell' if memory.cells == 1 else 'cells'} of {memory.dtype}"
     size = f"{memory.cells * memory.item_bytes:,} bytes"
     shapes: list[Shape] = [
-        Text(0, 12, title, palette.TITLE_SIZE, bold=True),
+        heading(0, 12, title),
         Text(width(title, palette.TITLE_SIZE, bold=True) + 12, 12, size, color=palette.MUTED),
     ]
     hues = [palette.VIEWS[n % len(palette.VIEWS)] for n in range(len(memory.views))]
@@ -156,7 +167,7 @@ def _cells(
         for at, its in enumerate(seen):
             shapes.append(Rect(x + 4, y + _CELL + 3 + 4 * at, wide - 8, 2.6, 1.3, its.line))
         base = y + _CELL + bars + 15
-        shapes.append(Text(middle, base, str(cell), palette.SMALL_SIZE, palette.MUTED, "middle"))
+        shapes.append(remark(middle, base, str(cell), "middle"))
         x += wide
         longest = max(longest, x)
     if not shown:
@@ -255,15 +266,13 @@ def _grid(
                 continue
             cell = block.cells[row, column]
             its = palette.SHARED if cell in twice else hue
-            box = Rect(x_of[c] + 1, y_of[r] + 1, wide - 2, _GRID - 2, 4.0, its.tint, its.line)
+            box = tile(x_of[c] + 1, y_of[r] + 1, wide - 2, _GRID - 2, 4.0, its)
             middle = x_of[c] + wide / 2
             value = shorten(values[cell], 12.5, wide - 8)
             shapes.append(box)
             shapes.append(Text(middle, y_of[r] + 17.5, value, 12.5, palette.INK, "middle"))
             base = y_of[r] + 31.0
-            shapes.append(
-                Text(middle, base, str(cell), palette.SMALL_SIZE, palette.MUTED, "middle")
-            )
+            shapes.append(remark(middle, base, str(cell), "middle"))
     if steps and across and block.columns[1] is not None:
         start, end = x_of[0] + wide / 2, x_of[1] + wide / 2
         label = Text(
