@@ -36,6 +36,34 @@ def test_ties_of_extremes_are_shared_with_self() -> None:
     alike_rounded(lambda m: slopes(m, "scatter_reduce"))
 
 
+INDICES = whats(
+    lambda x, i: x.gather(0, i),
+    lambda x, i: x.scatter(0, i, 1.0),
+    lambda x, i: x.scatter(0, i, x),
+    lambda x, i: x.scatter_add(0, i, x),
+    lambda x, i: x.scatter_reduce(0, i, x, "mean"),
+    lambda x, i: x.scatter_(0, i, 1.0),
+    lambda x, i: x.scatter_add_(0, i, x * 2),
+    lambda x, i: x.scatter_reduce_(0, i, x * 2, "sum"),
+)
+
+
+@pytest.mark.parametrize("what", INDICES)
+def test_an_index_of_floats_has_no_history(what: Any) -> None:
+    """Where it has no elements, an index may be of floats, and want a gradient."""
+    for asked in (False, True):
+        alike_rounded(lambda m: what(m.ones(3, requires_grad=asked) * 2, ones_leaf(m, 0)))  # noqa: B023  # called in this turn
+
+
+def test_counts_of_weights_have_no_derivative() -> None:
+    def counted(m: Any) -> Any:
+        made = m.bincount(m.tensor([1, 2, 0]), ones_leaf(m, 3))
+        assert made.requires_grad
+        made.sum().backward()
+
+    same_words(counted)
+
+
 def test_gradients_of_one_factor_are_what_came() -> None:
     def twice(m: Any) -> Any:
         x = m.tensor([[1.0], [2.0]], requires_grad=True)

@@ -268,6 +268,21 @@ def test_gradients_of_sources(name: str) -> None:
 # -- values ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16", "float16", "int64", "uint8"])
+def test_numbers_are_sought_in_the_type_of_what_is_sorted(kind: str) -> None:
+    values = 2.3, 2, 16777217, ("float32", 2.3), ("bfloat16", [2.3, 1.0])
+    for value, right in itertools.product(values, (False, True)):
+
+        def found(m: Any) -> Any:
+            row = m.tensor([1.0, 2.0, 2.3, 3.0]).double().to(getattr(m, kind))
+            x: Any = value  # noqa: B023  # called in this turn
+            x = m.tensor(x[1], dtype=getattr(m, x[0])) if isinstance(x, tuple) else x
+            sought = m.searchsorted(row, x, right=right), m.bucketize(x, row, right=right)  # noqa: B023  # see above
+            return [made.tolist() for made in sought]
+
+        same(found)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_small_things() -> None:
     wrong = (2, 3, 1)

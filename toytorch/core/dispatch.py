@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from toytorch.backends import base
 from toytorch.backends.base import raise_too_large
 from toytorch.backends.sparse import TABLES
@@ -113,7 +115,8 @@ def copied_to(out: Tensor, made: Tensor) -> Tensor:
     writing.check(out, made._requires_grad)
     if out._array.shape != made._array.shape:
         warn_of_size(out, made._array.shape)
-        take(out, made._array.astype(out.dtype.numpy))
+        array = made._array.astype(out.dtype.numpy)
+        take(out, np.asarray(array, order="C") if array.__class__ is np.ndarray else array)
     return out.copy_(made)
 
 
