@@ -61,6 +61,9 @@ NO_MODE = re.compile(
     r"torch\.grid_sampler(?:_\dd)?\(\w+, (?:grid=)?\w+, (?:-\d|[3-9]|\d, (?:-\d|[3-9]))"
 )
 
+# The most frequent of numbers that PyTorch hands to std::sort, which leaves open where NaN comes.
+MODES = re.compile(r"\bmode\(")
+
 PART = re.compile(r"(v\d+) = (v\d+)\[-?\d+\]$")
 COUNTED = re.compile(r"(v\d+)\._version\b")
 LIES = re.compile(r"v\d+ = (v\d+)\.(?:stride|storage_offset|is_contiguous)\(.*\)$")
@@ -613,8 +616,15 @@ def explained(found: Found) -> bool:
         return True
     if "torch.native_group_norm(" in last and kind == "value":
         return True  # PyTorch reads weight and bias beside each other, whatever their strides say
-    if "GroupNorm(" in last and kind == "value" and nearly(found):
-        return True  # x·a + b, where what x·a was rounded by is left of the smallest deviations
+    if "GroupNorm(" in last and kind == "value":
+        run = Run(
+            torch
+        )  # x·a + b, where what x·a was rounded by is left of the smallest deviations
+        for text in found.program.lines[: found.line]:
+            run.step(text)
+        smallest = 1 / 1e-5**0.5  # what a number is multiplied by at most
+        if nearly(found) or where_finite(found, 1.2e-7 * largest(run.values()) * smallest):
+            return True
     if re.search(r"torch\.(linalg\.)?lu\w*\(", last):
         return True  # which of two rows that rounding, or NaN, makes alike comes first
     if kind == "value" and DECOMPOSED.search(last) and not finite(found):
@@ -633,6 +643,8 @@ def explained(found: Found) -> bool:
     if kind == "value" and UNITS.search(last) and not finite(found) and where_finite(found):
         return True
     if kind == "value" and GELU.search(last) and not finite(found) and where_finite(found, 1e-6):
+        return True
+    if kind == "value" and MODES.search(last) and not finite(found):
         return True
     if kind == "value" and NO_MODE.search(last):
         return True  # PyTorch asks nothing of the number, and gives back what it has not computed

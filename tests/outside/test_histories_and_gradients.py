@@ -55,13 +55,29 @@ def test_an_index_of_floats_has_no_history(what: Any) -> None:
         alike_rounded(lambda m: what(m.ones(3, requires_grad=asked) * 2, ones_leaf(m, 0)))  # noqa: B023  # called in this turn
 
 
-def test_counts_of_weights_have_no_derivative() -> None:
-    def counted(m: Any) -> Any:
-        made = m.bincount(m.tensor([1, 2, 0]), ones_leaf(m, 3))
+UNDERIVED = whats(
+    lambda m: m.bincount(m.tensor([1, 2, 0]), ones_leaf(m, 3)),
+    lambda m: m.binomial(m.ones(2), ones_leaf(m, 2) / 2),
+    lambda m: m.bernoulli(ones_leaf(m, 2), 0.5),
+    lambda m: m.histogram(ones_leaf(m, 2), 2).hist,
+    lambda m: m.histogram(m.ones(2), m.arange(3.0), weight=ones_leaf(m, 2)).bin_edges,
+    lambda m: m.histogramdd(ones_leaf(m, 2, 2), [2, 2]).hist,
+    lambda m: m.histogramdd(ones_leaf(m, 2, 2), [2, 2]).bin_edges[0],
+    lambda m: m.histogramdd(m.ones(2, 2), [ones_leaf(m, 3)] * 2).hist,
+    lambda m: m.linalg.ldl_solve(ones_leaf(m, 1, 1), m.ones(1).int(), m.ones(1, 1)),
+    lambda m: m.linalg.ldl_factor(ones_leaf(m, 1, 1)).LD,
+)
+
+
+@pytest.mark.parametrize("what", UNDERIVED)
+def test_backward_of_what_has_no_derivative(what: Any) -> None:
+    def backward(m: Any) -> Any:
+        made = what(m)
         assert made.requires_grad
+        assert type(made.grad_fn).__name__ == "NotImplemented"
         made.sum().backward()
 
-    same_words(counted)
+    same_words(backward)
 
 
 def test_gradients_of_one_factor_are_what_came() -> None:

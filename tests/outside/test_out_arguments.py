@@ -96,6 +96,10 @@ OUT: list[What] = [
 ]
 
 
+def test_an_expanded_out_that_is_copied_to_is_resized() -> None:
+    alike_rounded(lambda m: m.special.ndtr(m.ones(1), out=m.zeros(1).expand(5)))
+
+
 def batch_norm_into(m: Any, training: bool, *out: Any) -> Any:
     x, mean, var = m.tensor([[0.0, 1], [5, 2], [3, 7]]), m.zeros(2), m.ones(2)
     made = m.native_batch_norm(x, None, None, mean, var, training, 0.1, 1e-5, out=out)
