@@ -393,7 +393,7 @@ def searchsorted(
         if places.size and not (places.min() >= 0 and places.max() < sorter.shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range ")
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    values = input
+    values: Any = input
     if isinstance(sorted_sequence, Tensor):
         common = result_type(sorted_sequence, input)  # a number has no say among fractions
         if not isinstance(input, Tensor):
