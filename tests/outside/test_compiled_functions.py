@@ -383,3 +383,19 @@ def test_an_out_that_is_given_its_shape_in_a_compiled_function_lies_as_the_resul
             f(m.ones(2, 2, 2, 3).contiguous(memory_format=m.channels_last), out)
             steps.append(out.stride())
         assert steps[0] == steps[1]
+
+
+@pytest.mark.parametrize("name", ["isposinf", "isneginf", "isinf", "isnan", "isfinite"])
+def test_fused_questions_about_infinities(name: str) -> None:
+    """A bool is not infinite, though infinity as a bool is true."""
+
+    def asked(m: Any, x: Any) -> Any:
+        made = getattr(m, name)(x)
+        return made, made.float() * 2
+
+    compiled = tt.compile(lambda x: asked(tt, x))
+    for kind in ("bool", "uint8", "int64", "float32", "float64"):
+        values = [1.0, 0.0, -3.0] if "int" in kind else [np.inf, -np.inf, np.nan, 0.0]
+        want, got = (m.tensor(values).to(getattr(m, kind)) for m in (torch, tt))
+        for _ in range(2):
+            assert [t.tolist() for t in compiled(got)] == [t.tolist() for t in asked(torch, want)]

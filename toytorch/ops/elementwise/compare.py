@@ -90,7 +90,7 @@ def _no_complex(name: str) -> Any:
 
 isposinf = pointwise(
     "isposinf(Tensor self) -> BoolTensor",
-    formula="self == inf",
+    formula="isinf(self) and self > 0",
     forms="function method out",
     sparse="entries",
     doc="Whether a value is +∞.",
@@ -99,7 +99,7 @@ isposinf = pointwise(
 )
 isneginf = pointwise(
     "isneginf(Tensor self) -> BoolTensor",
-    formula="self == -inf",
+    formula="isinf(self) and self < 0",
     forms="function method out",
     sparse="entries",
     doc="Whether a value is -∞.",
