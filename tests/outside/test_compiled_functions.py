@@ -399,3 +399,13 @@ def test_fused_questions_about_infinities(name: str) -> None:
         want, got = (m.tensor(values).to(getattr(m, kind)) for m in (torch, tt))
         for _ in range(2):
             assert [t.tolist() for t in compiled(got)] == [t.tolist() for t in asked(torch, want)]
+
+
+def test_numbers_are_divided_by_zero_in_compiled_functions() -> None:
+    def f(m: Any, x: Any) -> Any:
+        return x * 1, m.div(3, 0), m.div(-1e-5, 0.0), m.div(0, 0), m.div(3, 2)
+
+    compiled = tt.compile(lambda x: f(tt, x))
+    for _ in range(2):
+        made = [str(t.tolist()) for t in compiled(tt.ones(2))]
+        assert made == [str(t.tolist()) for t in f(torch, torch.ones(2))]
