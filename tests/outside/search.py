@@ -61,6 +61,9 @@ NO_MODE = re.compile(
     r"torch\.grid_sampler(?:_\dd)?\(\w+, (?:grid=)?\w+, (?:-\d|[3-9]|\d, (?:-\d|[3-9]))"
 )
 
+# The most frequent of numbers that PyTorch hands to std::sort, which leaves open where NaN comes.
+MODES = re.compile(r"\bmode\(")
+
 PART = re.compile(r"(v\d+) = (v\d+)\[-?\d+\]$")
 COUNTED = re.compile(r"(v\d+)\._version\b")
 LIES = re.compile(r"v\d+ = (v\d+)\.(?:stride|storage_offset|is_contiguous)\(.*\)$")
@@ -150,8 +153,11 @@ def beside(names: set[str], values: dict[str, Any]) -> set[str]:
     return {name for name, at in places if at in taken}
 
 
-def disturb(values: dict[str, Any], seen: dict[int, int], rng: np.random.Generator) -> None:
-    """Moves the last bits of what the last statement computed."""
+def disturb(
+    values: dict[str, Any], seen: dict[int, int], rng: np.random.Generator, text: str = ""
+) -> None:
+    """Moves the last bits of what the last statement, `text`, computed."""
+    summed = FOURIER.search(text) is not None  # each sum is rounded beside the largest of them
     for _, x in compare.all_leaves(ORACLE, values):
         if not isinstance(x, torch.Tensor) or x.is_inference() or x._base is not None:
             continue
@@ -165,7 +171,12 @@ def disturb(values: dict[str, Any], seen: dict[int, int], rng: np.random.Generat
             part = torch.view_as_real(d).frac().abs().sum(-1) if x.is_complex() else d.frac()
             # Numbers beyond 1/eps are whole whatever they were before they were rounded.
             rounded = (part != 0) | (d.abs() > 1 / eps)
-            moved = torch.where(rounded & torch.isfinite(d.abs()), d * (1 + eps * sign), d)
+            if summed:
+                known = d.abs()[torch.isfinite(d.abs())]
+                largest_one = known.max() if known.numel() else 0
+                moved = d + eps * sign * largest_one if rounded.any() else d
+            else:
+                moved = torch.where(rounded & torch.isfinite(d.abs()), d * (1 + eps * sign), d)
             try:
                 x.data.copy_(moved.to(x.dtype))
             except RuntimeError:
@@ -256,9 +267,9 @@ SIGNS = re.compile(r"(v\d+)\.signbit\(\)|torch\.signbit\((v\d+)\)")
 PIVOTED = re.compile(
     r"lstsq\((?!.*driver='gels[ds]?')(?=.*rcond=[\d.-]|\w+, \w+, [\d.-]|.*\), [\d.-]+\)$)"
 )
-# Eigenvalues of what is not finite, of which PyTorch asks nothing: of 1x1 matrices they are NaN, and
-# LAPACK crashes on others.
-EIGENVALUES = re.compile(r"eigvals\(")
+# Eigenvalues and least squares of what is not finite, of which PyTorch asks nothing: of 1x1 matrices
+# eigenvalues are NaN, LAPACK crashes on others, and its least squares are NaN or 0.
+ASKED_NOTHING = re.compile(r"eigvals\(|lstsq\(")
 # Results of another type, a form for other devices: the CPU says in one of two classes that it has none.
 OF_A_DEVICE = re.compile(r"aten::\w*mm\.dtype")
 # What is rounded within the last statement.
@@ -439,6 +450,38 @@ def taken_of_copies(found: Found) -> bool:
     return copied != last and run.step(copied)[0] is None
 
 
+def taken_of_a_copy(found: Found) -> bool:
+    """Whether PyTorch takes the last statement, too, where it reads a copy of the memory that it writes
+    to: `v //= v.T` divides by what it has made 0 before."""
+    run = Run(torch)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        run.step(text)
+    written = WRITTEN.search(last)
+    name = written and (written[1] or written[2])
+    return bool(name) and from_a_copy(last, run, str(name)) is not None
+
+
+def of_doubles(found: Found) -> bool:
+    """Whether our result is PyTorch's of the same numbers in float64: of large numbers it finds the
+    phase of a wave in float32, which leaves nothing of it."""
+    made, run = results(found), Run(torch)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        run.step(text)
+
+    def wide(m: re.Match[str]) -> str:
+        value = run.space.get(m[0])
+        whole = isinstance(value, torch.Tensor) and not value.is_floating_point()
+        return f"{m[0]}{'.float()' if whole else ''}.double()"
+
+    name, _, call = last.partition(" = ")
+    widened = re.sub(r"\bv\d+\b", wide, call)
+    run.step(f"{name} = ({widened}).float()")
+    exact = value_at(run, found.difference.path)
+    return made is not None and exact is not None and alike(exact, made[1])
+
+
 def read_after_resizing(found: Found) -> bool:
     """Whether an out= is an operand, too, and of another shape than the result: PyTorch resizes it
     and then reads what is left; the result of copied operands is what nobody can mistake."""
@@ -573,8 +616,15 @@ def explained(found: Found) -> bool:
         return True
     if "torch.native_group_norm(" in last and kind == "value":
         return True  # PyTorch reads weight and bias beside each other, whatever their strides say
-    if "GroupNorm(" in last and kind == "value" and nearly(found):
-        return True  # x·a + b, where what x·a was rounded by is left of the smallest deviations
+    if "GroupNorm(" in last and kind == "value":
+        run = Run(
+            torch
+        )  # x·a + b, where what x·a was rounded by is left of the smallest deviations
+        for text in found.program.lines[: found.line]:
+            run.step(text)
+        smallest = 1 / 1e-5**0.5  # what a number is multiplied by at most
+        if nearly(found) or where_finite(found, 1.2e-7 * largest(run.values()) * smallest):
+            return True
     if re.search(r"torch\.(linalg\.)?lu\w*\(", last):
         return True  # which of two rows that rounding, or NaN, makes alike comes first
     if kind == "value" and DECOMPOSED.search(last) and not finite(found):
@@ -594,13 +644,15 @@ def explained(found: Found) -> bool:
         return True
     if kind == "value" and GELU.search(last) and not finite(found) and where_finite(found, 1e-6):
         return True
+    if kind == "value" and MODES.search(last) and not finite(found):
+        return True
     if kind == "value" and NO_MODE.search(last):
         return True  # PyTorch asks nothing of the number, and gives back what it has not computed
     if kind == "value" and PIVOTED.search(last):
         return True  # PyTorch hands LAPACK's gelsy pivots that nobody has set
     if kind == "value" and PUT.search(last) and "accumulate=True" not in last:
         return True
-    if kind == "value" and APPROXIMATE.search(last) and nearly(found):
+    if kind == "value" and APPROXIMATE.search(last) and (nearly(found) or of_doubles(found)):
         return True
     if kind == "shape" and re.search(r"-\d", found.difference.expected):
         return True  # a size below 0, which `as_strided_` of PyTorch takes as it is
@@ -610,11 +662,11 @@ def explained(found: Found) -> bool:
         return True
     if kind == "shape" and "out=" in last:
         return read_after_resizing(found)
-    if kind == "accepted" and taken_of_copies(found):
+    if kind == "accepted" and (taken_of_copies(found) or taken_of_a_copy(found)):
         return True
     if kind == "refused" and not taken_of_copies(found) and of_copies(last) != last:
         return True  # PyTorch takes it because it resizes out= before it looks at the operands
-    if kind == "refused" and EIGENVALUES.search(last) and not finite(found):
+    if kind == "refused" and ASKED_NOTHING.search(last) and not finite(found):
         return True
     if kind == "class of error" and OF_A_DEVICE.search(str(found.difference)):
         return True
@@ -670,7 +722,7 @@ def explained(found: Found) -> bool:
             run.space["torch"] = Unsure(rng)
             for text in lines[:-1]:
                 run.step(text)
-                disturb(run.values(), seen, rng)
+                disturb(run.values(), seen, rng, text)
             run.step(lines[-1])
             b = value_at(run, path)
             if b is not None and b.shape == a.shape:

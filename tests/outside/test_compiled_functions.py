@@ -316,3 +316,96 @@ def test_a_trace_that_saves_nothing_is_walked_twice(name: str) -> None:
         return x.grad.tolist()
 
     same(seen)
+
+
+# -- how gradients lie, and what is left after an error ----------------------------------------------
+
+
+def unary(m: Any) -> list[Callable[[Any], Any]]:
+    return [m.exp, m.sin, lambda x: x * 2, lambda x: x / x, lambda x: x.transpose(0, 1).tanh()]
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("way", ["trace", "compile"])
+def test_gradients_lie_as_those_of_the_function_itself(way: str, number: int) -> None:
+    weights: list[Callable[[Any, Any], Any]] = [
+        lambda m, y: m.ones_like(y),
+        lambda m, y: m.ones(y.shape),
+        lambda m, y: m.ones(()).expand(y.shape),
+    ]
+    layouts: list[Callable[[Any], Any]] = [
+        lambda m: m.arange(24.0).reshape(3, 2, 4),
+        lambda m: m.arange(24.0).reshape(4, 2, 3).permute(2, 1, 0),
+        lambda m: m.arange(24.0).reshape(3, 4, 2).transpose(1, 2),
+    ]
+    for lay in layouts:
+        for weight in weights:
+            steps = []
+            for m in (torch, tt):
+                x = (lay(m) + 1).clone().requires_grad_()
+                f = unary(m)[number]
+                if m is tt:
+                    f = tt.compile(f) if way == "compile" else tt.jit.trace(f, (x,))
+                y = f(x)
+                steps.append(m.autograd.grad(y, [x], weight(m, y))[0].stride())
+            assert steps[0] == steps[1]
+
+
+@pytest.mark.parametrize("change", ["mul_", "unsqueeze_", "t_", "resize_"])
+def test_what_a_traced_function_wrote_before_it_failed_stays_written(change: str) -> None:
+    def f(x: Any, y: Any) -> Any:
+        getattr(y, change)(*{"mul_": (2,), "unsqueeze_": (0,), "resize_": (2, 2)}.get(change, ()))
+        return y.reshape(-1) * x
+
+    left = []
+    for m in (torch, tt):
+        y = m.tensor([[3, 0, 1, 2]])
+        traced = f if m is torch else tt.jit.trace(f, (m.ones(4), y + 1), check_trace=False)
+        with pytest.raises(RuntimeError, match="size of tensor"):
+            traced(m.ones(7), y)
+        left.append((y.tolist(), y.stride()))
+    assert left[0] == left[1]
+
+
+def test_an_out_that_is_given_its_shape_in_a_compiled_function_lies_as_the_result() -> None:
+    for name in ("msort", "abs", "special.ndtr"):
+        steps = []
+        for m in (torch, tt):
+            home, _, function = name.rpartition(".")
+            called = getattr(getattr(m, home) if home else m, function)
+
+            def f(x: Any, out: Any, called: Any = called) -> Any:
+                called(x, out=out)
+                return out * 1
+
+            out = m.zeros(2, 0)
+            f = f if m is torch else tt.compile(f)
+            f(m.ones(2, 2, 2, 3).contiguous(memory_format=m.channels_last), out)
+            steps.append(out.stride())
+        assert steps[0] == steps[1]
+
+
+@pytest.mark.parametrize("name", ["isposinf", "isneginf", "isinf", "isnan", "isfinite"])
+def test_fused_questions_about_infinities(name: str) -> None:
+    """A bool is not infinite, though infinity as a bool is true."""
+
+    def asked(m: Any, x: Any) -> Any:
+        made = getattr(m, name)(x)
+        return made, made.float() * 2
+
+    compiled = tt.compile(lambda x: asked(tt, x))
+    for kind in ("bool", "uint8", "int64", "float32", "float64"):
+        values = [1.0, 0.0, -3.0] if "int" in kind else [np.inf, -np.inf, np.nan, 0.0]
+        want, got = (m.tensor(values).to(getattr(m, kind)) for m in (torch, tt))
+        for _ in range(2):
+            assert [t.tolist() for t in compiled(got)] == [t.tolist() for t in asked(torch, want)]
+
+
+def test_numbers_are_divided_by_zero_in_compiled_functions() -> None:
+    def f(m: Any, x: Any) -> Any:
+        return x * 1, m.div(3, 0), m.div(-1e-5, 0.0), m.div(0, 0), m.div(3, 2)
+
+    compiled = tt.compile(lambda x: f(tt, x))
+    for _ in range(2):
+        made = [str(t.tolist()) for t in compiled(tt.ones(2))]
+        assert made == [str(t.tolist()) for t in f(torch, torch.ones(2))]

@@ -36,6 +36,50 @@ def test_ties_of_extremes_are_shared_with_self() -> None:
     alike_rounded(lambda m: slopes(m, "scatter_reduce"))
 
 
+INDICES = whats(
+    lambda x, i: x.gather(0, i),
+    lambda x, i: x.scatter(0, i, 1.0),
+    lambda x, i: x.scatter(0, i, x),
+    lambda x, i: x.scatter_add(0, i, x),
+    lambda x, i: x.scatter_reduce(0, i, x, "mean"),
+    lambda x, i: x.scatter_(0, i, 1.0),
+    lambda x, i: x.scatter_add_(0, i, x * 2),
+    lambda x, i: x.scatter_reduce_(0, i, x * 2, "sum"),
+)
+
+
+@pytest.mark.parametrize("what", INDICES)
+def test_an_index_of_floats_has_no_history(what: Any) -> None:
+    """Where it has no elements, an index may be of floats, and want a gradient."""
+    for asked in (False, True):
+        alike_rounded(lambda m: what(m.ones(3, requires_grad=asked) * 2, ones_leaf(m, 0)))  # noqa: B023  # called in this turn
+
+
+UNDERIVED = whats(
+    lambda m: m.bincount(m.tensor([1, 2, 0]), ones_leaf(m, 3)),
+    lambda m: m.binomial(m.ones(2), ones_leaf(m, 2) / 2),
+    lambda m: m.bernoulli(ones_leaf(m, 2), 0.5),
+    lambda m: m.histogram(ones_leaf(m, 2), 2).hist,
+    lambda m: m.histogram(m.ones(2), m.arange(3.0), weight=ones_leaf(m, 2)).bin_edges,
+    lambda m: m.histogramdd(ones_leaf(m, 2, 2), [2, 2]).hist,
+    lambda m: m.histogramdd(ones_leaf(m, 2, 2), [2, 2]).bin_edges[0],
+    lambda m: m.histogramdd(m.ones(2, 2), [ones_leaf(m, 3)] * 2).hist,
+    lambda m: m.linalg.ldl_solve(ones_leaf(m, 1, 1), m.ones(1).int(), m.ones(1, 1)),
+    lambda m: m.linalg.ldl_factor(ones_leaf(m, 1, 1)).LD,
+)
+
+
+@pytest.mark.parametrize("what", UNDERIVED)
+def test_backward_of_what_has_no_derivative(what: Any) -> None:
+    def backward(m: Any) -> Any:
+        made = what(m)
+        assert made.requires_grad
+        assert type(made.grad_fn).__name__ == "NotImplemented"
+        made.sum().backward()
+
+    same_words(backward)
+
+
 def test_gradients_of_one_factor_are_what_came() -> None:
     def twice(m: Any) -> Any:
         x = m.tensor([[1.0], [2.0]], requires_grad=True)

@@ -30,6 +30,48 @@ def test_names(what: What) -> None:
     alike_rounded(what, words=False)
 
 
+NUMBERS_FIRST = [
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "xlogy", "special.xlog1py",
+    "special.zeta", "dist", "ldexp", "equal", "kron",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+@pytest.mark.parametrize("word", ["input", "self", "x"])
+@pytest.mark.parametrize("name", NUMBERS_FIRST)
+def test_a_number_is_self_or_input_as_pytorch_has_it(name: str, word: str, kind: str) -> None:
+    for first in (2, "a tensor"):
+
+        def call(m: Any) -> Any:
+            function = m
+            for part in name.split("."):
+                function = getattr(function, part)
+            x = m.tensor([1, 3], dtype=getattr(m, kind))
+            other = {"exponent" if name == "pow" else "other": x}
+            return function(**{word: 2 if first == 2 else x}, **other)  # noqa: B023  # called in this turn
+
+        alike_rounded(call, words=False)
+
+
+@pytest.mark.parametrize("name", ["trace", "diag", "cov", "fft.fft2", "flatten", "is_conj"])
+def test_a_number_is_no_tensor_by_name_either(name: str) -> None:
+    def call(m: Any) -> Any:
+        function = m
+        for part in name.split("."):
+            function = getattr(function, part)
+        return function(input=2)
+
+    alike_rounded(call, words=False)
+
+
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive", "norm"])
+def test_functions_of_python_know_no_words_of_numpy(name: str) -> None:
+    for word in ("axis", "dim"):
+        alike_in_memory(lambda m: getattr(m, name)(m.ones(3), **{word: 0}))  # noqa: B023  # see above
+        alike_in_memory(lambda m: getattr(m.ones(3), name)(**{word: 0}))  # noqa: B023  # see above
+
+
 # -- names of arguments ----------------------------------------------------------------------------
 
 

@@ -83,7 +83,54 @@ OUT: list[What] = [
     lambda m: m.logsumexp(m.tensor([3j, 100.0, 1000.0]), 0, out=m.empty(())),
     lambda m: m.logsumexp(m.tensor([2.5j, 1.0]), 0, out=m.empty((), dtype=m.float64)),
     lambda m: m.logsumexp(m.ones(3), 0, out=m.empty((), dtype=m.int64)),
+    *[
+        lambda m, f=f, n=n, start=start, kind=kind: getattr(m, f)(
+            start, 1 + 2j, n, out=m.zeros(0, dtype=getattr(m, kind))
+        )
+        for f in ("linspace", "logspace")
+        for n in (0, 1, 3)
+        for start in (1, 1 + 0j, 1 + 2j)
+        for kind in ("float32", "int64", "complex64", "bool")
+    ],
+    lambda m: m.logspace(300, 2, 1, out=m.zeros(0)),
 ]
+
+
+def test_an_expanded_out_that_is_copied_to_is_resized() -> None:
+    alike_rounded(lambda m: m.special.ndtr(m.ones(1), out=m.zeros(1).expand(5)))
+
+
+def batch_norm_into(m: Any, training: bool, *out: Any) -> Any:
+    x, mean, var = m.tensor([[0.0, 1], [5, 2], [3, 7]]), m.zeros(2), m.ones(2)
+    made = m.native_batch_norm(x, None, None, mean, var, training, 0.1, 1e-5, out=out)
+    return made, out, all(a is b for a, b in zip(made, out))
+
+
+OUT += [
+    lambda m: batch_norm_into(m, True, m.zeros(0), m.zeros(0), m.zeros(0)),
+    lambda m: batch_norm_into(m, False, m.zeros(0), m.zeros(0), m.zeros(0)),
+    lambda m: batch_norm_into(m, True, m.zeros(3, 2), m.zeros(2), m.zeros(2).double()),
+    lambda m: batch_norm_into(m, True, ones_leaf(m, 3, 2), m.zeros(2), m.zeros(2)),
+    lambda m: batch_norm_into(m, True, m.zeros(3, 2), m.zeros(2)),
+]
+IN_ROWS = whats(
+    lambda m, x: m.nan_to_num(x.long(), out=m.empty(0, dtype=m.int64)),
+    lambda m, x: m.nan_to_num(x, out=m.empty(0)),
+    lambda m, x: m.special.ndtr(x, out=m.empty(0)),
+    lambda m, x: m.diff(x, 0, out=m.empty(0)),
+    lambda m, x: m.slice_scatter(x, x, out=m.empty(0)),
+    lambda m, x: m.cholesky_solve(x, x, out=m.empty(0)),
+)
+
+
+@pytest.mark.parametrize("what", IN_ROWS)
+def test_how_an_out_lies_that_is_copied_to(what: Any) -> None:
+    for no_grad in (False, True):
+        made = []
+        for m in (torch, tt):
+            with m.set_grad_enabled(not no_grad):
+                made.append(what(m, m.arange(16.0).reshape(4, 4).t()).stride())
+        assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("what", OUT)

@@ -268,6 +268,21 @@ def test_gradients_of_sources(name: str) -> None:
 # -- values ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16", "float16", "int64", "uint8"])
+def test_numbers_are_sought_in_the_type_of_what_is_sorted(kind: str) -> None:
+    values = 2.3, 2, 16777217, ("float32", 2.3), ("bfloat16", [2.3, 1.0])
+    for value, right in itertools.product(values, (False, True)):
+
+        def found(m: Any) -> Any:
+            row = m.tensor([1.0, 2.0, 2.3, 3.0]).double().to(getattr(m, kind))
+            x: Any = value  # noqa: B023  # called in this turn
+            x = m.tensor(x[1], dtype=getattr(m, x[0])) if isinstance(x, tuple) else x
+            sought = m.searchsorted(row, x, right=right), m.bucketize(x, row, right=right)  # noqa: B023  # see above
+            return [made.tolist() for made in sought]
+
+        same(found)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_small_things() -> None:
     wrong = (2, 3, 1)
@@ -287,6 +302,9 @@ def test_small_things() -> None:
         lambda m: m.ones(3).as_strided((2, 1), (1, 2), -1),
         lambda m: m.ones(2, dtype=m.complex64).expand(3, 2).sign_(),
         lambda m: m.diff(m.ones(3), 0, 5),
+        lambda m: m.tensor(0.5).cov(aweights=m.tensor(2.0).double()),
+        lambda m: m.tensor(0.5).cov(fweights=m.tensor(2), aweights=m.tensor(2.0).double()),
+        lambda m: m.tensor([0.5, 1.0]).cov(aweights=m.tensor([2.0, 3.0]).double()),
         lambda m: m.searchsorted(m.ones(2), 1.0, sorter=m.ones(2)),
         lambda m: m.from_dlpack(m.ones(4).bfloat16()[1:]).storage_offset(),
         lambda m: m.diff(m.ones(1, 3).expand(2, 3), out=m.ones(1).expand(2, 2)),

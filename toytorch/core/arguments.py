@@ -176,10 +176,8 @@ def bound(
             continue
         i = op.words.get(word, -1)
         a = op.schema.args[i]
-        if a.name == "self" and a.takes_number and isinstance(value, NUMBERS):
+        if not i and op.number_is_self and (word == "self") != isinstance(value, NUMBERS):
             i = -1  # a number is `self`, and no `input`
-        elif word == "self" and op.schema.args[0].takes_number and isinstance(value, NUMBERS):
-            i, a = 0, op.schema.args[0]
         if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
             name = op.name.split(".")[0] + "_" * in_place
             if word == op.elsewhere and not in_place:

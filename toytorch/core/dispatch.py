@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from toytorch.backends import base
 from toytorch.backends.base import raise_too_large
 from toytorch.backends.sparse import TABLES
@@ -113,7 +115,8 @@ def copied_to(out: Tensor, made: Tensor) -> Tensor:
     writing.check(out, made._requires_grad)
     if out._array.shape != made._array.shape:
         warn_of_size(out, made._array.shape)
-        take(out, made._array.astype(out.dtype.numpy))
+        array = made._array.astype(out.dtype.numpy)
+        take(out, np.asarray(array, order="C") if array.__class__ is np.ndarray else array)
     return out.copy_(made)
 
 
@@ -138,7 +141,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
             refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
         elif op.underived and state.local.grad:
             refuse_leaf(op.name, out)
-        if op.kind == "pointwise" and not overlapping(op, args):
+        if op.kind == "pointwise" and op.out_rows is not True and not overlapping(op, args):
             refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
         if op.out_history == "copied" and state.local.grad:
             return copied_to(out, run(op, args))

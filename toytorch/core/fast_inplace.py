@@ -205,7 +205,8 @@ def with_history(op: Op) -> str:
             tests += f" and {a.name}.__class__ is not Tensor"
     if pointwise and op.checks is not None:
         tests += f" and check(self.dtype, {given}) is None"
-    wanted = [i for i in op.tensor_at if not args[i].is_tensor_list]
+    wanted = [0, *(i for i in op.tensor_at[1:] if names[i] in op.derivatives)]
+    wanted = [i for i in wanted if not args[i].is_tensor_list]
     edges, before, saved, versions = ["before"], list[str](), list[str](), list[str]()
     for i in op.tensor_at[1:]:
         name = names[i]

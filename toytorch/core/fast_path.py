@@ -287,10 +287,11 @@ def write(op: Op, operator: bool = False) -> str | None:
         if differentiable and "self" in op.derivatives
         else plain_scalar,
     )
+    only = ", /" if op.number_is_self else ""  # `bound` looks whether it may be given by name
     return BINARY.format(
         **common,
         name=name,
-        params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
+        params="input, other" if operator else f"input=REQUIRED{only}, other=REQUIRED, **more",
         more="" if operator else (MORE_WITH_ALPHA if common["alpha"] else MORE).format(name=name),
         by_size=by_size if common["kernel"] == "by_size" else "",
         whole=whole,

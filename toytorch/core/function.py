@@ -78,6 +78,8 @@ def general(op: Op, names: dict[str, Any]) -> str:
             star = True
         names[f"default_{name}"] = a.default
         params.append(f"{name}=default_{name}" if a.default is not REQUIRED else f"{name}=REQUIRED")
+        if not i and op.number_is_self:
+            params.append("/")  # `bound` looks whether it may be given by name
         passed.append(name)
         if a.default is REQUIRED and not a.is_tensor:
             checks.append(

@@ -103,6 +103,8 @@ class Op:
                 tensor then, though a number will do without
     out_history what out= has where an operand wants a gradient: "" is a refusal, "none" a node that
                 has no derivative, "copied" the history of the result and of a copy
+    out_rows    whether an out= that is given its shape lies in rows however results lie, since PyTorch
+                copies the result there; or a function of the arguments that says so
     memory      how results lie (see `memory_order`): "rows", "like" the first argument where they
                 have its shape, "kept" as a copy of that argument would, "format" as all tensors of
                 a list, "columns" as LAPACK leaves matrices, "second" as for an op of the second
@@ -126,7 +128,8 @@ class Op:
     writes      how often PyTorch, which composes the op, writes to what it returns: a function of the
                 arguments, from which the count of writes begins
     elsewhere   an argument that only a form for other devices has, of which the CPU has no kernel
-    words       {name: argument}: further names by which callers may give an argument
+    words       {name: argument}: further names by which callers may give an argument; where "self" is
+                one, a number in the first place goes by it, and not by `input`
 
     What others know of an op:
 
@@ -194,6 +197,7 @@ class Op:
         out_type: str = "",
         out_needs: str = "",
         out_history: str = "",
+        out_rows: bool | Callable[..., bool] = False,
         words: dict[str, str] | None = None,
         memory: str | None = None,
         amp: str = "",
@@ -225,6 +229,7 @@ class Op:
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
+        self.number_is_self = "self" in self.words
         self.name = self.schema.name
         if self.name in registry:
             raise ValueError(f"op {self.name!r} is defined twice")
@@ -249,7 +254,7 @@ class Op:
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.variant = checks, variant
         self.overlap, self.apart, self.out_type = overlap, apart, out_type
-        self.out_history, self.out_needs = out_history, out_needs
+        self.out_history, self.out_needs, self.out_rows = out_history, out_needs, out_rows
         self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
         self.overload = overload
         self.batch = batch or ("elementwise" if kind == "pointwise" else "")

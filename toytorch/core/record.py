@@ -25,11 +25,12 @@ HALVES = (float16, bfloat16)
 
 
 def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether any tensor argument requires a gradient."""
-    for i in op.tensor_at:
+    """Whether any tensor argument that there is a derivative for requires a gradient: an index
+    without elements may be of floats, and want one."""
+    for i, name in op.tensor_names:
         a = args[i]
         if isinstance(a, Tensor):
-            if a._requires_grad:
+            if a._requires_grad and name in op.derivatives:
                 return True
         elif a.__class__ in (list, tuple) and any(
             t._requires_grad for t in a if isinstance(t, Tensor)

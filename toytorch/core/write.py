@@ -501,7 +501,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             if op.kind == "pointwise" and any(a is o for a in args):
                 raise cannot_broadcast(o.shape, array.shape)
             warn_of_size(o, array.shape)
-            take(o, array)
+            rows = op.out_rows(*args) if callable(op.out_rows) else op.out_rows
+            take(o, np.asarray(array, order="C") if rows and array.__class__ is ndarray else array)
         else:
             if not shares:
                 writing.refuse_overlap(o)

@@ -23,7 +23,7 @@ from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, sequen
 from toytorch.facts.pytree import tree_leaves, tree_unflatten
 from toytorch.jit import interpreter, types
 from toytorch.jit.autodiff import Partition, partitioned
-from toytorch.jit.codegen import Writer
+from toytorch.jit.codegen import Writer, in_rows
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.passes import pipeline
 from toytorch.jit.specialise import JointGraph, Untraceable
@@ -177,6 +177,7 @@ class Plan:
         place.update({v: ("input", i) for i, v in enumerate(self.values)})
         self.keeps = [place[v] for v in partition.saved]
         self.many = len(self.joint.tangents) > 1
+        self.laid = self.xp is np and not all(in_rows(v.type) for v in partition.tangents)
         self.metas = [
             (v.type.shape, v.type.dtype)  # type: ignore[attr-defined]  # tensors
             for v in (partition.results[i] for i in self.joint.tangents)
@@ -387,6 +388,14 @@ def may_pass(node: Any) -> bool:
     )
 
 
+def lies_otherwise(grad: Tensor | None, prepared: Value) -> bool:
+    """Whether a gradient does not lie as its result does, as it was thought to."""
+    kind: Any = prepared.type
+    return grad is not None and any(
+        s != t for s, t, n in zip(grad.stride(), kind.strides or (), kind.shape) if n > 1
+    )
+
+
 class DifferentiableGraphBackward(Node):
     """The backward pass of a compiled function, as one node."""
 
@@ -404,6 +413,8 @@ class DifferentiableGraphBackward(Node):
             return self.again(grads)
         if state.local.modes:  # whoever watches wants to see the ops
             return self.stepwise(grads)
+        if plan.laid and any(map(lies_otherwise, grads, plan.partition.tangents)):
+            return self.stepwise(grads)  # and so does what is made of them
         function, graph, left = plan.backward, plan.backward_graph, plan.joint.given
         if None in grads:
             function, graph, left = plan.backward_of(tuple(g is None for g in grads))

@@ -160,6 +160,13 @@ def specialise(graph: Graph, inputs: list[Any], grad: bool) -> JointGraph:
         random.go_back(places)
 
 
+def seed_for(array: Array) -> Any:
+    """Ones in the place of the gradient of a result, which lie as it does."""
+    if array.__class__ is not np.ndarray:
+        return np.ones(array.shape, array.dtype)
+    return np.ones_like(array)
+
+
 def joint_graph(tracer: Replay, graph: Graph, copies: list[Any], grad: bool) -> JointGraph:
     """Runs the graph forward, and backward where a result asks for it."""
     results: list[Any] = Reading(tracer).run_block(graph, copies, {})
@@ -176,7 +183,7 @@ def joint_graph(tracer: Replay, graph: Graph, copies: list[Any], grad: bool) -> 
         made.wanted = [
             i for i, v in enumerate(copies) if isinstance(v, Tensor) and v._requires_grad
         ]
-        seeds = [wrap(np.ones(r._array.shape, r._array.dtype), r.dtype) for r in roots]
+        seeds = [wrap(seed_for(r._array), r.dtype) for r in roots]
         for seed, i in zip(seeds, made.tangents):
             tracer.bind(seed, tracer.graph.add_input(types.of(seed), f"grad_{i}"))
         try:

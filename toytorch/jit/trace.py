@@ -208,7 +208,12 @@ def traced_function(
         hidden = contextlib.nullcontext() if outer is None else state.below(outer)
         with warnings.catch_warnings(), untouched(owner), hidden:
             warnings.simplefilter("ignore", TracerWarning)
-            return traced_function(func, tree_map(copy_of, more), name, owner, strict)
+            try:
+                return traced_function(func, tree_map(copy_of, more), name, owner, strict)
+            except Exception as error:
+                failed = error
+        func(*more)  # which fails, too, but what it has written before stays written
+        raise failed
 
     plain = isinstance(result, Tensor) or (
         isinstance(result, tuple) and len(result) > 1 and all(isinstance(r, Tensor) for r in result)

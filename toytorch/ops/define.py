@@ -109,6 +109,7 @@ def public(
     method: bool | str = False,
     tensor_first: bool = True,
     words: dict[str, str] | None = None,
+    numpy: bool = True,
     **facts: Any,
 ) -> Callable[[F], F]:
     """Registers a composed function under public names such as "diag" or "linalg.cond".
@@ -116,13 +117,15 @@ def public(
     method        whether it is also a method of Tensor (or the method's name)
     tensor_first  whether the first argument must be a tensor, and is refused in PyTorch's words
     words         {name: parameter}: further names by which callers may give an argument
+    numpy         whether NumPy's are among them, as for all that is not Python code in PyTorch
     facts         what the compiler knows of it (see `facts.composed`)
     """
 
     def register(function: F) -> F:
         asked = not tensor_first or bool(method)  # by callers, not by `need_tensor` alone
         called = names[0] if names else function.__name__
-        named = with_words(composed(**facts)(function), words, asked, called.replace(".", "_"))
+        described = composed(**facts)(function)
+        named = with_words(described, words, asked, called.replace(".", "_"), numpy)
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
         if method:
@@ -136,7 +139,11 @@ AMISS = (TypeError, AttributeError, MemoryError, ValueError)
 
 
 def with_words(
-    function: F, words: dict[str, str] | None = None, asked: bool = False, called: str = ""
+    function: F,
+    words: dict[str, str] | None = None,
+    asked: bool = False,
+    called: str = "",
+    numpy: bool = True,
 ) -> F:
     """A function that takes further names for its parameters: these, and NumPy's (`axis=`).
 
@@ -151,7 +158,7 @@ def with_words(
     known = list(code.co_varnames[:count])
     renamed = dict(words or {})
     for name, spelled in zip(known, spelled_by_callers(function, known)):
-        for word in (spelled, *NUMPY_WORDS.get(spelled, ())):
+        for word in (spelled, *(NUMPY_WORDS.get(spelled, ()) if numpy else ())):
             if word not in known:
                 renamed.setdefault(word, name)
     if code.co_flags & inspect.CO_VARARGS and code.co_varnames[count] != "tensors":
@@ -278,6 +285,9 @@ def relaying(function: F) -> F:
     return cast(F, relay)
 
 
+FIRST = ("input", *NUMPY_WORDS["input"])  # the words for a first argument
+
+
 def need_tensor(function: Any, name: str) -> Any:
     """The function, with PyTorch's words where its first argument is no tensor."""
     seen_as = "aten::" + name.replace(".", "_")
@@ -285,10 +295,11 @@ def need_tensor(function: Any, name: str) -> Any:
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
-        if args and not isinstance(args[0], Tensor):
-            if foreign(args[:1]):
+        given = args[:1] or tuple(kwargs[word] for word in FIRST if word in kwargs)
+        if given and not isinstance(given[0], Tensor):
+            if foreign(given):
                 return ask(checked, args, **kwargs)
-            raise wrong_argument(name.rpartition(".")[2], "input", 1, "Tensor", args[0])
+            raise wrong_argument(name.rpartition(".")[2], "input", 1, "Tensor", given[0])
         if state.profiler is not None:
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         if kwargs or amiss is None:

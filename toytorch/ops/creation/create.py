@@ -303,7 +303,7 @@ def put_out(
         return out.requires_grad_(made.requires_grad)
     if state.local.grad and (made._requires_grad or out._requires_grad):
         writing.check(out, True)
-    if out._array.shape != made._array.shape and told_to_resize(out, made):
+    if out._array.shape != made._array.shape and told_to_resize(out, made, same):
         out.copy_(made)
     elif out._array.shape != made._array.shape:
         array = made._array if made.dtype is out.dtype else made.to(out.dtype)._array
@@ -321,18 +321,19 @@ def put_out(
     return out  # out is a Tensor
 
 
-def told_to_resize(out: Tensor, made: Tensor) -> builtins.bool:
+def told_to_resize(out: Tensor, made: Tensor, same: builtins.bool) -> builtins.bool:
     """Whether a mode that writes calls down has given `out` the shape of `made`, as a step of its own:
-    where others may see the memory of `out`, they see what is written to it."""
+    where others may see the memory of `out`, they see what is written to it. With `same` it lies as
+    the result does, else in rows."""
     if state.fast_path is not state.SLOW:
         return False
-    from toytorch.ops.creation.memory import resize_out  # a circle otherwise
+    from toytorch.ops.creation.memory import resize_laid, resize_out  # a circle otherwise
 
     for mode in reversed(state.local.modes):
         stands_for_input = getattr(mode, "stands_for_input", None)
         if stands_for_input is not None:
             with state.below(mode):
-                mode.on_relaid(resize_out, (out, made), {})
+                mode.on_relaid(resize_laid if same else resize_out, (out, made), {})
             return True
     return False
 

@@ -215,7 +215,17 @@ def resize_out(out: Tensor, made: Tensor) -> Tensor:
         out._requires_grad = wants
 
 
-resize_out.__name__ = "resize_as_"  # as graphs name it
+def resize_laid(out: Tensor, made: Tensor) -> Tensor:
+    """The same, and `out` lies as the result does."""
+    resize_out(out, made)
+    array = made._array
+    if array.__class__ is np.ndarray is out._array.__class__ and not array.flags.c_contiguous:
+        write.take(out, array)
+    return out
+
+
+for _resize in (resize_out, resize_laid):
+    _resize.__name__ = "resize_as_"  # as graphs name it
 
 
 METHODS: dict[str, Any] = {"set_": set_, "resize_": resize_, "resize_as_": resize_as_}

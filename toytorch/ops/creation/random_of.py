@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import RandomSource
 from toytorch.core.random import generator_of
+from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import warn_of_size
 from toytorch.facts import dtype as types
@@ -22,7 +23,7 @@ from toytorch.ops.creation.draw_refusals import REAL, refuse
 from toytorch.ops.creation.random import draw_array, drawn, need_float
 from toytorch.ops.creation.random_fill import probabilities
 from toytorch.ops.creation.random_numbers import narrowed, normal_numbers, source_of
-from toytorch.ops.define import define, public, watched
+from toytorch.ops.define import define, public, underived, watched
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
@@ -208,6 +209,7 @@ def bernoulli(
             )
         made = create.empty_like(input.contiguous())
         made.bernoulli_(p, generator=generator)
+        underive("aten::bernoulli", [input], made)
         return made
     if out is not None and out.dtype is not input.dtype:
         return create.put_out(bernoulli_of.function(input, generator=generator).to(out.dtype), out)
@@ -250,7 +252,8 @@ binomial = define(
     kind="general",
     forms="function",
     upcast=False,
-    d_count=_zero,
-    d_prob=_zero,
+    node="NotImplemented",
+    d_count=underived("aten::binomial"),
+    d_prob=underived("aten::binomial"),
     doc="How many of `count` trials succeed, each with probability prob.",
 )

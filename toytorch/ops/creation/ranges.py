@@ -218,7 +218,7 @@ def _equally_spaced(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.
     if kind.kind in "iu":
         start, end = (int(as_element(np, x, kind)) for x in (start, end))
         work = np.dtype("float64")
-    first, last = work.type(start), work.type(end)
+    first, last = (as_element(np, x, work)[()] for x in (start, end))
     step = work.type((last - first) / work.type(max(steps - 1, 1)))
     # From both ends, as PyTorch does, so that the values are symmetric.
     half = steps // 2
@@ -237,10 +237,10 @@ def _line(xp: ArrayModule, x: Array, slope: Any, at_zero: Any) -> Any:
 
 def _kind_between(start: Any, end: Any, dtype: DType | None, out: Tensor | None) -> np.dtype[Any]:
     """NumPy's type of the numbers between two, where a type or an out= may be given."""
-    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
-        dtype = types.default_complex()
     if dtype is None and out is not None:
         dtype = out.dtype
+    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
+        dtype = types.default_complex()
     return np.dtype(kind_of(dtype))
 
 
@@ -287,9 +287,8 @@ def _exponents(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype
     if kind.kind == "c":
         return _equally_spaced(xp, start, end, steps, kind)
     if steps < 2:
-        return xp.full((steps,), float(start))
-    number: Any = int if kind.kind in "iu" else kind.type
-    first, last = number(start), number(end)
+        return xp.full((steps,), float(as_element(np, start, np.dtype("float64"))) if steps else 0)
+    first, last = (as_element(np, x, kind).item() for x in (start, end))
     step = float(last - first) / max(steps - 1, 1)
     i, half = xp.arange(steps), steps // 2
     return xp.where(i < half, float(first) + step * i, float(last) - step * (steps - 1 - i))
@@ -318,11 +317,16 @@ def logspace(
     of = tuple(v for v in (start, end) if isinstance(v, Tensor))
     start, end = _end_points("logspace", start, end, steps, dtype)
     kind = _kind_between(start, end, dtype, out)
+    if kind.kind == "b" and steps > 1:
+        raise NotImplementedError("\"logspace_cpu\" not implemented for 'Bool'")
 
     def make(xp: ArrayModule) -> Any:
         wide = np.complex128 if kind.kind == "c" else np.float64
         exponents = _exponents(xp, start, end, steps, kind)
-        return (float(base) ** exponents.astype(wide)).astype(kind)
+        powers = float(base) ** exponents.astype(wide)
+        if steps == 1:  # which is filled in, and must fit
+            return xp.full(1, as_element(np, powers.item(), kind)[()], kind)
+        return powers.astype(kind)
 
     made = finish(make, device, requires_grad, "logspace")
     return placed(made, out, "logspace", dtype=dtype, of=of)

@@ -90,7 +90,7 @@ def _no_complex(name: str) -> Any:
 
 isposinf = pointwise(
     "isposinf(Tensor self) -> BoolTensor",
-    formula="self == inf",
+    formula="isinf(self) and self > 0",
     forms="function method out",
     sparse="entries",
     doc="Whether a value is +∞.",
@@ -99,7 +99,7 @@ isposinf = pointwise(
 )
 isneginf = pointwise(
     "isneginf(Tensor self) -> BoolTensor",
-    formula="self == -inf",
+    formula="isinf(self) and self < 0",
     forms="function method out",
     sparse="entries",
     doc="Whether a value is -∞.",
@@ -216,6 +216,7 @@ bitwise_not = pointwise(
 bitwise_and = pointwise(
     "bitwise_and(Operand self, Operand other) -> Tensor",
     formula="self & other",
+    words={"self": "self"},
     checks=_integers("bitwise_and"),
     overload=aten_words.number_at(1),
     doc="Bits set in both.",
@@ -225,6 +226,7 @@ bitwise_and = pointwise(
 bitwise_or = pointwise(
     "bitwise_or(Operand self, Operand other) -> Tensor",
     formula="self | other",
+    words={"self": "self"},
     checks=_integers("bitwise_or"),
     overload=aten_words.number_at(1),
     doc="Bits set in one of them.",
@@ -234,6 +236,7 @@ bitwise_or = pointwise(
 bitwise_xor = pointwise(
     "bitwise_xor(Operand self, Operand other) -> Tensor",
     formula="self ^ other",
+    words={"self": "self"},
     checks=_integers("bitwise_xor"),
     overload=aten_words.number_at(1),
     doc="Bits set in just one of them.",
@@ -245,6 +248,7 @@ bitwise_xor = pointwise(
 bitwise_left_shift = pointwise(
     "bitwise_left_shift(Operand self, Operand other) -> Tensor",
     formula="shift_left(self, other)",
+    words={"self": "self"},
     checks=_integers("lshift", "bitwise_left_shift", masks=False),
     doc="self·2ᵒᵗʰᵉʳ, in bits.",
     out_needs="self",
@@ -253,6 +257,7 @@ bitwise_left_shift = pointwise(
 bitwise_right_shift = pointwise(
     "bitwise_right_shift(Operand self, Operand other) -> Tensor",
     formula="shift_right(self, other)",
+    words={"self": "self"},
     checks=_integers("rshift", "bitwise_right_shift", masks=False),
     doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.",
     out_needs="self",

@@ -243,6 +243,7 @@ nan_to_num = pointwise(
     promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
     overlap=lambda self, *_: self.dtype.rank < 2,  # of which nothing is written
+    out_rows=lambda self, *_: self.dtype.rank < 2,
     memory="kept",
     sparse="entries",
     out_type="same",

@@ -183,6 +183,7 @@ cholesky_solve_op: Op = general(
     d_input2=_factor_share,
     amp="float32",
     memory="columns",
+    out_rows=True,
     doc="X of LLᴴX = B (or UᴴUX = B).",
 )
 

@@ -16,7 +16,7 @@ from toytorch.backends.base import on_host
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import int32
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.define import general, public, underived_parts
+from toytorch.ops.define import general, public, underived, underived_parts
 from toytorch.ops.linalg.checks import (
     empty_of_any_type,
     named,
@@ -119,6 +119,7 @@ ldl_factor_op = general(
     upcast=False,
     forms="out",
     results=(True, False, False),
+    node="NotImplemented",
     d_self=underived_parts("aten::linalg_ldl_factor_ex"),
     memory="columns",
     doc="A = LDLᵀ in one matrix, with its pivots.",
@@ -222,6 +223,9 @@ ldl_solve = general(
     on_host(_ldl_solve, "one pivot after the other, of one or two columns"),
     upcast=False,
     forms="function out",
+    node="NotImplemented",
+    d_LD=underived("aten::linalg_ldl_solve"),
+    d_B=underived("aten::linalg_ldl_solve"),
     memory="columns",
     doc="X of AX = B from A = LDLᵀ.",
     out_type="same",

@@ -23,10 +23,12 @@ from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
+from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.indexing.by_index import type_name
 
@@ -459,7 +461,28 @@ def normalize_half_batch(
     return made.to(input.dtype), mean.to(given.dtype), rstd.to(given.dtype)
 
 
-public("native_batch_norm")(normalize_batch)
+@public("native_batch_norm")
+def normalize_batch_into(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
+) -> Any:
+    """native_batch_norm, whose results may go to tensors that are there."""
+    tensors = input, weight, bias, running_mean, running_var
+    if out is None:
+        return normalize_batch(*tensors, training, momentum, eps)
+    refuse_grad("native_batch_norm", tensors, out[0])
+    made = normalize_batch(*tensors, training, momentum, eps)
+    for new, place in zip(made, out):
+        refuse_kinds(new, place)
+    return tuple(put_out(new, place) for new, place in zip(made, out))
 
 
 @public("_native_batch_norm_legit", "aten._native_batch_norm_legit")

@@ -71,16 +71,14 @@ def cov(
     if aweights is not None:
         _weights(aweights, "aweights", n, "floating point")
         w = aweights if w is None else w * aweights
-    if w is not None:
-        w = w.reshape(-1)
-        if n and float(w.sum()) == 0:
-            raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized")
+    if w is not None and n and float(w.sum()) == 0:
+        raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized")
     total: Any = n if w is None else w.sum()
     mean = (x.sum(1, True) if w is None else (x * w).sum(1, True)) / total
     if w is None:
         degrees: Any = n - correction
     elif correction != 0 and aweights is not None:
-        degrees = total - correction * (w * aweights.reshape(-1)).sum() / total
+        degrees = total - correction * (w * aweights).sum() / total
     else:
         degrees = total - correction
     if float(degrees) <= 0:

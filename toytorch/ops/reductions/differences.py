@@ -57,8 +57,9 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        made = input.clone()
-        return counted(made, 1) if out is None else create.put_out(made, out, same=True)
+        if out is not None:
+            return create.put_out(input.contiguous(), out, same=True)
+        return counted(input.clone(), 1)
     if n == 1 and not joined and out is None and input.__class__ is Tensor and quick(input):
         a, kind = input._array, input.dtype
         wanted = input._requires_grad and state.fast_path is None

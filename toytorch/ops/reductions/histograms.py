@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import c_name
 from toytorch.facts import dtype as types
@@ -189,6 +190,9 @@ def histogram(
                 + " for dimension 0"
                 * (name == "bin_edges")
             )
+    if out is None:
+        for result in results:
+            underive("aten::histogram", [input, bins, weight], result)
     made = result_class("histogram" if out is None else "histogram_out", ("hist", "bin_edges"))
     return made(*(create.put_out(result, place) for result, place in zip(results, outs)))
 
@@ -247,6 +251,12 @@ def histogramdd(
             f"{2 * n} elements, but got {len(range)}"
         )
     hist, *edges = _histogramdd(input, bins, range=range, weight=weight, density=density)
+    if not any(isinstance(b, Tensor) for b in bins):
+        for edge in edges:
+            underive("aten::_histogramdd_bin_edges", [input, weight], edge)
+        underive("aten::_histogramdd_from_bin_cts", [input, weight], hist)
+    else:
+        underive("aten::_histogramdd_from_bin_tensors", [input, *bins, weight], hist)
     shown = tuple(n if isinstance(n, Tensor) else e for n, e in zip(bins, edges))
     return Histogramdd(hist, shown)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toytorch.core.op import Op
 
 
-@public("norm", method=True, tensor_first=False)
+@public("norm", method=True, tensor_first=False, numpy=False)
 def norm(
     input: Tensor,
     p: float | str = "fro",

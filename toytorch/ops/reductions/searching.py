@@ -26,13 +26,14 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import general, public, watched
 from toytorch.ops.indexing import by_index
+from toytorch.ops.queries import result_type
 from toytorch.ops.reductions import sort
 from toytorch.ops.shaping import rearrange
 
 DISTINCT = "(Tensor, Tensor if return_inverse, Tensor if return_counts)"
 
 
-@public("unique", method=True, returns=DISTINCT)
+@public("unique", method=True, numpy=False, returns=DISTINCT)
 def unique(
     input: Tensor,
     sorted: builtins.bool = True,
@@ -52,7 +53,7 @@ def unique(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-@public("unique_consecutive", method=True, returns=DISTINCT)
+@public("unique_consecutive", method=True, numpy=False, returns=DISTINCT)
 def unique_consecutive(
     input: Tensor,
     return_inverse: builtins.bool = False,
@@ -355,6 +356,7 @@ def searchsorted(
     if sorter is None and side is None and input.__class__ is Tensor is sorted_sequence.__class__:
         a, b = input._array, sorted_sequence._array  # the usual call has nothing to refuse
         arrays = a.__class__ is b.__class__ is np.ndarray and b.ndim == 1 and a.ndim
+        arrays = arrays and input.dtype is sorted_sequence.dtype
         if arrays and a.flags.c_contiguous and b.flags.c_contiguous:
             return sort.searchsorted.function(
                 sorted_sequence, input, right=right, out_int32=out_int32, out=out
@@ -391,9 +393,13 @@ def searchsorted(
         if places.size and not (places.min() >= 0 and places.max() < sorter.shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range ")
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    values = input
-    if isinstance(sorted_sequence, Tensor) and not isinstance(input, Tensor):
-        values = from_data.tensor(input, device=sorted_sequence.device)
+    values: Any = input
+    if isinstance(sorted_sequence, Tensor):
+        common = result_type(sorted_sequence, input)  # a number has no say among fractions
+        if not isinstance(input, Tensor):
+            exact = types.float64 if isinstance(input, float) else None
+            values = from_data.tensor(input, dtype=exact, device=sorted_sequence.device)
+        sorted_sequence, values = sorted_sequence.to(common), values.to(common)
     return sort.searchsorted.function(
         sorted_sequence, values, right=right or side == "right", out_int32=out_int32, out=out
     )

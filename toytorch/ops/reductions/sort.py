@@ -12,7 +12,7 @@ from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
-from toytorch.ops.define import general
+from toytorch.ops.define import general, underived
 from toytorch.ops.reductions.extremes import put_at
 
 if TYPE_CHECKING:
@@ -442,5 +442,7 @@ bincount = general(
     forms="function method",
     upcast=False,
     data_dependent=True,
+    node="NotImplemented",
+    d_weights=underived("aten::bincount"),
     doc="How often each integer occurs.",
 )

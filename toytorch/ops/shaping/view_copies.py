@@ -193,6 +193,7 @@ slice_scatter: Op = general(
     doc="A copy with src written over a slice.",
     out_type="same",
     out_history="none",
+    out_rows=True,
 )
 
 

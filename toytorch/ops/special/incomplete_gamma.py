@@ -293,6 +293,7 @@ zeta = special_function(
     "special_zeta(Operand self, Operand other) -> Tensor",
     _zeta,
     forms="function out",
+    words={"self": "self"},
     checks=one_tensor("special_zeta", numbers("zeta_cpu", halves=False)),
     d_self=_no_shape_derivative("zeta"),
     d_other=lambda g, self, other: g * (-self * zeta_of(self + 1, other)),

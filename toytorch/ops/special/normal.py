@@ -36,6 +36,7 @@ ndtr = special_function(
     d_self="g * (exp(-0.5 * self * self) * (1 / sqrt(2 * pi)))",
     doc="The distribution function of the normal distribution, Φ(x).",
     out_history="copied",
+    out_rows=True,
 )
 
 
