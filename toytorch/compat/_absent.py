@@ -94,6 +94,14 @@ ABSENT: dict[str, tuple[str, str]] = {
     "torch.onnx.symbolic_helper": (ONNX, "quantized_args"),
     **{f"torch.onnx.symbolic_opset{n}": (ONNX, "") for n in (9, 11, 12)},
     "torch.ao": (QUANTIZED, ""),
+    "torch.ao.nn": (QUANTIZED, ""),
+    "torch.ao.nn.quantized": (
+        QUANTIZED,
+        "BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d DeQuantize "
+        "Dropout ELU Embedding EmbeddingBag FXFloatFunctional GroupNorm Hardswish InstanceNorm1d "
+        "InstanceNorm2d LayerNorm LeakyReLU Linear LSTM MultiheadAttention PReLU QFunctional Quantize "
+        "ReLU6 Sigmoid Softmax dynamic functional",
+    ),
     **{
         f"torch.{module}": (
             QUANTIZED,

@@ -47,9 +47,9 @@ class set_stance(contextlib.ContextDecorator):
     def __exit__(self, *error: object) -> None:
         globals()["stance"] = self.before
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, func: Any) -> Any:
         self.__exit__()
-        return super().__call__(fn)
+        return super().__call__(func)
 
 
 class Compiled:
@@ -97,7 +97,7 @@ class Compiled:
                 return self.function(*args, **kwargs)
             raise RuntimeError(
                 "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
-                f"function name: '{self.__name__}'"
+                f"function name: '{getattr(self, '__name__', '')}'"
             )
         return self.function(*args, **kwargs) if recorded is None else recorded(leaves)
 
