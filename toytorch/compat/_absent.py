@@ -201,7 +201,9 @@ def attribute(module: str, name: str) -> Any:
         raise AttributeError(
             f"module '{module}' has no attribute '{name}': toytorch has no {needs}"
         )
-    body = {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."}
+    body: dict[str, Any] = {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."}
+    if name in ("group", "GroupMember"):
+        body["WORLD"] = None  # no processes have met
     return Absent(name, (base_of(name),), body)
 
 

@@ -12,6 +12,7 @@ import functools
 import importlib
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -238,6 +239,27 @@ def _get_trace_graph(
     return (recorder.graph, result, inputs) if return_inputs else (recorder.graph, result)
 
 
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warns where no gradient would come through a checkpoint."""
+    if not any(v.requires_grad for v in inputs if isinstance(v, toytorch.Tensor)):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Tensors without their histories, which ask for gradients as those did; all else as it is."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    return tuple(
+        v.detach().requires_grad_(v.requires_grad) if isinstance(v, toytorch.Tensor) else v
+        for v in inputs
+    )
+
+
 def _get_device_index(device_: Device, optional: bool = False, allow_cpu: bool = False) -> int:
     """The number of a GPU; with `optional` that of the current one for what has no number."""
     if isinstance(device_, int):
@@ -308,6 +330,7 @@ FURTHER: dict[str, dict[str, Any]] = {
         "MAP_LOCATION": Callable[[Any, str], Any] | device | str | dict[str, str] | None,
     },
     "torch.utils.checkpoint": {
+        "check_backward_validity": check_backward_validity, "detach_variable": detach_variable,
         "get_device_states": get_device_states, "set_device_states": set_device_states,
     },
     "torch.nn.init": {
