@@ -116,6 +116,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "compat/return_types.py": ("classes that are found by the public names", ""),
     "compat/_names.py": ("methods of sparse tensors", "values"),
     "compat/nn/_reduction.py": ("words of `reduction=`", "mean sum"),
+    "nn/utils/_per_sample_grad.py": ("words of `loss_reduction=`", "mean sum"),
     "functional.py": ("names that the package exports", ""),
     "sparse/__init__.py": ("names that the package exports", ""),
     "optim/": ("words of `mode=`, `anneal_strategy=` and the like", "cos linear min max abs"),

@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import pytree, state
-from toytorch.jit.compile import compile
+from toytorch.jit.compile import compile, set_stance
 from toytorch.jit.tracer import running
 from toytorch.ops.creation.from_data import from_numpy
 
@@ -87,25 +87,6 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
         return pytree.tree_map(lambda v: from_numpy(v) if isinstance(v, ndarray) else v, found)
 
     return wrapped
-
-
-class set_stance:
-    """How compiled functions are to run; a call, a context and a decorator. It changes nothing here:
-    what cannot be compiled runs as plain Python anyway, and what is compiled gives the same.
-
-    Raises RuntimeError for a stance that PyTorch has not.
-    """
-
-    def __init__(self, stance: str = "default", **options: object) -> None:
-        if stance not in ("default", "force_eager", "eager_on_recompile", "fail_on_recompile"):
-            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        return fn
 
 
 def allow_in_graph(fn: Callable[..., Any]) -> Any:

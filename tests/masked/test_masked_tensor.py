@@ -101,3 +101,39 @@ def test_copies() -> None:
         warnings.simplefilter("ignore")
         x = inputs(tt, False)["x"]
     assert seen(copy.deepcopy(x)) == seen(copy.copy(x)) == seen(x)
+
+
+SPARSE = """
+s.get_data().to_dense() | s.get_mask().to_dense() | (s * s).get_data().to_dense() | m.sin(s).get_data().to_dense()
+s.sum() | (s + s).to_dense() | s.to_tensor(7.0).to_dense() if s.layout is m.strided else 0 | s.mean() | (-s).to_dense()
+"""
+
+
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+@pytest.mark.parametrize(
+    "text", [t.strip() for t in SPARSE.replace("\n", "|").strip("|").split("|")]
+)
+def test_functions_of_sparse_data(text: str, layout: str) -> None:
+    def found(m: Any) -> Any:
+        data = m.tensor([[0.0, 0.0, 3.0], [4.0, 0.0, 5.0]])
+        s = m.masked.masked_tensor(getattr(data, layout)(), getattr(data != 0, layout)())
+        return seen(eval(text, {"m": m, "s": s}))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alike(found(tt), found(torch))
+
+
+def test_gradients_that_are_asked_for_have_the_mask_of_their_input() -> None:
+    def found(m: Any) -> Any:
+        make = m.masked.masked_tensor
+        x = make(m.arange(3.0), m.tensor([True, False, True]), requires_grad=True)
+        w = m.tensor(2.0, requires_grad=True)
+        first = m.autograd.grad((m.exp(x) * w).sum(), (x, w))
+        second = m.autograd.grad(m.exp(x), x, make(m.ones(3), x.get_mask()), retain_graph=True)
+        return [seen(g) for g in (*first, *second)]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for got, want in zip(found(tt), found(torch), strict=True):
+            alike(got, want)

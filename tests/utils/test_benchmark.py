@@ -23,7 +23,13 @@ from toytorch.utils import benchmark
 )
 @pytest.mark.parametrize(
     "about",
-    [("pass", None, None, None, 1), ("pass", "L", None, None, 2), ("x = 1", "L", "S", "D", 1)],
+    [
+        ("pass", None, None, None, 1),
+        ("pass", "L", None, None, 2),
+        ("x = 1", "L", "S", "D", 1),
+        ("x = 1\ny = 2", None, "S", None, 1),
+        ("", None, None, "D", 1),
+    ],
 )
 def test_measurements_are_shown_as_pytorchs(raw: list[float], about: Any) -> None:
     from torch.utils.benchmark import Measurement, TaskSpec
@@ -45,6 +51,24 @@ def test_timing() -> None:
     )
     assert seen == [(many.number_per_run, t) for t in many.raw_times]
     assert sum(many.raw_times) >= 0.005
+
+
+def test_texts_lose_the_indentation_that_their_lines_share() -> None:
+    from torch.utils.benchmark import Timer
+
+    text = """
+        y = 1
+        for _ in range(3):
+            y += x
+    """
+    ours, theirs = (
+        kind(text, setup="\n    x = 2\n    z = 1\n", label="L").timeit(2)
+        for kind in (benchmark.Timer, Timer)
+    )
+    assert ours.setup == theirs.setup and ours.stmt == theirs.stmt
+    ours.label = None
+    spec = type(theirs.task_spec)(theirs.stmt, theirs.setup)
+    assert "\n".join(ours.about) == spec.summarize()
 
 
 def test_statistics() -> None:

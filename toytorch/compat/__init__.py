@@ -1,4 +1,4 @@
 """What only other libraries ask for.
 
-Files of this folder are modules of the package itself: `toytorch/compat/_C.py` is `toytorch._C`.
+Files of this folder are modules of the package itself: `toytorch/compat/_tensor.py` is `toytorch._tensor`.
 """

@@ -94,6 +94,14 @@ ABSENT: dict[str, tuple[str, str]] = {
     "torch.onnx.symbolic_helper": (ONNX, "quantized_args"),
     **{f"torch.onnx.symbolic_opset{n}": (ONNX, "") for n in (9, 11, 12)},
     "torch.ao": (QUANTIZED, ""),
+    "torch.ao.nn": (QUANTIZED, ""),
+    "torch.ao.nn.quantized": (
+        QUANTIZED,
+        "BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d DeQuantize "
+        "Dropout ELU Embedding EmbeddingBag FXFloatFunctional GroupNorm Hardswish InstanceNorm1d "
+        "InstanceNorm2d LayerNorm LeakyReLU Linear LSTM MultiheadAttention PReLU QFunctional Quantize "
+        "ReLU6 Sigmoid Softmax dynamic functional",
+    ),
     **{
         f"torch.{module}": (
             QUANTIZED,
@@ -193,7 +201,9 @@ def attribute(module: str, name: str) -> Any:
         raise AttributeError(
             f"module '{module}' has no attribute '{name}': toytorch has no {needs}"
         )
-    body = {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."}
+    body: dict[str, Any] = {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."}
+    if name in ("group", "GroupMember"):
+        body["WORLD"] = None  # no processes have met
     return Absent(name, (base_of(name),), body)
 
 

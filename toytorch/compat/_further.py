@@ -12,6 +12,7 @@ import functools
 import importlib
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -207,6 +208,58 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+def _get_trace_graph(
+    f: Any,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    return_inputs: bool = False,
+    _return_inputs_states: bool = False,
+) -> Any:
+    """The graph of a call, with the state of modules as inputs behind the arguments, and its result."""
+    from toytorch.facts import state  # loaded when first asked for
+    from toytorch.facts.pytree import tree_leaves
+    from toytorch.jit import ir, tracer, types
+    from toytorch.jit.trace import output_value, outputs_of
+
+    args = args if isinstance(args, tuple) else (args,)
+    recorder = tracer.Tracer(ir.Graph("forward"), seen=True)
+    recorder.captured = []  # tensors that are no arguments become inputs
+    for leaf in tree_leaves(args):
+        recorder.bind(leaf, recorder.graph.add_input(types.of_tensor(leaf)))
+    try:
+        with state.watching(recorder):
+            result = f(*args, **(kwargs or {}))
+            outputs = outputs_of(result, strict)[0]
+            recorder.graph.outputs = [output_value(recorder, v) for v in outputs]
+    finally:
+        recorder.end()
+    inputs = (*tree_leaves(args), *recorder.captured)
+    return (recorder.graph, result, inputs) if return_inputs else (recorder.graph, result)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warns where no gradient would come through a checkpoint."""
+    if not any(v.requires_grad for v in inputs if isinstance(v, toytorch.Tensor)):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Tensors without their histories, which ask for gradients as those did; all else as it is."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    return tuple(
+        v.detach().requires_grad_(v.requires_grad) if isinstance(v, toytorch.Tensor) else v
+        for v in inputs
+    )
+
+
 def _get_device_index(device_: Device, optional: bool = False, allow_cpu: bool = False) -> int:
     """The number of a GPU; with `optional` that of the current one for what has no number."""
     if isinstance(device_, int):
@@ -277,6 +330,7 @@ FURTHER: dict[str, dict[str, Any]] = {
         "MAP_LOCATION": Callable[[Any, str], Any] | device | str | dict[str, str] | None,
     },
     "torch.utils.checkpoint": {
+        "check_backward_validity": check_backward_validity, "detach_variable": detach_variable,
         "get_device_states": get_device_states, "set_device_states": set_device_states,
     },
     "torch.nn.init": {
@@ -294,7 +348,11 @@ FURTHER: dict[str, dict[str, Any]] = {
             "Short": types.int16, "Char": types.int8, "Byte": types.uint8,
         }.items()
     },
-    "torch.jit": {"script_if_tracing": script_if_tracing, "_script_if_tracing": script_if_tracing},
+    "torch.jit": {
+        "_get_trace_graph": _get_trace_graph,
+        "script_if_tracing": script_if_tracing,
+        "_script_if_tracing": script_if_tracing,
+    },
     "torch._utils": {
         f.__name__: f for f in (_get_device_index, _rebuild_parameter, _rebuild_tensor_v2)
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -108,9 +109,7 @@ def as_dim(op: Op, i: int, value: object) -> Any:
     if isinstance(value, bool):
         whole = False
     elif isinstance(value, Tensor):
-        kind = value.dtype
-        whole = not value.ndim and not (kind.is_floating_point or kind.is_complex)
-        whole = whole and kind.rank > 0
+        whole = is_integer(value)
     else:
         optional = value is None and op.schema.args[i].is_optional
         whole = optional or isinstance(value, str) or hasattr(value, "__index__")
@@ -148,6 +147,22 @@ def plain_numbers(args: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(a, np.generic):
             return tuple(map(plain_number, args))
     return args
+
+
+def is_integer(value: object) -> bool:
+    """Whether a value is a tensor of one integer, which may stand for a number."""
+    if not isinstance(value, Tensor) or value.ndim:
+        return False
+    kind = value.dtype
+    return kind.rank > 0 and not (kind.is_floating_point or kind.is_complex)
+
+
+def with_integers(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with Python's numbers for tensors of one integer, where the schema has integers."""
+    wanted = [a.type.startswith("int") for a in op.schema.args]
+    if not any(map(is_integer, itertools.compress(args, wanted))):
+        return args
+    return tuple(a.item() if w and is_integer(a) else a for a, w in zip(args, wanted))
 
 
 def not_a_tensor(op: Op, i: int, value: object) -> str:

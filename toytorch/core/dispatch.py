@@ -57,6 +57,9 @@ def call(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
             return state.profiler.around(f"aten::{op.name}", args, hand_over, op, args, out)
         return hand_over(op, args, out)
     except (TypeError, AttributeError):
+        plain = arguments.with_integers(op, args)
+        if plain is not args:
+            return call(op, plain, out)
         if foreign(args):
             given, more = arguments.given(op, args)
             return ask(op.function, given, **more)

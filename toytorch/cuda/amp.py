@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from toytorch import amp
+from toytorch.backends import base
 from toytorch.facts.dtype import float16
 from toytorch.facts.hints import DType
 
@@ -19,6 +20,11 @@ def _old(name: str, new: str) -> None:
         FutureWarning,
         stacklevel=3,
     )
+
+
+def amp_definitely_not_available() -> bool:
+    """Whether there is no GPU whose gradients could be scaled."""
+    return not base.of_kind("cuda").is_available()
 
 
 class autocast(amp.autocast):

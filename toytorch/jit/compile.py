@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 from collections.abc import Callable
 from typing import Any
 
+from toytorch.core.subclasses import asks
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -19,6 +21,35 @@ from toytorch.nn import Module
 LIMIT = 16  # kinds of calls that a function is compiled for (PyTorch: 8); others run as they are
 
 TENSORS = {Tensor}
+MISSING: Any = object()  # no call of this kind was met yet
+stance = "default"  # how compiled functions run: see set_stance
+
+
+class set_stance(contextlib.ContextDecorator):
+    """How compiled functions run from now on: at once, in a `with` block, or in calls of a function.
+
+    force_eager          as plain Python
+    eager_on_recompile   calls of a kind not met before as plain Python
+    fail_on_recompile    such a call is a RuntimeError
+
+    Raises RuntimeError for a stance that PyTorch has not.
+    """
+
+    def __init__(self, stance: str = "default", **options: object) -> None:
+        if stance not in ("default", "force_eager", "eager_on_recompile", "fail_on_recompile"):
+            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+        self.stance, self.before = stance, globals()["stance"]
+        self.__enter__()
+
+    def __enter__(self) -> None:
+        globals()["stance"] = self.stance
+
+    def __exit__(self, *error: object) -> None:
+        globals()["stance"] = self.before
+
+    def __call__(self, func: Any) -> Any:
+        self.__exit__()
+        return super().__call__(func)
 
 
 class Compiled:
@@ -50,13 +81,24 @@ class Compiled:
             leaves, spec = list(args), flat(len(args))  # the common call
         else:
             leaves, spec = tree_flatten((args, kwargs))
+            if any(isinstance(v, Tensor) and asks(v.__class__) for v in leaves):
+                self.reason = "an argument is of a class that answers for itself"
+                return self.function(*args, **kwargs)
+        if stance == "force_eager":
+            return self.function(*args, **kwargs)
         key = self.key(leaves, spec)
-        try:
-            recorded = self.graphs[key]
-        except KeyError:
-            return self.first(leaves, spec, key)
-        if recorded is not None and recorded.shadows and not recorded.holds(leaves):
-            return self.first(leaves, spec, key)
+        recorded = self.graphs.get(key, MISSING)
+        if recorded is MISSING or (
+            recorded is not None and recorded.shadows and not recorded.holds(leaves)
+        ):
+            if stance == "default":
+                return self.first(leaves, spec, key)
+            if stance == "eager_on_recompile":
+                return self.function(*args, **kwargs)
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+                f"function name: '{getattr(self, '__name__', '')}'"
+            )
         return self.function(*args, **kwargs) if recorded is None else recorded(leaves)
 
     def key(self, leaves: list[Any], spec: TreeSpec) -> Any:

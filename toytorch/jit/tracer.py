@@ -69,6 +69,14 @@ class Tracer:
 
     # -- values --------------------------------------------------------------------------------
 
+    def push_scope(self, name: str) -> None:
+        """What is recorded from here on stands in this scope of the one around it."""
+        self.scopes.append(f"{self.scopes[-1]}/{name}" if self.scopes else name)
+
+    def pop_scope(self) -> None:
+        """Leaves the scope entered last."""
+        self.scopes.pop()
+
     def input(self, value: Any, name: str = "") -> Value:
         """An input of the graph, for a tensor at hand."""
         made = self.graph.add_input(types.of(value), name)

@@ -77,7 +77,8 @@ class MaskedTensor(Tensor):
 
     def get_data(self) -> Tensor:
         """The data, with what is under the mask."""
-        return self._masked_data.view_as(self._masked_data)
+        data = self._masked_data
+        return data.view_as(data) if data.layout is torch.strided else data
 
     def get_mask(self) -> Tensor:
         """True where data count."""
@@ -221,8 +222,9 @@ def answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         return both(lambda t: func(t), args[0])
     first = next(a for a in (*args, *kwargs.values()) if is_masked_tensor(a))
     if name == "backward":
-        given = [a._masked_data if is_masked_tensor(a) else a for a in args]
-        return func(*given, **kwargs)
+        return func(*map(data_of, args), **kwargs)
+    if name == "grad":
+        return gradients(func, *args, **kwargs)
     if name in REDUCTIONS:
         return reduced(name, *args, **kwargs)
     if name in ("softmax", "log_softmax", "_softmax"):
@@ -252,6 +254,25 @@ def answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     )
 
 
+def data_of(value: Any) -> Any:
+    """A masked tensor's data; of a list or a tuple, each one's; anything else as it is."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(data_of, value))
+    return value._masked_data if is_masked_tensor(value) else value
+
+
+def gradients(
+    func: Callable[..., Any], outputs: Any, inputs: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """`torch.autograd.grad`: the gradient of a masked input has its mask."""
+    found = func(data_of(outputs), data_of(inputs), *map(data_of, args), **kwargs)
+    asked = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
+    return tuple(
+        _made(g, x._masked_mask) if is_masked_tensor(x) and g is not None else g
+        for x, g in zip(asked, found)
+    )
+
+
 def both(function: Callable[[Tensor], Any], masked: MaskedTensor) -> Any:
     """A function of data and mask alike."""
     data, mask = function(masked._masked_data), function(masked._masked_mask)
@@ -267,14 +288,23 @@ def pointwise(
     masked = [a for a in args if is_masked_tensor(a)]
     mask = masked[0]._masked_mask
     for other in masked[1:]:
-        if other._masked_mask.shape != mask.shape or not torch.equal(other._masked_mask, mask):
+        if not same_mask(other._masked_mask, mask):
             raise ValueError(
                 "Input masks must match. If you need support for this, please open an issue on Github."
             )
-    data = func(*(a._masked_data if is_masked_tensor(a) else a for a in args), **kwargs)
+    data = func(*map(data_of, args), **kwargs)
     if name.endswith("_"):
         return masked[0]
-    return _made(data, mask.expand_as(data))
+    return _made(data, mask if mask.shape == data.shape else mask.expand_as(data))
+
+
+def same_mask(one: Tensor, other: Tensor) -> bool:
+    """Whether two masks agree; those of sparse data, too."""
+    if one is other:
+        return True
+    if one.layout is not torch.strided and one.layout is other.layout:
+        one, other = one.to_dense(), other.to_dense()
+    return one.shape == other.shape and torch.equal(one, other)
 
 
 def reduced(
@@ -286,6 +316,8 @@ def reduced(
 ) -> MaskedTensor:
     """Over what counts; where nothing does, the result is masked out."""
     data, mask = input._masked_data, input._masked_mask
+    if dim is None and data.layout is not torch.strided:
+        data, mask = data.values(), mask.values()
     options: dict[str, Any] = {} if name.startswith("arg") or dtype is None else {"dtype": dtype}
     if name == "all":
         full = data.masked_fill(~mask, True)

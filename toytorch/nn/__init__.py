@@ -35,6 +35,6 @@ _show(
 
 def __getattr__(name: str) -> object:
     """Finds what is imported when first named."""
-    if name == "grad":
-        return importlib.import_module("toytorch.nn.grad")
+    if name in ("grad", "quantized"):
+        return importlib.import_module(f"toytorch.nn.{name}")
     raise AttributeError(f"module 'torch.nn' has no attribute '{name}'")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
+from toytorch.core.arguments import is_integer
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -135,6 +136,30 @@ def public(
     return register
 
 
+def once_more(
+    function: Callable[..., Any],
+    error: Exception,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+) -> Any:
+    """Calls a function with Python's numbers for tensors of one integer where it takes integers; if
+    there are none, raises an error of its."""
+    hints = inspect.unwrap(function).__annotations__
+    names = inspect.unwrap(function).__code__.co_varnames
+    meant = {name for name in names if str(hints.get(name)).lower().startswith("int")}
+    first = tuple(plain_integer(v) if n in meant else v for n, v in zip(names, args))
+    first += args[len(first) :]
+    more = {n: plain_integer(v) if n in meant else v for n, v in kwargs.items()}
+    if not any(a is not b for a, b in zip((*first, *more.values()), (*args, *kwargs.values()))):
+        raise error
+    return function(*first, **more)
+
+
+def plain_integer(value: Any) -> Any:
+    """The number in a tensor of one integer; anything else as it is."""
+    return value.item() if is_integer(value) else value
+
+
 AMISS = (TypeError, AttributeError, MemoryError, ValueError)
 
 
@@ -174,7 +199,7 @@ def with_words(
             raise_too_large(error)
         elif asked and foreign((*args, *kwargs.values())):
             return ask(run, args, **kwargs)
-        raise error
+        return once_more(function, error, args, kwargs)
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
@@ -261,7 +286,10 @@ def watched(function: F, name: str = "") -> F:
                 made = subclasses.below.create(make, args, kwargs)
                 if made is not NotImplemented:
                     return made
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, RuntimeError, ValueError) as error:
+            return once_more(function, error, args, kwargs)
 
     make.__name__ = name or function.__name__
     CREATING[make.__name__] = make

@@ -195,4 +195,11 @@ SPECIAL = {
 }
 for _name, _method in SPECIAL.items():
     setattr(Tensor, _name, _method)
+for _older, _name in {  # as Python 2 called them
+    "__div__": "__truediv__",
+    "__idiv__": "__itruediv__",
+    "__long__": "__int__",
+    "__nonzero__": "__bool__",
+}.items():
+    setattr(Tensor, _older, getattr(Tensor, _name))
 Tensor.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]  # setting __eq__ removes it

@@ -227,6 +227,9 @@ class Optimizer:
                     refuse_overlap(p)
                     self.update(p, p._grad, self.state[p], on_tensors(group, p))
 
+    def _patch_step_function(self) -> None:
+        """Does nothing, for classes that call it: hooks run around every step."""
+
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(optimizer, args, kwargs) before each step."""
         return Handle(self._pre_hooks, hook)

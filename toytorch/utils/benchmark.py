@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import textwrap
 import timeit as _timeit
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +30,11 @@ def timer() -> float:
     if gpu.is_available():
         gpu.synchronize()
     return _timeit.default_timer()
+
+
+def undented(text: str) -> str:
+    """Lines without the indentation that they share, and without an empty first one."""
+    return textwrap.dedent(text).removeprefix("\n").rstrip()
 
 
 class Measurement:
@@ -81,8 +87,21 @@ class Measurement:
     @property
     def title(self) -> str:
         """The label, or the statement."""
-        name = self.label or self.stmt
+        if self.label is None and "\n" in self.stmt:
+            of = f" ({self.sub_label})" if self.sub_label else ""
+            return f"stmt:{of}\n{textwrap.indent(self.stmt, '  ')}"
+        name = self.stmt if self.label is None else self.label
         return f"{name}: {self.sub_label}" if self.sub_label else name
+
+    @property
+    def about(self) -> list[str]:
+        """What was measured, in parts; one of several lines has an empty one below it."""
+        setup = "" if self.setup == "pass" else self.setup
+        if setup:
+            several = "\n" in setup
+            setup = f"setup:\n{textwrap.indent(setup, '  ')}" if several else f"setup: {setup}"
+        parts = (self.title, self.description or "", setup)
+        return [f"{part}\n" if "\n" in part else part for part in parts if part]
 
     def __repr__(self) -> str:
         count = len(self.raw_times)
@@ -95,10 +114,8 @@ class Measurement:
         )
         lines = [
             f"<{type(self).__module__}.{type(self).__name__} object at {id(self):#x}>",
-            self.title,
+            *self.about,
         ]
-        lines += [self.description] if self.description else []
-        lines += [f"setup: {self.setup}"] if self.setup != "pass" else []
         lines += [f"  {middle}{self.median / length:.2f} {unit}"]
         if count > 3:
             low, high = self.quartiles
@@ -149,6 +166,7 @@ class Timer:
             raise ValueError("Currently only a `str` stmt is supported.")
         if global_setup:
             raise ValueError("global_setup is C++ only, received: " + repr(global_setup))
+        stmt, setup = undented(stmt), undented(setup)
         self._timer = _timeit.Timer(stmt, setup, timer, dict(globals or {}))
         self._about = (stmt, setup, label, sub_label, description, num_threads)
         self.num_threads, self.env = num_threads, env

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
@@ -224,6 +225,10 @@ class Calls(Pythons, Attributes):
         name: str = "",
     ) -> Any:
         """Calls a Python object."""
+        if isinstance(function, functools.partial):
+            first = [self.as_value(Known(v), at) for v in function.args]
+            more = {k: self.as_value(Known(v), at) for k, v in function.keywords.items()}
+            return self.call_function(function.func, [*first, *args], {**more, **kwargs}, at, name)
         if isinstance(function, OpOverload):
             function = function.overloadpacket
         if isinstance(function, OpOverloadPacket):

@@ -32,7 +32,7 @@ from toytorch.ops.creation.random_numbers import (
     normal_numbers,
     uniform_numbers,
 )
-from toytorch.ops.define import public, watched
+from toytorch.ops.define import plain_integer, public, watched
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
@@ -259,6 +259,7 @@ def randint(
         raise TypeError(f'randint() missing 1 required positional arguments: "{missing}"')
     if not isinstance(size, (list, tuple)):
         raise wrong_argument("randint", "size", 2, "tuple of ints", size)
+    low, high = plain_integer(low), plain_integer(high)
     if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if low >= high:

@@ -210,7 +210,7 @@ def _end_points(
     return tuple(v.item() if isinstance(v, Tensor) else v for v in (start, end))
 
 
-def _equally_spaced(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> Any:
+def equally_spaced(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> Any:
     """Numbers from start to end, in the type to work in; ends are cut to integers first."""
     if steps < 2:  # of which the end is not asked, nor the start if there is nothing
         return xp.full((steps,), as_element(np, start, kind)[()] if steps else 0, kind)
@@ -270,7 +270,7 @@ def linspace(
         raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     return placed(
         finish(
-            lambda xp: _equally_spaced(xp, start, end, steps, kind).astype(kind),
+            lambda xp: equally_spaced(xp, start, end, steps, kind).astype(kind),
             device,
             requires_grad,
             "linspace",
@@ -285,7 +285,7 @@ def linspace(
 def _exponents(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> Any:
     """Numbers from start to end in float64, though the ends and their distance are of the type."""
     if kind.kind == "c":
-        return _equally_spaced(xp, start, end, steps, kind)
+        return equally_spaced(xp, start, end, steps, kind)
     if steps < 2:
         return xp.full((steps,), float(as_element(np, start, np.dtype("float64"))) if steps else 0)
     first, last = (as_element(np, x, kind).item() for x in (start, end))

@@ -18,6 +18,7 @@ from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.batching import spread
+from toytorch.ops.creation.ranges import equally_spaced
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import stacked
@@ -233,13 +234,20 @@ grid_sampler = _sampler(
 # -- grids ----------------------------------------------------------------------------------------
 
 
+def base_line(count: int, align_corners: bool, kind: str) -> Any:
+    """The coordinates along one side, rounded as in PyTorch: a sampler that moves nothing reads
+    beside the points, where rounding decides which side its gradient sees."""
+    if count < 2:
+        return np.zeros(count, kind)
+    of = np.dtype("f" if kind not in "fd" else kind)
+    line = equally_spaced(np, -1, 1, count, of)
+    return line if align_corners else line * of.type(count - 1) / of.type(count)
+
+
 @functools.lru_cache(16)
 def base_grid(sizes: tuple[int, ...], align_corners: bool, kind: str) -> Any:
     """The points (1, all, n + 1) of a grid that nothing moves, with a 1 after their coordinates."""
-    lines = [
-        np.linspace(-1, 1, s) if align_corners and s > 1 else (2 * np.arange(s) + 1) / s - 1
-        for s in sizes
-    ]
+    lines = [base_line(s, align_corners, kind) for s in sizes]
     points = np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(sizes)], -1)
     return points.reshape(1, -1, len(sizes) + 1).astype(kind)
 

@@ -22,14 +22,14 @@ from toytorch.core.barriers import DelayedError, UndefinedGrad
 from toytorch.core.random import Generator
 from toytorch.core.storages import UntypedStorage
 from toytorch.core.subclasses import (
-    DisableTorchDispatch as _DisableTorchDispatch,  # noqa: F401 - handlers name it
+    DisableTorchDispatch as _DisableTorchDispatch,  # handlers name it
 )
 from toytorch.core.subclasses import DisableTorchFunction, DisableTorchFunctionSubclass, asking
 from toytorch.core.subclasses import (
-    disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl,  # noqa: F401 - classes name it
+    disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl,  # classes name it
 )
 from toytorch.core.subclasses import (
-    disabled_torch_function_impl as _disabled_torch_function_impl,  # noqa: F401 - classes name it
+    disabled_torch_function_impl as _disabled_torch_function_impl,  # classes name it
 )
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state

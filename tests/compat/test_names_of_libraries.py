@@ -1,0 +1,132 @@
+"""Names that fairscale, tensordict, geoopt and other libraries use, beside PyTorch's."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import warnings
+from typing import Any
+
+import pytest
+
+from tests.oracle import torch, tt
+from toytorch.compat import _further
+from toytorch.compat._absent import attribute
+
+SIDES = (tt, torch)
+
+
+def part(t: Any, name: str) -> Any:
+    return importlib.import_module(f"{t.__name__}.{name}")
+
+
+def test_seeds_of_workers() -> None:
+    ours, theirs = (part(t, "utils.data._utils.worker")._generate_state for t in SIDES)
+    for seed in (0, 1, 2**31, 2**32 - 1, 2**32, 2**40 + 7, 2**63 - 1):
+        assert [ours(seed, k) for k in range(3)] == [theirs(seed, k) for k in range(3)]
+
+
+def test_pinned_batches_are_what_they_were_without_a_gpu() -> None:
+    batch = {"x": [tt.ones(2)], "name": "a"}
+    assert part(tt, "utils.data._utils.pin_memory").pin_memory(batch) == batch
+
+
+def test_operators_as_python_2_called_them() -> None:
+    def said(t: Any) -> Any:
+        x = t.tensor([4.0])
+        y, z = x.clone(), t.tensor(3.5)
+        return (
+            x.__div__(2).tolist(),
+            y.__idiv__(4).tolist(),
+            y.tolist(),
+            z.__long__(),
+            z.__nonzero__(),
+        )
+
+    assert said(tt) == said(torch)
+
+
+def test_optimizers_that_ask_for_hooks_around_their_step() -> None:
+    def said(t: Any) -> Any:
+        class Halving(t.optim.Optimizer):  # type: ignore[misc, name-defined]  # the class of either side
+            def __init__(self, params: Any) -> None:
+                super().__init__(params, {})
+                self._patch_step_function()
+
+            def step(self, closure: Any = None) -> None:
+                for p in self.param_groups[0]["params"]:
+                    p.data /= 2
+
+        w = t.nn.Parameter(t.ones(2))
+        Halving([w]).step()
+        return w.tolist()
+
+    assert said(tt) == said(torch)
+
+
+def test_contexts_as_decorators() -> None:
+    def said(t: Any) -> Any:
+        module, found = part(t, "utils._contextlib"), list[Any]()
+
+        class Noted(module._NoParamDecoratorContextManager):  # type: ignore[misc, name-defined]
+            def __enter__(self) -> None:
+                found.append("in")
+
+            def __exit__(self, *error: object) -> None:
+                found.append("out")
+
+        @Noted
+        def plain() -> int:
+            return len(found)
+
+        @Noted()
+        def several() -> Any:
+            yield len(found)
+            yield len(found)
+
+        return plain(), list(several()), found
+
+    assert said(tt) == said(torch)
+
+
+def test_inputs_of_checkpoints() -> None:
+    def said(t: Any, names: Any) -> Any:
+        x, y = t.ones(2, requires_grad=True) * 2, t.ones(2)
+        made = names.detach_variable((x, y, 3))
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            names.check_backward_validity((x, 3))
+            names.check_backward_validity((y, 3))
+        with pytest.raises(RuntimeError) as error:
+            names.detach_variable([x])
+        shown = [(v.requires_grad, v.is_leaf) if hasattr(v, "is_leaf") else v for v in made]
+        return shown, [str(w.message) for w in seen], str(error.value)
+
+    assert said(tt, _further) == said(torch, part(torch, "utils.checkpoint"))
+
+
+def test_groups_of_no_processes() -> None:
+    for name in ("group", "GroupMember"):
+        assert attribute("torch.distributed", name).WORLD is getattr(torch.distributed, name).WORLD
+
+
+def test_partial_functions_in_scripts() -> None:
+    root, total = functools.partial(tt.sqrt), functools.partial(tt.sum, dim=0)
+
+    def f(x: tt.Tensor) -> tt.Tensor:
+        return total(root(x)) + 1
+
+    assert tt.jit.script(f)(tt.tensor([[4.0, 9.0], [1.0, 0.0]])).tolist() == [4.0, 4.0]
+
+
+def test_functions_of_users_in_scripts() -> None:
+    held = functools.partial(functools.partial(scaled, by=3), plus=1.0)
+
+    def f(x: tt.Tensor) -> tt.Tensor:
+        return held(x)
+
+    assert tt.jit.script(f)(tt.ones(2)).tolist() == [4.0, 4.0]
+
+
+def scaled(x: tt.Tensor, by: int = 1, plus: float = 2.0) -> tt.Tensor:
+    return x * by + plus
