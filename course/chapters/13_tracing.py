@@ -54,7 +54,7 @@ viz.trace_steps(halve_large, torch.ones(3))
 # ## Predict, then run
 #
 # The function is traced with ones: the sum is 3, so nothing is halved. Then the
-# graph runs with twos: the sum is 12. **Predict:** which of the two results comes,
+# graph runs with twos: the sum is 12. **Predict:** what is the result,
 # `tanh(2 · 2 / 2)` = 0.964 or `tanh(2 · 2)` = 0.999? And how often is `called` printed?
 
 # %% [markdown] slide="notes"

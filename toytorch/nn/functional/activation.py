@@ -206,7 +206,8 @@ def softplus(
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log of sigmoid."""
-    return activation.log_sigmoid.function(input, out=out)
+    function = activation.log_sigmoid.function
+    return function(input) if out is None else function(input, out=out)
 
 
 def tanh(input: Tensor) -> Tensor:
