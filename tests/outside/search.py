@@ -498,14 +498,15 @@ def read_after_resizing(found: Found) -> bool:
     return alike(from_a_copy(last, before, path), mine)
 
 
-def finite(found: Found) -> bool:
-    """Whether all that the program holds before its last statement is finite, as is its text."""
+def finite(found: Found, amiss: Any = lambda x: ~torch.isfinite(x)) -> bool:
+    """Whether all that the program holds before its last statement is finite, as is its text; or has
+    no numbers that are `amiss`."""
     run = Run(torch)
     for text in found.program.lines[: found.line]:
         run.step(text)
     last = found.program.lines[found.line]
     return not re.search(r"\b(inf|nan)\b", last) and all(
-        bool(torch.isfinite(t.detach()).all())
+        not bool(amiss(t.detach()).any())
         for n in re.findall(r"\bv\d+\b", last.partition(" = ")[2])
         for t in tensors_in({n: run.values().get(n)})
         if t.layout is torch.strided
@@ -644,7 +645,7 @@ def explained(found: Found) -> bool:
         return True
     if kind == "value" and GELU.search(last) and not finite(found) and where_finite(found, 1e-6):
         return True
-    if kind == "value" and MODES.search(last) and not finite(found):
+    if kind == "value" and MODES.search(last) and not finite(found, torch.isnan):
         return True
     if kind == "value" and NO_MODE.search(last):
         return True  # PyTorch asks nothing of the number, and gives back what it has not computed
