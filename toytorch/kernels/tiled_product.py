@@ -173,33 +173,45 @@ class Factor:
         self.start = zeros(self.n, b.dtype) if row is None else np.ascontiguousarray(row)
         self.packed = b  # B, or its panels
         self.seen: Any = None  # how arrays lay last time, and the calls for these
-        self.calls: Sequence[ArrayCall] = ()
+        self.calls: Sequence[ArrayCall] | None = None
 
     def times(self, a: Array, made: Array) -> None:
         """Writes A·B + row, for rows of A that lie without gaps, as those of `made` do."""
-        if (a.shape, a.strides, made.strides) == self.seen:
-            for call in self.calls:
-                call(a, self.packed, made, self.start)
-            return
-        calls = None
-        if self.fits and len(a) >= LEAST and a.flags.c_contiguous and made.flags.c_contiguous:
-            lines = self.b.strides[1] == self.b.itemsize
-            if lines and self.b.strides[0] % PAGE == 0:
-                self.b, lines = np.asfortranarray(self.b), False
-            calls = plan(a.dtype.char, len(a), self.n, self.k, a.strides, self.b.strides, lines)
+        calls = self.calls_for(a, made)
         if calls is None:
             np.matmul(a, self.b, out=made)
             if self.row is not None:
                 made += self.row
             return
+        for call in calls:
+            call(a, self.packed, made, self.start)
+
+    def calls_for(self, a: Array, made: Array) -> Sequence[ArrayCall] | None:
+        """The calls of (A, packed, made, start) for such rows; None where BLAS is faster."""
+        seen = a.shape, a.strides, made.strides
+        if seen != self.seen:
+            self.seen, self.calls = seen, self.planned(a, made)
+        return self.calls
+
+    def planned(self, a: Array, made: Array) -> Sequence[ArrayCall] | None:
+        """The same, found anew; B is packed where that is needed for the first time."""
+        fitting = a.shape == (len(made), self.k) and made.shape == (len(a), self.n)
+        fitting = fitting and a.flags.c_contiguous and made.flags.c_contiguous
+        if not (self.fits and fitting and len(a) >= LEAST):
+            return None
+        lines = self.b.strides[1] == self.b.itemsize
+        if lines and self.b.strides[0] % PAGE == 0:
+            self.b, lines = np.asfortranarray(self.b), False
+        calls = plan(a.dtype.char, len(a), self.n, self.k, a.strides, self.b.strides, lines)
+        if calls is None:
+            return None
         packing, room, products = calls
         if packing and self.panels is None:
             self.panels = panels = np.empty(room, self.b.dtype)
             for call in packing:
                 call(panels, self.b)
         self.packed = self.b if self.panels is None else self.panels
-        self.seen, self.calls = (a.shape, a.strides, made.strides), products
-        self.times(a, made)
+        return products
 
 
 @functools.lru_cache(64)

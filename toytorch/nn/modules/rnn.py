@@ -15,7 +15,7 @@ from toytorch.facts.dtype import float32
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
-from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
+from toytorch.nn.modules.rnn_layers import casts, gru_layer, lstm_layer, rnn_layer
 from toytorch.nn.parameter import Parameter
 from toytorch.nn.utils.rnn import PackedSequence
 from toytorch.ops.creation.create import empty, zeros
@@ -110,7 +110,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuses inputs of another type or width."""
         kind = self.weight_ih_l0.dtype
-        if input.dtype is not kind:
+        if input.dtype is not kind and not casts(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert "
                 f"input: input.to({kind}), or convert model: model.to({input.dtype})"

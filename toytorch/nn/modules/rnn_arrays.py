@@ -69,19 +69,25 @@ GRU_BACK = Recipe("""dh[b,j], more[b,j], g[b,j], r[b,j], z[b,j], new[b,j], old[b
     back = d * z""")
 
 
-def in_one_pass(n: int, parts: int, gates: Array, *others: Array) -> bool:
-    """Whether compiled loops do the steps: where they work, there is enough to do, and arrays lie in
-    rows: so many gates of n states side by side, and of the others n numbers in as many rows."""
-    kind, rows = gates.dtype, len(gates)
-    if gates.__class__ is not np.ndarray or kind.char not in "fd" or gates.size < SMALLEST:
-        return False
-    wide = [parts * n, *[n] * len(others)]
-    return jit.works() and all(
-        a.__class__ is np.ndarray
-        and a.dtype == kind
-        and a.shape == (rows, width)
-        and a.flags.c_contiguous
-        for a, width in zip((gates, *others), wide)
+def fits(kind: np.dtype[Any], shape: tuple[int, ...], *arrays: Array) -> bool:
+    """Whether arrays have this type and shape, and lie in rows, as compiled loops take it."""
+    return all(
+        a.__class__ is np.ndarray and a.dtype == kind and a.shape == shape and a.flags.c_contiguous
+        for a in arrays
+    )
+
+
+def in_one_pass(parts: int, gates: Array, states: Sequence[Array], *others: Array) -> bool:
+    """Whether compiled loops do the steps: where they work and there is enough to do. Of the gates
+    there are so many `parts` side by side; the others are as long as these."""
+    kind, (rows, n) = gates.dtype, states[0].shape
+    return (
+        gates.size >= SMALLEST
+        and kind.char in "fd"
+        and fits(kind, (len(gates), parts * n), gates)
+        and fits(kind, (rows, n), *states)
+        and fits(kind, (len(gates), n), *others)
+        and jit.works()
     )
 
 
@@ -183,7 +189,7 @@ def lstm_forward(
     cells = xp.empty((len(gates), n), gates.dtype)
     tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
     times = multiplier(xp, w_hh.T)
-    once, kind = w_hr is None and in_one_pass(n, 4, gates), gates.dtype.char
+    once, kind = w_hr is None and in_one_pass(4, gates, (c, h)), gates.dtype.char
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
         state, cell = h[:rows], c[:rows]
@@ -222,7 +228,8 @@ def lstm_backward(
     d_gates = xp.empty_like(acts)
     d_projected = xp.empty_like(outputs)
     times, kind = multiplier(xp, w_hh), acts.dtype.char
-    once = in_one_pass(n, 4, acts, tanhs, c_before)
+    alike = all(a is None or a.dtype == acts.dtype for a in (outputs, w_hr))
+    once = alike and in_one_pass(4, acts, (dc,), tanhs, c_before)
     for lo, hi in reversed(spans):
         rows = hi - lo
         d = d_projected[lo:hi]
@@ -270,7 +277,7 @@ def gru_forward(
     acts = xp.empty_like(gates)
     shares, outputs = xp.empty((len(gates), n), gates.dtype), xp.empty((len(gates), n), gates.dtype)
     times, kind = multiplier(xp, w_hh.T, b_hh), gates.dtype.char
-    once = in_one_pass(n, 3, gates)
+    once = in_one_pass(3, gates, (h,))
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
         times(h[:rows], a)
@@ -310,7 +317,7 @@ def gru_backward(
     d_gates, d_state = xp.empty_like(acts), xp.empty_like(acts)
     times, more, kind = multiplier(xp, w_hh), xp.zeros_like(dh), acts.dtype.char
     g_out = xp.ascontiguousarray(g_out)
-    once = in_one_pass(n, 3, acts, g_out, h_before, shares)
+    once = in_one_pass(3, acts, (dh, more), g_out, h_before, shares)
     for lo, hi in reversed(spans):
         rows = hi - lo
         d = dh[:rows]

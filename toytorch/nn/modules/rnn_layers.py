@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from toytorch.amp.casting import get_autocast_dtype, is_autocast_available, is_autocast_enabled
 from toytorch.autograd.api import grad as gradients
 from toytorch.autograd.function import Function
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
+from toytorch.facts.dtype import float64
 from toytorch.facts.hints import Array
 from toytorch.nn.modules import rnn_arrays as arrays
 from toytorch.nn.modules import rnn_steps as composed
@@ -99,16 +101,38 @@ def run(function: Any, steps: Any, *args: object) -> tuple[Any, ...]:
     return results if half is None else tuple(r.to(half) for r in results)
 
 
-def lstm_layer(*args: object) -> tuple[Any, ...]:
+def casts(kind: str) -> bool:
+    """Whether autocast is on for a kind of device."""
+    return is_autocast_available(kind) and is_autocast_enabled(kind)
+
+
+def need_alike(h: Tensor, weight: Tensor) -> None:
+    """Refuses states of another type than the weights; autocast makes all but float64 alike."""
+    if h.dtype is weight.dtype:
+        return
+    kind, other = h.device.type, weight.dtype
+    if casts(kind):
+        if float64 not in (h.dtype, other):
+            return
+        other = get_autocast_dtype(kind)
+    raise RuntimeError(
+        f"mat1 and mat2 must have the same dtype, but got {h.dtype.legacy} and {other.legacy}"
+    )
+
+
+def lstm_layer(gates: Tensor, h0: Tensor, c0: Tensor, w_hh: Tensor, *more: Any) -> tuple[Any, ...]:
     """(gates, h0, c0, w_hh, w_hr, spans): outputs, last h, last c."""
-    return run(*LSTM, *args)
+    need_alike(h0, w_hh)
+    return run(*LSTM, gates, h0, c0, w_hh, *more)
 
 
-def gru_layer(*args: object) -> tuple[Any, ...]:
+def gru_layer(gates: Tensor, h0: Tensor, w_hh: Tensor, *more: Any) -> tuple[Any, ...]:
     """(gates, h0, w_hh, b_hh, spans): outputs, last h."""
-    return run(*GRU, *args)
+    need_alike(h0, w_hh)
+    return run(*GRU, gates, h0, w_hh, *more)
 
 
-def rnn_layer(*args: object) -> tuple[Any, ...]:
+def rnn_layer(gates: Tensor, h0: Tensor, w_hh: Tensor, *more: Any) -> tuple[Any, ...]:
     """(gates, h0, w_hh, relu, spans): outputs, last h."""
-    return run(*RNN, *args)
+    need_alike(h0, w_hh)
+    return run(*RNN, gates, h0, w_hh, *more)

@@ -1,0 +1,100 @@
+"""Compiled steps of recurrent layers look at their arrays before they read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import torch, tt
+
+SIZES = 16, 24, 12  # sequences, states, steps: enough for compiled loops
+
+
+def made(m: Any, kind: str) -> tuple[Any, Any]:
+    batch, n, steps = SIZES
+    m.manual_seed(0)
+    layer = getattr(m.nn, kind)(n, n)
+    with m.no_grad():
+        for k, p in enumerate(layer.parameters()):
+            p.copy_(m.sin(m.arange(p.numel()).float() + k).reshape(p.shape) / 4)
+    return layer, m.cos(m.arange(batch * n * steps).float()).reshape(steps, batch, n)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize("lies", ["float64", "turned", "expanded", "longer"])
+def test_states_that_lie_otherwise(kind: str, lies: str) -> None:
+    batch, n, _ = SIZES
+
+    def run(m: Any) -> Any:
+        layer, x = made(m, kind)
+        h = m.linspace(-1, 1, batch * n).reshape(1, batch, n)
+        h = {
+            "float64": lambda: h.double(),
+            "turned": lambda: h.transpose(1, 2).contiguous().transpose(1, 2),
+            "expanded": lambda: h[:, :1].expand(1, batch, n),
+            "longer": lambda: m.cat([h, h], 2)[..., :n],
+        }[lies]()
+        states = (h, h * 1) if kind == "LSTM" else h
+        y = layer(x, states)[0]
+        y.sum().backward()
+        return y.detach().numpy(), [p.grad.numpy() for p in layer.parameters()]
+
+    try:
+        want, grads = run(torch)
+    except RuntimeError as error:
+        with pytest.raises(type(error)):
+            run(tt)
+        return
+    got, ours = run(tt)
+    np.testing.assert_allclose(got, want, atol=1e-5)
+    for a, b in zip(ours, grads, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize("gradient", ["expanded", "turned", "sliced"])
+def test_gradients_that_lie_otherwise(kind: str, gradient: str) -> None:
+    def run(m: Any) -> Any:
+        layer, x = made(m, kind)
+        y = layer(x.requires_grad_())[0]
+        g = m.sin(m.arange(y.numel()).float()).reshape(y.shape)
+        g = {
+            "expanded": lambda: g[:1].expand(y.shape),
+            "turned": lambda: g.transpose(0, 2).contiguous().transpose(0, 2),
+            "sliced": lambda: m.stack([g, g], -1)[..., 0],
+        }[gradient]()
+        y.backward(g)
+        return [x.grad.numpy(), *(p.grad.numpy() for p in layer.parameters())]
+
+    for a, b in zip(run(tt), run(torch), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("given", ["float32", "bfloat16"])
+@pytest.mark.parametrize("state", [None, "float32", "bfloat16"])
+def test_types_under_autocast(kind: str, given: str, state: str | None) -> None:
+    def run(m: Any) -> Any:
+        layer, x = made(m, kind)
+        h = None if state is None else m.zeros(1, *SIZES[:2], dtype=getattr(m, state))
+        states = (h, h) if h is not None and kind == "LSTM" else h
+        with m.autocast("cpu", dtype=m.bfloat16):
+            y = layer(x.to(getattr(m, given)), states)[0]
+        return str(y.dtype), y.detach().float().numpy()
+
+    (want, values), (got, ours) = run(torch), run(tt)
+    assert got == want
+    np.testing.assert_allclose(ours, values, atol=0.05)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("cell", ["", "Cell"])
+def test_states_of_another_type_are_refused(kind: str, cell: str) -> None:
+    for m in (torch, tt):
+        layer, x = getattr(m.nn, kind + cell)(4, 4), m.ones(2, 3, 4)
+        h = m.zeros(1, 3, 4).double()
+        x, h = (x[0], h[0]) if cell else (x, h)
+        with pytest.raises(RuntimeError):
+            layer(x, (h, h) if kind == "LSTM" else h)
