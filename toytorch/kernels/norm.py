@@ -192,7 +192,7 @@ def _orders(head: str, text: str) -> dict[bool, Recipe]:
 MOMENTS = _orders(
     "x[{all}] -> m[n,c], v[n,c]",
     """
-    m = mean[p](x)
+    m = own(mean[p](float64(x)))
     d = x - m
     v = mean[p](d * d)""",
 )
@@ -209,16 +209,17 @@ MIXED = _orders(
 )
 
 
-# Where a group is one piece of memory.
+# Where a group is one piece of memory. Means are sums in float64: of equal elements they are these
+# elements, so that nothing is left of them, as of PyTorch's (Welford 1962); that takes 5 % longer.
 GROUP = Recipe("""x[n,g,c,p], w[g,c], b[g,c], eps -> y[n,g,c,p], m[n,g], r[n,g]
-    m = mean[c,p](x)
+    m = own(mean[c,p](float64(x)))
     d = x - m
     r = rsqrt(mean[c,p](d * d) + eps)
     y = d * (r * w) + b""")
 # From the moments of channels to those of their groups, spread over the channels again; and so for
 # the shares of the gradients. (NumPy needed twenty calls for this, a tenth of the time.)
 GROUPED = Recipe("""m[n,g,c], v[n,g,c], w[g,c], eps -> a[n,g], r[n,g], s[n,g,c], k[n,g,c]
-    a = mean[c](m)
+    a = own(mean[c](float64(m)))
     d = m - a
     r = rsqrt(mean[c](v + d * d) + eps)
     s = a
@@ -314,7 +315,7 @@ def group_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
 # -- last dimensions ------------------------------------------------------------------------------
 
 LAYER = Recipe("""x[i,j], w[j], b[j], eps -> y[i,j], m[i], r[i]
-    m = mean[j](x)
+    m = own(mean[j](float64(x)))
     d = x - m
     r = rsqrt(mean[j](d*d) + eps)
     y = d*r*w + b""")

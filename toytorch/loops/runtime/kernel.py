@@ -227,7 +227,8 @@ def laid(recipe: Recipe, *arrays: Array) -> ArrayCall:
 
 
 class Recipe:
-    """A program's text whose types are left open: they are those of the first input.
+    """A program's text whose types are left open: they are those of the first input, to which `own`
+    brings what was computed in another.
 
     >>> import numpy as np
     >>> step = Recipe("p[i], g[i], lr -> p[i]\\n p = p - lr * g")
@@ -240,12 +241,12 @@ class Recipe:
         self.text = text
         self.programs: dict[str, Program] = {}
         self.by_type: dict[Any, Program] = {}
-        self.outputs = len(Program.parse(text).outputs)
+        self.outputs = len(self.program("float32").outputs)
 
     def program(self, type: str) -> Program:
         """The program for one type."""
         if type not in self.programs:
-            self.programs[type] = Program.parse(self.text, type)
+            self.programs[type] = Program.parse(self.text.replace("own(", f"{type}("), type)
         return self.programs[type]
 
     def __call__(self, *args: Any) -> None:

@@ -53,7 +53,8 @@ def centered(
 ) -> tuple[Any, Any, Any, Any]:
     """(x - mean, mean, variance, rstd) over dimensions."""
     count = math.prod(x.shape[d] for d in dims)
-    mean = xp.mean(x, axis=dims, keepdims=True)
+    # Summed in float64: of equal elements the mean is these elements, as PyTorch's is.
+    mean = xp.mean(x, axis=dims, keepdims=True, dtype=np.float64).astype(x.dtype)
     rest = x - mean
     variance = product_sum(xp, rest, rest, dims)
     variance /= max(count, 1)
