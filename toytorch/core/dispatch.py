@@ -179,7 +179,9 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     if out is not None:
         made = write_out(op, args, results, out)
         if op.underived:
-            underive(f"aten::{op.name}", [*(args[i] for i in op.tensor_at), made], made)
+            operands = [args[i] for i in op.tensor_at]
+            for t in made if op.many else (made,):
+                underive(f"aten::{op.name}", [*operands, t], t)
         return made
     if op.many:
         tensors: Any = [wrap_result(r) for r in results]

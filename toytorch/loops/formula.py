@@ -465,8 +465,9 @@ class OnePass:
             and [getattr(e, "id", "") for e in (tree.test, tree.body, tree.orelse)] == list(params)
             and self.tensors == 3
         )
-        # The kernel that ran last, as a builtin function, where all operands are arrays.
-        self.quick: Any = None
+        # Where all operands are arrays, the kernel that ran last as a builtin function, by the
+        # number of dimensions and the type of the first.
+        self.quick: dict[tuple[int, str], Any] = {}
         self.kinds: dict[Any, Loop | None] = {}
         self.loops: dict[Any, tuple[Loop, list[int], list[int]]] = {}  # as calls look them up
 
@@ -490,10 +491,12 @@ class OnePass:
         if like.dtype.char not in "fd":
             chosen = self.chooses and like.dtype.char == "?" and out is None
             return self.choose(*args) if chosen else None
-        if self.quick is not None and out is None:
+        quick = self.quick.get((like.ndim, like.dtype.char)) if out is None else None
+        if quick is not None:
             made = np.empty_like(like)
-            if self.quick(made, *args):  # it looks at the arrays itself
+            if quick(made, *args):  # it looks at the arrays itself
                 return made
+            del made
         key = (
             *[a.ndim if a.__class__ is np.ndarray else a.__class__ for a in args],
             *[args[k] for k in self.tested],
@@ -574,7 +577,7 @@ class OnePass:
         if all(a is b for a, b in zip(args, given)):
             self.loops[key] = loop, arrays, numbers
             if len(arrays) == len(args) and loop.order == sorted(loop.order):
-                self.quick = loop.last
+                self.quick[like.ndim, like.dtype.char] = loop.last
         return made
 
     def loop(self, args: list[Any], arrays: list[int], numbers: list[int]) -> Loop | None:

@@ -4,13 +4,16 @@ A kernel knows how its results look; so there is no second rule for each op. Arr
 get zeros of their size. Large ones get small models: every size is replaced by a small prime, the
 kernel runs, and the primes in the results' shapes are read as the sizes they stand for. Two models
 with other primes have to agree, so that a size which the kernel computes (as `cat` does) is not taken
-for one that it passes on. Where they do not, the call runs on zeros of full size.
+for one that it passes on. Where they do not, it is looked how the results grow with each size: most
+sizes that are computed are sums of others, or whole parts of such sums, (n + 2p - k) // s + 1 of a
+convolution. What is not told so runs on zeros of full size.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,11 @@ SMALL = 1 << 16  # elements that cost nothing to compute
 LARGE = 1 << 28  # elements that are not computed
 KEPT = 16  # sizes up to this one stay what they are in a model
 PRIMES = ((17, 23, 31, 41, 47, 59, 67, 73), (19, 29, 37, 43, 53, 61, 71, 79))
+# Sizes in models of growth differ from those they stand for by multiples of a period: a stride that
+# divides it leaves the same rest of both.
+PERIODS = 24, 16
+SEEN = 256  # sizes that stay where the growth with smaller ones is not even
+MOST = 1 << 24  # elements of all arrays of such a model
 META = device("meta")
 MAKING = ("empty", "zeros", "ones", "full")  # by their shape alone
 
@@ -58,15 +66,21 @@ class Inference:
         kwargs = kwargs or {}
         if name in MAKING and not any(arrays_in((args, kwargs))):
             return new_array(name, args, kwargs)
+        first = args[0] if args else None
+        if name == "reshape" and isinstance(first, MetaArray) and first.held.flags.c_contiguous:
+            return first.seen(
+                function(first.held, *args[1:], **kwargs)
+            )  # a view, which reads nothing
         operands = list(arrays_in((args, kwargs)))
         call = Call(function, args, kwargs)
         if sum(stored(a) for a in operands) > SMALL:
-            try:
-                found = from_models(call, operands)
-            except Exception:  # whatever it is, the call of full size says so, too
-                found = None
-            if found is not None:
-                return written(found[0], target)
+            for told in WAYS:
+                try:
+                    found = told(call, operands)
+                except Exception:  # whatever it is, the call of full size says so, too
+                    continue
+                if found is not None:
+                    return written(found[0], target)
             if sum(stored(a) for a in operands) > LARGE:
                 raise NotImplementedError(
                     f"aten::{name}: its results' shapes cannot be told without computing it, which "
@@ -89,27 +103,30 @@ class Call:
     ) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
 
-    def __call__(self, held: dict[int, Array]) -> Any:
+    def __call__(self, held: dict[int, Array], sizes: dict[int, int] | None = None) -> Any:
+        """`sizes` stand for numbers among the arguments, as for those of arrays."""
         local = state.local
         before, modes = local.place, local.modes
         local.place, local.modes = META, ()  # random numbers are nobody's
         try:
-            args, kwargs = swapped((self.args, self.kwargs), held)
+            args, kwargs = swapped((self.args, self.kwargs), held, sizes or {})
             return self.function(*args, **kwargs)
         finally:
             local.place, local.modes = before, modes
 
 
-def swapped(value: Any, held: dict[int, Array]) -> Any:
+def swapped(value: Any, held: dict[int, Array], sizes: dict[int, int]) -> Any:
     """An argument with host arrays for arrays without memory."""
     if isinstance(value, MetaArray):
         return held[id(value)]
+    if value.__class__ is int:
+        return sizes.get(value, value)
     if value.__class__ in (list, tuple):
-        return value.__class__(swapped(v, held) for v in value)
+        return value.__class__(swapped(v, held, sizes) for v in value)
     if value.__class__ is dict:
-        return {k: swapped(v, held) for k, v in value.items()}
+        return {k: swapped(v, held, sizes) for k, v in value.items()}
     if value.__class__ in TABLES:
-        return value.mapped(lambda part: swapped(part, held))
+        return value.mapped(lambda part: swapped(part, held, sizes))
     return np if getattr(value, "is_array_module", False) else value
 
 
@@ -124,6 +141,17 @@ def arrays_in(value: Any) -> Iterable[MetaArray]:
         yield from arrays_in(list(value.values()))
     elif value.__class__ in TABLES:
         yield from arrays_in([part for _, part in value.parts()])
+
+
+def numbers_in(value: Any) -> Iterable[int]:
+    """The whole numbers in an argument."""
+    if value.__class__ is int:
+        yield value
+    elif value.__class__ in (list, tuple):
+        for v in value:
+            yield from numbers_in(v)
+    elif value.__class__ is dict:
+        yield from numbers_in(list(value.values()))
 
 
 def stored(array: MetaArray) -> int:
@@ -185,18 +213,82 @@ def written(made: object, target: MetaArray | None) -> Any:
 
 def from_models(call: Call, operands: list[MetaArray]) -> Any:
     """[the results of a call], from two small models of it; None where they do not agree."""
-    sizes = sorted({n for a in operands for n in a.shape if n > KEPT})
+    sizes = large_in(operands)
     if len(sizes) > len(PRIMES[0]):
         return None
-    views = []
+    models, meanings = [], []
     for primes in PRIMES:
         small = dict(zip(sizes, primes))
-        held = {id(a): model_of(a, small) for a in operands}
-        results = call(held)
-        roots = {id(root_of(h)) for h in held.values()}
-        views.append((results, roots, {p: n for n, p in small.items()}))
-    (first, roots, sizes1), (second, _, sizes2) = views
-    return agreed(first, second, roots, sizes1, sizes2)
+        models.append(modelled(call, operands, small))
+        meanings.append({p: n for n, p in small.items()})
+
+    numbers = any(n > 1 for n in numbers_in((call.args, call.kwargs)))
+
+    def size(found: Sequence[int]) -> int | None:
+        one, other = (meant.get(n, n) for meant, n in zip(meanings, found))
+        if numbers and found[0] not in meanings[0]:
+            return None  # (n - k) // s + 1 may be alike by chance
+        return one if one == other else None
+
+    return together(models, size)
+
+
+def from_growth(call: Call, operands: list[MetaArray], period: int, kept: int) -> Any:
+    """[the results of a call] whose sizes grow evenly with those of the operands; None otherwise.
+
+    The first model has sizes with the same rests by the period; in one model each a size is larger by
+    one period; a last one, with all of them larger by several, has to be as the others say.
+    """
+    sizes = large_in(operands, kept)
+    first: dict[int, int] = {}
+    for n in sizes:
+        m = n % period + period
+        while m in first.values():  # sizes that differ stay different
+            m += period
+        first[n] = m
+    turns = [k % 2 + 2 for k in range(len(sizes))]
+    last = {n: m + period * k for (n, m), k in zip(first.items(), turns)}
+    grown = [first | {n: first[n] + period} for n in sizes]
+    every = (first, *grown, last)
+    if sum(math.prod(last.get(n, n) for n in a.shape) for a in operands) > MOST:
+        return None
+    models = [modelled(call, operands, small, True) for small in every]
+    smallest = min(first.values(), default=0)
+    unlike = {n for n in numbers_in((call.args, call.kwargs)) if n >= smallest and n not in first}
+    fixed = unlike | {n for a in operands for n in a.shape if n not in first and n > 1}
+
+    def size(found: Sequence[int]) -> int | None:
+        start, *more, checked = found
+        steps = [n - start for n in more]
+        if unlike and not any(steps) and start not in fixed:
+            return None  # what is so large may begin to count with larger sizes only
+        if start + sum(step * k for step, k in zip(steps, turns)) != checked:
+            return None
+        return start + sum(step * ((n - first[n]) // period) for step, n in zip(steps, sizes))
+
+    return together(models, size)
+
+
+def large_in(operands: Iterable[MetaArray], kept: int = KEPT) -> list[int]:
+    """The sizes for which smaller ones stand in models."""
+    return sorted({n for a in operands for n in a.shape if n > kept})
+
+
+def modelled(
+    call: Call, operands: list[MetaArray], small: dict[int, int], numbers: bool = False
+) -> tuple[Any, Model]:
+    """The results of a model, and its operands; the sizes stand for `numbers`, too."""
+    held = {id(a): model_of(a, small) for a in operands}
+    results = call(held, small if numbers else None)
+    return results, Model([(a, held[id(a)]) for a in operands])
+
+
+class Model:
+    """The operands of a call and what stands for them."""
+
+    def __init__(self, pairs: list[tuple[MetaArray, Array]]) -> None:
+        self.meant = {id(held): a for a, held in pairs}
+        self.roots = {id(root_of(held)) for _, held in pairs}
 
 
 def model_of(array: MetaArray, small: dict[int, int]) -> Any:
@@ -204,29 +296,39 @@ def model_of(array: MetaArray, small: dict[int, int]) -> Any:
     shape = [small.get(n, n) for n in array.shape]
     order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
     dense = np.zeros([shape[d] if array.strides[d] else 1 for d in order], array.dtype)
-    return np.broadcast_to(dense.transpose(np.argsort(order)), shape)
+    made = dense.transpose(np.argsort(order))
+    return (
+        made if made.shape == tuple(shape) else np.broadcast_to(made, shape)
+    )  # not to be written to
 
 
-def agreed(
-    first: Any, second: Any, roots: set[int], one: dict[int, int], two: dict[int, int]
+def together(
+    models: Sequence[tuple[Any, Model]], size: Callable[[Sequence[int]], int | None]
 ) -> Any:
-    """[the result that two models stand for], None where they stand for different ones."""
+    """[the result that models stand for]: size(those of the models) is a size of it. None where they
+    stand for different ones, and for views."""
+    (first, model), *others = models
     if isinstance(first, (np.ndarray, np.generic)):
-        if isinstance(first, np.ndarray) and id(root_of(first)) in roots:
+        if id(first) in model.meant:  # written to, and given back
+            return [model.meant[id(first)]]
+        if isinstance(first, np.ndarray) and id(root_of(first)) in model.roots:
             return None
-        shape = []
-        for a, b in zip(first.shape, second.shape):
-            if one.get(a, a) != two.get(b, b):
-                return None
-            shape.append(one.get(a, a))
-        return [MetaArray.new(shape, first.dtype, steps(first, shape))]
+        if any(r.ndim != first.ndim for r, _ in others):
+            return None
+        shape = [size(found) for found in zip(first.shape, *(r.shape for r, _ in others))]
+        known = [n for n in shape if n is not None]
+        if len(known) < len(shape):
+            return None
+        return [MetaArray.new(known, first.dtype, steps(first, known))]
     if isinstance(first, (list, tuple)):
-        parts = [agreed(a, b, roots, one, two) for a, b in zip(first, second)]
-        if None in parts or len(first) != len(second):
+        if any(len(r) != len(first) for r, _ in others):
+            return None
+        parts = [together([(r[k], seen) for r, seen in models], size) for k in range(len(first))]
+        if None in parts:
             return None
         found = [p[0] for p in parts]
         return [first.__class__(*found) if hasattr(first, "_fields") else first.__class__(found)]
-    return [first] if first is second else None
+    return [first] if all(r is first for r, _ in others) else None
 
 
 def steps(model: Array | np.generic, shape: list[int]) -> list[int]:
@@ -236,3 +338,9 @@ def steps(model: Array | np.generic, shape: list[int]) -> list[int]:
         found[d] = step
         step *= shape[d]
     return found
+
+
+WAYS: tuple[Callable[[Call, list[MetaArray]], Any], ...] = (
+    from_models,
+    *(partial(from_growth, period=p, kept=n) for n in (KEPT, SEEN) for p in PERIODS),
+)

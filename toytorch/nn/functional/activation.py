@@ -206,8 +206,7 @@ def softplus(
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log of sigmoid."""
-    function = activation.log_sigmoid.function
-    return function(input) if out is None else function(input, out=out)
+    return activation.log_sigmoid.function(input, out=out)
 
 
 def tanh(input: Tensor) -> Tensor:

@@ -288,7 +288,9 @@ def _exponents(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype
         return equally_spaced(xp, start, end, steps, kind)
     if steps < 2:
         return xp.full((steps,), float(as_element(np, start, np.dtype("float64"))) if steps else 0)
-    first, last = (as_element(np, x, kind).item() for x in (start, end))
+    first, last = (as_element(np, x, kind)[()] for x in (start, end))
+    if kind.kind in "iu":  # whose distance may not fit
+        first, last = int(first), int(last)
     step = float(last - first) / max(steps - 1, 1)
     i, half = xp.arange(steps), steps // 2
     return xp.where(i < half, float(first) + step * i, float(last) - step * (steps - 1 - i))
