@@ -323,11 +323,12 @@ def need_tensor(function: Any, name: str) -> Any:
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
-        given = args[:1] or tuple(kwargs[word] for word in FIRST if word in kwargs)
-        if given and not isinstance(given[0], Tensor):
-            if foreign(given):
-                return ask(checked, args, **kwargs)
-            raise wrong_argument(name.rpartition(".")[2], "input", 1, "Tensor", given[0])
+        if not (args and isinstance(args[0], Tensor)):
+            given = args[:1] or tuple(kwargs[word] for word in FIRST if word in kwargs)
+            if given and not isinstance(given[0], Tensor):
+                if foreign(given):
+                    return ask(checked, args, **kwargs)
+                raise wrong_argument(name.rpartition(".")[2], "input", 1, "Tensor", given[0])
         if state.profiler is not None:
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         if kwargs or amiss is None:
