@@ -292,7 +292,7 @@ LATER = {
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ _C _VF _dynamo _functorch _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
+    "__config__ __future__ _C _VF _dynamo _functorch _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
     "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
     "jit library linalg masked mps multiprocessing nested nn optim overrides profiler quasirandom "
     "return_types "

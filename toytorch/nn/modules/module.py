@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from toytorch.autograd.modes import no_grad
+from toytorch.core import swap
 from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as memory_format_class
@@ -33,7 +34,7 @@ from toytorch.nn.modules.hooks import (
 from toytorch.nn.modules.registration import Tree
 from toytorch.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 - libraries ask for it here
 from toytorch.nn.modules.state import Stateful
-from toytorch.nn.parameter import is_lazy
+from toytorch.nn.parameter import Parameter, is_lazy
 
 T = TypeVar("T", bound="Module")
 HOOKS = (
@@ -99,6 +100,19 @@ def name_of(value: Any) -> str:
     """A value's type, as PyTorch names it in refusals."""
     ours = isinstance(value, (device_class, dtype_class, memory_format_class))
     return f"torch.{type(value).__name__}" if ours else type(value).__name__
+
+
+def converted(parameter: Any, values: Tensor) -> Any:
+    """A parameter with other values: the same object, unless `torch.__future__` says otherwise."""
+    if not (swap.overwrite or swap.swap):
+        parameter.data = values
+        return parameter
+    made = Parameter(values, parameter.requires_grad)
+    if swap.overwrite:
+        return made
+    parameter.grad = None
+    swap.swap_tensors(parameter, made)
+    return parameter
 
 
 class Module(Stateful):
@@ -252,16 +266,16 @@ class Module(Stateful):
         for child in self.children() if recurse else ():
             child._apply(fn)
         with no_grad():
-            for p in self._parameters.values():
-                if p is not None:
-                    made = fn(p)
-                    if made is not p:
-                        p.data = made
-                    if p.grad is not None:
-                        held = p.grad.requires_grad
-                        made = fn(p.grad)
-                        if made is not p.grad:
-                            p._grad = made.detach().requires_grad_(held)
+            for name, p in list(self._parameters.items()):
+                if p is None:
+                    continue
+                grad, made = p.grad, fn(p)
+                if made is not p or swap.overwrite:
+                    self._parameters[name] = p = converted(p, made)
+                if grad is not None:
+                    made = fn(grad)
+                    if made is not grad or p.grad is not grad:
+                        p._grad = made.detach().requires_grad_(grad.requires_grad)
             for name, b in self._buffers.items():
                 if is_lazy(b):
                     b.data = fn(b)  # it has to stay what it is
