@@ -274,8 +274,9 @@ class Module(Stateful):
                     self._parameters[name] = p = converted(p, made)
                 if grad is not None:
                     made = fn(grad)
-                    if made is not grad or p.grad is not grad:
-                        p._grad = made.detach().requires_grad_(grad.requires_grad)
+                    if made is not grad:
+                        made = made.detach().requires_grad_(grad.requires_grad)
+                    p._grad = made
             for name, b in self._buffers.items():
                 if is_lazy(b):
                     b.data = fn(b)  # it has to stay what it is
