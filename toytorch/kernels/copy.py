@@ -72,11 +72,13 @@ def in_rows(a: Array) -> Any:
 def joined(arrays: Sequence[Array], d: int) -> Any:
     """Arrays of one type along a dimension; None where NumPy joins them as fast."""
     first, size = arrays[0], 0
+    if threads.thread_count() < 2:
+        return None
     for a in arrays:
         if a.__class__ is not np.ndarray or not a.flags.c_contiguous:
             return None
         size += a.nbytes
-    if size < SHARED or threads.thread_count() < 2 or not known(first.dtype) or not jit.works():
+    if size < SHARED or not known(first.dtype) or not jit.works():
         return None
     shape, at = list(first.shape), 0
     shape[d] = sum(a.shape[d] for a in arrays)
