@@ -59,7 +59,7 @@ viz.trace_steps(halve_large, torch.ones(3))
 
 # %% [markdown] slide="notes"
 # Let the class vote on both questions. The print ran while tracing, and a second
-# time when `trace` compared its result; never when the graph runs.
+# time when the function itself was called; never when the graph runs.
 
 # %% slide="more"
 with warnings.catch_warnings(record=True) as told:
