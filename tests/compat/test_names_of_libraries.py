@@ -68,7 +68,7 @@ def test_contexts_as_decorators() -> None:
     def said(t: Any) -> Any:
         module, found = part(t, "utils._contextlib"), list[Any]()
 
-        class Noted(module._NoParamDecoratorContextManager):  # type: ignore[misc, name-defined]
+        class Noted(module._NoParamDecoratorContextManager):  # type: ignore[misc, name-defined]  # of either side
             def __enter__(self) -> None:
                 found.append("in")
 

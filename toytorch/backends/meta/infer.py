@@ -25,6 +25,7 @@ from toytorch.backends.sparse import TABLES
 from toytorch.facts import state
 from toytorch.facts.device import device
 from toytorch.facts.hints import Array
+from toytorch.facts.pytree import tree_leaves
 
 SMALL = 1 << 16  # elements that cost nothing to compute
 LARGE = 1 << 28  # elements that are not computed
@@ -96,12 +97,16 @@ class Inference:
 
 
 class Call:
-    """A function and its arguments, with other arrays in the place of those without memory."""
+    """A function and its arguments, with other arrays in the place of those without memory.
+
+    numbers     the whole numbers among the arguments
+    """
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
     ) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
+        self.numbers = [n for n in tree_leaves((args, kwargs)) if n.__class__ is int]
 
     def __call__(self, held: dict[int, Array], sizes: dict[int, int] | None = None) -> Any:
         """`sizes` stand for numbers among the arguments, as for those of arrays."""
@@ -141,17 +146,6 @@ def arrays_in(value: Any) -> Iterable[MetaArray]:
         yield from arrays_in(list(value.values()))
     elif value.__class__ in TABLES:
         yield from arrays_in([part for _, part in value.parts()])
-
-
-def numbers_in(value: Any) -> Iterable[int]:
-    """The whole numbers in an argument."""
-    if value.__class__ is int:
-        yield value
-    elif value.__class__ in (list, tuple):
-        for v in value:
-            yield from numbers_in(v)
-    elif value.__class__ is dict:
-        yield from numbers_in(list(value.values()))
 
 
 def stored(array: MetaArray) -> int:
@@ -222,7 +216,7 @@ def from_models(call: Call, operands: list[MetaArray]) -> Any:
         models.append(modelled(call, operands, small))
         meanings.append({p: n for n, p in small.items()})
 
-    numbers = any(n > 1 for n in numbers_in((call.args, call.kwargs)))
+    numbers = any(n > 1 for n in call.numbers)
 
     def size(found: Sequence[int]) -> int | None:
         one, other = (meant.get(n, n) for meant, n in zip(meanings, found))
@@ -254,7 +248,7 @@ def from_growth(call: Call, operands: list[MetaArray], period: int, kept: int) -
         return None
     models = [modelled(call, operands, small, True) for small in every]
     smallest = min(first.values(), default=0)
-    unlike = {n for n in numbers_in((call.args, call.kwargs)) if n >= smallest and n not in first}
+    unlike = {n for n in call.numbers if n >= smallest and n not in first}
     fixed = unlike | {n for a in operands for n in a.shape if n not in first and n > 1}
 
     def size(found: Sequence[int]) -> int | None:
