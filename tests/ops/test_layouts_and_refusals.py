@@ -137,3 +137,13 @@ def test_names_of_nodes_of_writes() -> None:
     for T in (torch, tt):
         y = T.empty(1).copy_(T.ones(1, requires_grad=True))
         assert y.grad_fn.name() == "torch::autograd::CopyBackwards"
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", ["relu6", "hardtanh", "relu", "silu", "hardswish", "elu"])
+def test_activations_of_expanded_tensors_lie_in_rows(name: str, kind: str) -> None:
+    made = []
+    for m in (torch, tt):
+        x = m.ones(1, 16, dtype=getattr(m, kind)).expand(17, 16)
+        made.append(getattr(m.nn.functional, name)(x).stride())
+    assert made[1] == made[0]

@@ -71,7 +71,6 @@ hardtanh = pointwise(
     checks=_check_hardtanh,
     d_self="straight(g if self > min_val and self < max_val else 0, self)",
     rounds_once="float16 bfloat16",
-    memory="kept",
     doc="x held between two limits.",
 )
 threshold = pointwise(
