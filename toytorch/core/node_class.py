@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 HALVES = (float16, bfloat16)
 
+COEFFICIENTS = ("tensor", "tensors", "number")  # of kept values: what derivatives multiply by
+HOLDERS = {"tensor", "tensors", "indices"}  # kept values that hold memory until a node frees it
+
 WORDS = ("where", "logical_not")  # of conditions in formulas
 
 
@@ -75,19 +78,6 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return grad
 
 
-def coefficients(op: Op) -> list[str]:
-    """What a derivative may multiply by that may be complex, of all that it keeps: what moves or adds
-    up elements by real numbers is the same rule for complex gradients, and need not conjugate."""
-    found = []
-    for name in op.keeps:
-        i = op.schema.index.get(name)
-        a = None if i is None else op.schema.args[i]
-        number = a is not None and (a.takes_number or "Scalar" in a.type)
-        if is_tensor_like(op, name) or is_list_of_tensors(op, name) or number:
-            found.append(name)
-    return found
-
-
 def factors_of(names: Sequence[str]) -> set[str]:
     """What a derivative's parameters read of what is kept."""
     return set(names) | {name.partition("_")[0] for name in names}
@@ -113,6 +103,7 @@ def transposed(op: Op, name: str) -> str:
 def make_node_class(op: Op) -> type[Node]:
     """MulBackward0 and its kin: a Node whose `apply` runs the record's derivatives."""
     gradient = "gs" if op.many else "g"
+    kinds = kinds_of(op)
     lines = [f"def apply(node, {gradient}):"]
     if op.keeps:
         lines += [
@@ -122,7 +113,7 @@ def make_node_class(op: Op) -> type[Node]:
             f"    {', '.join(op.keeps)}, = unpacked(saved) if node.packed else saved",
         ]
         for i, name in enumerate(op.keeps):
-            if is_tensor_like(op, name):
+            if kinds[name] == "tensor":
                 lines += [
                     f"    seen = node.versions[{i}]",
                     "    if seen is not None and seen != (",
@@ -132,13 +123,16 @@ def make_node_class(op: Op) -> type[Node]:
             if name.startswith("result") and name not in op.schema.index:
                 index = int(name[6:] or 0)
                 lines += [f"    {name} = revive({name}, node, {index})"]
-    factors = coefficients(op) if op.holomorphic and not op.many else []
+    # What a derivative may multiply by that may be complex, of all that it keeps: what moves or adds
+    # up elements by real numbers is the same rule for complex gradients, and need not conjugate.
+    conjugated = COEFFICIENTS if op.holomorphic and not op.many else ()
+    factors = [name for name, kind in kinds.items() if kind in conjugated]
     lines += ["    edges = node.edges"]
-    if any("work" in names for names in op.needs.values()):
+    shared = any("work" in names for names in op.needs.values())
+    if shared:
         lines += ["    work = {}"]
     tensors = [op.schema.args[i] for i in op.tensor_at]
     outs = []
-    shared = any("work" in names for names in op.needs.values())
     for i, a in enumerate(tensors):
         d = op.needs.get(a.name)
         own = [n for n in factors if shared or n in factors_of(d or ())]
@@ -260,18 +254,15 @@ def make_node_class(op: Op) -> type[Node]:
             **{f"_saved_{name}": reader(name) for name in op.keeps},
             **{
                 f"_raw_saved_{name}": raw_reader(name)
-                for name in op.keeps
-                if is_tensor_like(op, name) or is_list_of_tensors(op, name)
+                for name, kind in kinds.items()
+                if kind in ("tensor", "tensors")
             },
             "__slots__": (),
             "op": op,
             "apply": namespace["apply"],
             "count": op.count,
             "many": op.many,
-            "frees": any(
-                is_tensor_like(op, n) or is_list_of_tensors(op, n) or holds_indices(op, n)
-                for n in op.keeps
-            ),
+            "frees": not HOLDERS.isdisjoint(kinds.values()),
             "source": source,
             "apply_arrays": namespace.get("apply_arrays"),
             "bare": "apply_arrays" in namespace,
@@ -302,7 +293,8 @@ def arrays_source(op: Op) -> str:
     """
     lines = ["def apply_arrays(node, g):"]
     if op.keeps:
-        versions = [f"seen{i}" if is_tensor_like(op, n) else "_" for i, n in enumerate(op.keeps)]
+        kinds = kinds_of(op)
+        versions = [f"seen{i}" if kinds[n] == "tensor" else "_" for i, n in enumerate(op.keeps)]
         lines += [
             "    saved = node.saved",
             "    if saved is None:",
@@ -311,7 +303,7 @@ def arrays_source(op: Op) -> str:
             f"    {', '.join(versions)}, = node.versions",
         ]
         for i, name in enumerate(op.keeps):
-            if is_tensor_like(op, name):
+            if kinds[name] == "tensor":
                 lines += [
                     f"    if seen{i} is not None:",
                     f"        memory = {name}._storage",
@@ -427,21 +419,19 @@ def gradient_of_arrays(derivative: Derivative, name: str) -> str:
     return derivative.inline or f"arrays_{name}({', '.join(derivative.params)})"
 
 
-def is_tensor_like(op: Op, name: str) -> bool:
-    """Whether a kept name may hold a tensor whose version matters."""
-    i = op.schema.index.get(name)
-    if i is not None:
-        return op.schema.args[i].is_tensor
-    return name.startswith("result")
-
-
-def holds_indices(op: Op, name: str) -> bool:
-    """Whether a kept name holds the tensors of an index."""
-    i = op.schema.index.get(name)
-    return i is not None and op.schema.args[i].type == "Indices"
-
-
-def is_list_of_tensors(op: Op, name: str) -> bool:
-    """Whether a kept name holds several tensors."""
-    i = op.schema.index.get(name)
-    return i is not None and op.schema.args[i].is_tensor_list
+def kinds_of(op: Op) -> dict[str, str]:
+    """What each kept name may hold: a tensor (whose version matters), tensors, indices (the tensors of
+    one), a number that may be complex, or another value."""
+    kinds = {}
+    for name in op.keeps:
+        i = op.schema.index.get(name)
+        a = None if i is None else op.schema.args[i]
+        if a is None:
+            kinds[name] = "tensor" if name.startswith("result") else "value"
+        elif a.is_tensor or a.is_tensor_list:
+            kinds[name] = "tensor" if a.is_tensor else "tensors"
+        elif a.type == "Indices":
+            kinds[name] = "indices"
+        else:
+            kinds[name] = "number" if a.takes_number or "Scalar" in a.type else "value"
+    return kinds
