@@ -225,12 +225,11 @@ class MersenneGenerator:
             made[0], self.kept, done = self.kept, None, 1
         half = -(-(count - done) // 2)
         if half < 8:
-            for at in range(done, count, 2):
-                made[at], other = normal_pair(self.one(), self.one())
-                if at + 1 < count:
-                    made[at + 1] = other
-                else:
-                    self.kept = other
+            numbers = self.bits53(2 * half).tolist()
+            drawn = [x for k in range(0, 2 * half, 2) for x in normal_pair(*numbers[k : k + 2])]
+            if len(drawn) > count - done:
+                self.kept = drawn.pop()
+            made[done:] = drawn
             return made
         uniform = self.bits53(2 * half).reshape(half, 2)
         radius = np.sqrt(-2 * mersenne.each("log1p", -uniform[:, 1]))

@@ -127,7 +127,8 @@ WHOLE = """\
 """
 MORE = """
     if more:
-        return call(op, *bound(op, (input, other), more))"""
+        (input, other), out = bound(op, (input, other), more)
+        return op.function(input, other) if out is None else call(op, (input, other), out)"""
 MORE_WITH_ALPHA = """
     if more:
         return {name}_with_more(input, other, **more)"""

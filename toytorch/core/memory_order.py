@@ -261,19 +261,31 @@ def placed(made: Any, *operands: Any) -> Any:
     arrays = [a for a in operands if a.__class__ is ndarray]
     if not made.size:
         return placed_nowhere(made, arrays, len(operands))
-    alike = len(arrays) == len(operands) and all(a.shape == shape for a in arrays)
-    if alike and all(a.flags.c_contiguous for a in arrays):
-        order = list(range(made.ndim))
-    elif alike and all(is_channels_last(a) for a in arrays):
-        order = [0, *range(2, made.ndim), 1]
-    else:
-        if alike and len({tuple(s // a.itemsize for s in a.strides) for a in arrays}) == 1:
-            first = arrays[0]
-            wanted = tuple(s // first.itemsize * step for s in first.strides)
-            if is_dense(shape, wanted, step):
-                return with_layout(made, wanted)
-        order = order_of(shape, [repeated(a, shape) for a in arrays if a.ndim])
-    return with_layout(made, dense_strides(shape, order, step))
+    lies = tuple([(a.shape, a.strides, a.itemsize, a.flags.c_contiguous) for a in arrays])
+    return with_layout(made, found_strides(shape, step, lies, len(arrays) == len(operands)))
+
+
+@lru_cache(1024)
+def found_strides(
+    shape: tuple[int, ...],
+    step: int,
+    lies: tuple[tuple[tuple[int, ...], tuple[int, ...], int, bool], ...],
+    all_arrays: bool,
+) -> tuple[int, ...]:
+    """The strides of an elementwise result with elements, for operands that lie in memory so: shape,
+    strides, size of an element, and whether they are in rows."""
+    alike = all_arrays and all(own == shape for own, *_ in lies)
+    if alike and all(in_rows for *_, in_rows in lies):
+        return dense_strides(shape, list(range(len(shape))), step)
+    if alike and all(is_channels_last(*lie[:3]) for lie in lies):
+        return dense_strides(shape, [0, *range(2, len(shape)), 1], step)
+    if alike and len({tuple(s // size for s in strides) for _, strides, size, _ in lies}) == 1:
+        _, strides, size, _ = lies[0]
+        wanted = tuple(s // size * step for s in strides)
+        if is_dense(shape, wanted, step):
+            return wanted
+    spread = [repeated(own, strides, shape) for own, strides, *_ in lies if own]
+    return dense_strides(shape, order_of(shape, spread), step)
 
 
 def falling(strides: tuple[int, ...]) -> bool:
@@ -304,7 +316,7 @@ def placed_nowhere(made: Array, arrays: list[Array], count: int) -> Any:
     if len(arrays) == count and all(a.shape == made.shape for a in arrays):
         return made
     arrays = [with_strides(a) for a in arrays if a.ndim]
-    order = order_of(made.shape, [repeated(a, made.shape) for a in arrays])
+    order = order_of(made.shape, [repeated(a.shape, a.strides, made.shape) for a in arrays])
     return with_layout(made, loop_strides(made.shape, order, made.itemsize))
 
 
@@ -351,24 +363,24 @@ def kept(made: Any, source: Array) -> Any:
     return with_layout(made, wanted)
 
 
-def repeated(a: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """An operand's strides in the shape of the result."""
-    lead = len(shape) - a.ndim
-    return (0,) * lead + tuple(
-        s if m == n else 0 for s, m, n in zip(a.strides, a.shape, shape[lead:])
-    )
+def repeated(
+    own: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The strides of an operand of a shape of its own in the shape of the result."""
+    lead = len(shape) - len(own)
+    return (0,) * lead + tuple(s if m == n else 0 for s, m, n in zip(strides, own, shape[lead:]))
 
 
-def is_channels_last(a: Array) -> bool:
-    """Whether images, or volumes, are what PyTorch calls contiguous in channels_last."""
-    if a.ndim not in (4, 5):
+def is_channels_last(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -> bool:
+    """Whether images, or volumes, of elements of `step` bytes are what PyTorch calls contiguous in
+    channels_last."""
+    if len(shape) not in (4, 5):
         return False
-    step = a.itemsize
-    for d in (1, *range(a.ndim - 1, 1, -1), 0):
-        if a.shape[d] != 1:
-            if a.strides[d] != step:
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[d] != 1:
+            if strides[d] != step:
                 return False
-            step *= a.shape[d]
+            step *= shape[d]
     return True
 
 

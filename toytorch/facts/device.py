@@ -76,6 +76,13 @@ class device:
         local.outer_devices = tuple(outer)
 
 
+def on_cpu(where: Any) -> bool:
+    """Whether new tensors go to this machine's memory: if it is named, or nothing is."""
+    if where is None:
+        return state.local.default_device is None
+    return where == "cpu" or (where.__class__ is device and where.type == "cpu")
+
+
 @functools.lru_cache(64)
 def parsed(text: str) -> tuple[str, int | None]:
     """The kind and the index in a device's string."""

@@ -75,9 +75,10 @@ def with_last(a: Array) -> Any:
     >>> with_last(np.zeros((2, 3, 1, 1), np.int8)).strides
     (3, 1, 3, 3)
     """
-    moved = np.moveaxis(a, 1, -1)
+    inner = range(2, a.ndim)
+    moved = a.transpose(0, *inner, 1)  # `moveaxis` takes ten times as long
     if not moved.flags.c_contiguous:
-        return np.moveaxis(moved.copy("C"), -1, 1)
+        return moved.copy("C").transpose(0, a.ndim - 1, *[d - 1 for d in inner])
     step, strides = a.itemsize, [0] * a.ndim
     for d in (1, *range(a.ndim - 1, 1, -1), 0):
         strides[d], step = step, step * max(a.shape[d], 1)

@@ -43,6 +43,8 @@ def div(
     >>> div(torch.tensor([7., -7.]), 2, rounding_mode="floor")
     tensor([ 3., -4.])
     """
+    if rounding_mode is None and out is None:
+        return arithmetic.div.function(input, other)
     if rounding_mode is None:
         return arithmetic.div.function(input, other, out=out)
     if rounding_mode not in ("trunc", "floor"):

@@ -20,7 +20,7 @@ from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.device import cpu, layout_name, sparse_coo, strided
+from toytorch.facts.device import cpu, layout_name, on_cpu, sparse_coo, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import cannot_cast
 from toytorch.facts.hints import ArrayModule, Device, DType, Ints, Layout, MemoryFormat, Scalar
@@ -157,7 +157,6 @@ def like_compressed(
 
 
 ONE_NUMBER = ("zeros", "ones", "full")  # what writes one number everywhere
-NOTHING = (None,) * 5  # arguments that were not given
 
 
 def filled(fill: Callable[..., Any], size: tuple[Any, ...], kind: Any) -> Any:
@@ -210,13 +209,13 @@ def _filled(name: str, fill: str, doc: str) -> Any:
     ) -> Tensor:
         if (
             state.fast_path is not state.SLOW
-            and state.local.default_device is None
-            and (out, layout, device, names, memory_format) == NOTHING
-            and not (more or requires_grad)
+            and out is layout is names is memory_format is None
+            and on_cpu(device)
+            and not more
         ):
             made = plain_fill(fill, size, dtype)
             if made is not None:
-                return made
+                return asking(made) if requires_grad else made
         if not size and "size" not in more:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
         shape = spread(size, name) if size else spread((more.pop("size"),), name)
@@ -392,15 +391,10 @@ def full(
     >>> full((2,), 3), full((2,), 1.5)
     (tensor([3, 3]), tensor([1.5000, 1.5000]))
     """
-    if (
-        state.fast_path is not state.SLOW
-        and state.local.default_device is None
-        and (out, layout, device, names) == NOTHING[:4]
-        and not requires_grad
-    ):
+    if state.fast_path is not state.SLOW and out is layout is names is None and on_cpu(device):
         made = plain_full(size, fill_value, dtype)
         if made is not None:
-            return made
+            return asking(made) if requires_grad else made
     if layout is not None and layout is not strided:
         return without_entries("full", (), dtype)
     if isinstance(fill_value, Tensor):
@@ -446,17 +440,19 @@ def _like(name: str, fill: str) -> Any:
         source = input._array
         if (
             source.__class__ is np.ndarray
-            and (dtype, layout, device, memory_format, None) == NOTHING
-            and not requires_grad
+            and layout is memory_format is None
+            and (dtype is None or dtype.__class__ is types.dtype)
+            and (device is None or on_cpu(device))
             and source.flags.c_contiguous
             and source.size
             and state.fast_path is not state.SLOW
         ):
-            shape = source.shape
-            array = FILLS[fill](shape, source.dtype)
+            shape, kind = source.shape, dtype or input.dtype
+            array = FILLS[fill](shape, kind.numpy)
             if 1 in shape:  # where a stride may be any
                 array = kept(array, source)
-            return wrap(settled(array, fill) if fill == "empty" else array, input.dtype)
+            made = wrap(settled(array, fill) if fill == "empty" else array, kind)
+            return asking(made) if requires_grad else made
         if input._batches is not None:
             words: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": device}
             words |= {"requires_grad": requires_grad, "memory_format": memory_format}
@@ -537,15 +533,15 @@ def full_like(
     if (
         input._array.__class__ is np.ndarray
         and state.fast_path is not state.SLOW
-        and (layout, device, memory_format) == NOTHING[:3]
-        and not requires_grad
+        and layout is memory_format is None
+        and (device is None or on_cpu(device))
         and input._array.flags.c_contiguous
         and 1 not in input._array.shape
         and 0 not in input._array.shape  # whose strides are taken over
     ):
         made = plain_full(input._array.shape, fill_value, dtype or input.dtype)
         if made is not None:
-            return made
+            return asking(made) if requires_grad else made
     if input._batches is not None:
         words: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": device}
         words |= {"requires_grad": requires_grad, "memory_format": memory_format}

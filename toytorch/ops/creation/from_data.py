@@ -16,26 +16,32 @@ from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
+from toytorch.facts.device import on_cpu
 from toytorch.facts.hints import Array, Device, DType
 from toytorch.facts.warned import users_level
-from toytorch.ops.creation.create import finish, full, put_out
+from toytorch.ops.creation.create import asking, finish, full, put_out
 from toytorch.ops.define import creating, takes_words
 
 
-def _numbers(data: Any) -> Any:
-    """The array of a number, or of a list of numbers of one class; None for anything else."""
+def _numbers(data: Any, dtype: Any) -> Any:
+    """The array of a number, or of a list of numbers of one class; None for anything else, and for
+    types that these numbers may not fit."""
     kind = data.__class__
     if kind is list:
         kind = data[0].__class__ if data else None
         for v in data:
             if v.__class__ is not kind:
                 return None
-    if kind is float:
-        return np.array(data, types.get_default_dtype().numpy)
+    floats = dtype is None or dtype.plain
+    if kind is float and floats:
+        return np.array(data, (dtype or types.get_default_dtype()).numpy)
+    if kind is not int or not (floats or dtype is types.int64):
+        return None
     try:
-        return np.array(data, np.int64) if kind is int else None
+        array = np.array(data, np.int64)
     except OverflowError:
         return None
+    return array if dtype in (None, types.int64) else array.astype(dtype.numpy)
 
 
 def warn_of_copy(name: str) -> None:
@@ -65,16 +71,14 @@ def tensor(
     """
     if (
         (data.__class__ is float or data.__class__ is int or data.__class__ is list)
-        and dtype is None
-        and device is None
+        and (dtype is None or dtype.__class__ is types.dtype)
         and names is None
-        and not requires_grad
+        and on_cpu(device)
         and state.fast_path is not state.SLOW
-        and state.local.default_device is None
     ):
-        array = _numbers(data)
+        array = _numbers(data, dtype)
         if array is not None:
-            return wrap(array)
+            return asking(wrap(array)) if requires_grad else wrap(array)
     if isinstance(data, Tensor):
         warn_of_copy("torch.tensor")
     return of_data(data, dtype, device, requires_grad, names)

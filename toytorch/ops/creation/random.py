@@ -18,7 +18,7 @@ from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.device import cpu, strided
+from toytorch.facts.device import cpu, on_cpu, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Device, DType, Ints, Layout, MemoryFormat
 from toytorch.facts.schema import wrong_argument
@@ -127,18 +127,14 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
         if (
             size
             and state.fast_path is not state.SLOW
-            and state.local.default_device is None
-            and generator is None
-            and out is None
-            and dtype is None
-            and layout is None
-            and device is None
-            and names is None
-            and not (requires_grad or more)
+            and generator is out is layout is names is None
+            and (dtype is None or (dtype.__class__ is types.dtype and dtype.plain))
+            and on_cpu(device)
+            and not more
         ):
-            made = plainly_drawn(how, size)
+            made = plainly_drawn(how, size, dtype)
             if made is not None:
-                return made
+                return create.asking(made) if requires_grad else made
         if not size and "size" not in more:
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got (), but "
@@ -268,8 +264,9 @@ def randint(
         )
     if (
         state.fast_path is not state.SLOW
-        and state.local.default_device is None
-        and generator is out is dtype is device is None
+        and generator is out is None
+        and (dtype is None or dtype is types.int64)
+        and on_cpu(device)
         and low.__class__ is high.__class__ is int
         and not requires_grad
     ):

@@ -15,6 +15,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import c_name
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.device import on_cpu
 from toytorch.facts.dtype import of_scalar
 from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout
 from toytorch.facts.warned import users_level
@@ -72,10 +73,11 @@ def arange(
         and step.__class__ is int
         and step == 1
         and (end is None or end.__class__ is int)
-        and out is dtype is layout is device is None
+        and out is layout is None
+        and (dtype is None or dtype is types.int64)
+        and on_cpu(device)
         and not requires_grad
         and state.fast_path is not state.SLOW
-        and state.local.default_device is None
     ):
         if end is None:
             start, end = 0, start

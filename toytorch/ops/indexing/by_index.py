@@ -152,7 +152,7 @@ def _layout_of_picked(a: Array, arrays: Sequence[Array | None], found: Array) ->
     rest = [s for d, s in enumerate(a.strides) if d not in at]
     strides = [(*rest[:before], *(0 for _ in common), *rest[before:])]
     for i in picked:
-        steps = repeated(i, common)
+        steps = repeated(i.shape, i.strides, common)
         # PyTorch gives an index dimensions of 1 for those of the source. Where the result has 1
         # there, too, their steps count as any others.
         size, end = i.itemsize, before + len(common)
