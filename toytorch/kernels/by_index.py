@@ -1,4 +1,5 @@
-"""Elements by index along a dimension: gather, scatter and index_select, and sums in such places.
+"""Elements by index along a dimension: gather, scatter and index_select, and sums, products and
+extremes in such places.
 
 An array is seen as (blocks, n, inner), of which the middle dimension is the one that is indexed.
 Where inner is 1 a kernel goes along the indexed dimension, else along the inner one.
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
     from llvmlite.ir import Value
 
-ADDED = "fdqil"  # the types whose elements a kernel adds up
+ADDED = "fdqil"  # the types whose elements a kernel adds up, multiplies or compares
 FLOATS = "fd"
+MOVES = ("get", "put")  # what looks at no element
 # Indices that are looked at before what they point to is moved: of a row, and of many.
 FEW, MANY = 64, 512
 COST = 6  # of an element that is read or written at a place, in additions
@@ -75,18 +77,24 @@ def scatter(target: Array, d: int, i: Array, values: Array, adds: bool) -> bool 
     """target[b, i[b, m, k], k] = values[b, m, k], or +=, where the target is a whole array of its
     own; None where NumPy should do it, or has to say what is wrong: an index is outside, and the
     target is spoilt."""
+    return combine("plus" if adds else "put", target, d, i, values)
+
+
+def combine(how: str, target: Array, d: int, i: Array, values: Array) -> bool | None:
+    """`scatter` where values are put, added ("plus") or multiplied ("times"), or the larger or the
+    smaller stays ("most", "least"), which is NaN if one is."""
     if i.size < jit.SMALLEST:
-        return few("plus" if adds else "put", target, d, i, values) or None
+        return few(how, target, d, i, values) or None
     if (
         not indexed(target, d, i)
         or not target.flags.c_contiguous
         or values.shape != i.shape
         or not movable(target, values)
-        or (adds and target.dtype.char not in ADDED)
+        or (how != "put" and target.dtype.char not in ADDED)
     ):
         return None
     blocks, inner = around(target.shape, d)
-    how, n = "plus" if adds else "put", target.shape[d]
+    n = target.shape[d]
     return _run(how, target.dtype, target, i, values, blocks, n, i.shape[d], inner) or None
 
 
@@ -123,12 +131,12 @@ def ready(
         or shape[:d] != wanted[:d]
         or shape[d + 1 :] != wanted[d + 1 :]
         or item not in (1, 2, 4, 8)
-        or (how == "plus" and kind not in ADDED)
+        or (how not in MOVES and kind not in ADDED)
     ):
         return None
     blocks, inner = around(shape, d)
     total = blocks * wanted[d] if how == "get" and inner > 1 else blocks
-    name = kind if how == "plus" and kind in FLOATS else str(8 * item)
+    name = kind if how not in MOVES and kind in FLOATS else str(8 * item)
     words = (blocks, shape[d], wanted[d], inner, 0, 0, 0, 0, 0)
     return ArrayCall(kernel(how, name, inner == 1), words, (5, 6, 7, 8), total, 1).here
 
@@ -147,7 +155,7 @@ def _run(
     else:
         total = inner if columns else blocks
     places = map(jit.address_of, (a, i, other, bad))
-    name = type_name(kind) if how == "plus" else str(kind.itemsize * 8)
+    name = str(kind.itemsize * 8) if how in MOVES else type_name(kind)
     kernel(how, name, inner == 1)(
         total, i.size * COST, blocks, n, count, inner, int(columns), *places
     )
@@ -161,7 +169,7 @@ def type_name(kind: np.dtype[Any]) -> str:
 
 @functools.cache
 def kernel(how: str, kind: str, last: bool) -> Call:
-    """get, put or plus, for elements of a type, along the indexed dimension or the inner one."""
+    """get, or one of `combine`, for elements of a type, along the indexed dimension or the inner one."""
     return Call(f"indexed {how} {kind} {last}", lambda name: Indexed(name, how, kind, last))
 
 
@@ -261,10 +269,22 @@ class Indexed(Native):
             return
         target = b.gep(self.a, [where])
         value = self.get(self.other, at)
-        if self.how == "plus":
-            add = b.fadd if self.kind in FLOATS else b.add
-            value = add(b.load(target), value)
+        if self.how != "put":
+            value = self.combined(b.load(target), value)
         b.store(value, target)
+
+    def combined(self, old: Value, new: Value) -> Any:
+        """What stays of two numbers that meet."""
+        b, floats = self.b, self.kind in FLOATS
+        if self.how == "plus":
+            return b.fadd(old, new) if floats else b.add(old, new)
+        if self.how == "times":
+            return b.fmul(old, new) if floats else b.mul(old, new)
+        less = b.fcmp_ordered if floats else b.icmp_signed
+        takes = less("<" if self.how == "most" else ">", old, new)
+        if floats:
+            takes = b.or_(takes, b.fcmp_unordered("uno", new, new))
+        return b.select(takes, new, old)
 
 
 def element_type(builder: Native, kind: str) -> Any:

@@ -21,7 +21,9 @@ from toytorch.loops import Recipe
 from toytorch.loops.formula import CONSTANTS, Formula
 from toytorch.loops.language.primitives import JOINS
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.loops.runtime.kernel import laid
 
 LETTERS = "abcdefgh"  # one for each group of dimensions that lie together
 
@@ -51,27 +53,42 @@ def folded(
     for a in given.values():
         if a.dtype != first.dtype or a.shape != first.shape or not a.flags.c_contiguous:
             return None
-    shape = first.shape
+    missing = dict.fromkeys([name for name, a in arrays.items() if a is None], None)
+    known = tuple({**numbers, **missing}.items())
+    plan = planned(text, tuple(given), first.dtype.char, first.shape, over, keepdim, whole, known)
+    if plan is None:
+        return None
+    kept, run = plan
+    made = np.empty(kept, first.dtype)
+    run(made, *given.values())
+    return made
+
+
+@functools.lru_cache(1024)
+def planned(
+    text: str,
+    names: tuple[str, ...],
+    kind: str,
+    shape: tuple[int, ...],
+    over: tuple[int, ...] | None,
+    keepdim: bool,
+    whole: bool,
+    numbers: tuple[tuple[str, Any], ...],
+) -> tuple[tuple[int, ...], ArrayCall] | None:
+    """The shape of the result, and the kernel as a call of it and the arrays."""
     gone = set(range(len(shape)) if over is None else over)
     pattern, sizes = grouped(shape, gone)
     if len(pattern) > len(LETTERS):
         return None
-    missing = dict.fromkeys((name for name, a in arrays.items() if a is None), None)
-    counted = float(math.prod(shape[d] for d in gone))
-    recipe, names = recipe_of(
-        text, tuple(given), pattern, whole, tuple({**numbers, **missing}.items())
-    )
-    kept = shape if whole else tuple(n for d, n in enumerate(shape) if d not in gone)
-    made = np.empty(kept, first.dtype)
+    recipe, used = recipe_of(text, names, pattern, whole, numbers)
+    values = {**dict(numbers), "count": math.prod(shape[d] for d in gone)}
     left = [n for letter, n in zip(pattern, sizes) if whole or letter == "k"]
-    recipe(
-        made.reshape(left),
-        *(a.reshape(sizes) for a in given.values()),
-        *(counted if name == "count" else float(numbers[name]) for name in names),
-    )
-    if keepdim and not whole:
-        return made.reshape([1 if d in gone else n for d, n in enumerate(shape)])
-    return made
+    arrays = [np.empty(left, kind), *(np.empty(sizes, kind) for _ in names)]
+    run = laid(recipe, *arrays, numbers=[float(values[name]) for name in used])
+    if whole:
+        return shape, run
+    kept = [1 if d in gone else n for d, n in enumerate(shape) if keepdim or d not in gone]
+    return tuple(kept), run
 
 
 @functools.lru_cache(1024)

@@ -1,17 +1,19 @@
-"""Running sums and products of real numbers, in float64 and rounded where they are written.
+"""Running sums and products of real numbers, in float64 and rounded where they are written; running
+extremes, and where they are.
 
-A sum waits for the one before it, so several rows, or several columns, are under way at once.
+A step waits for the one before it, so several rows, or several columns, are under way at once.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.facts.hints import Array
-from toytorch.kernels.by_index import around
+from toytorch.kernels.by_index import around, element_type
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
@@ -19,6 +21,7 @@ from toytorch.loops.runtime.native import Call, Native
 if TYPE_CHECKING:
     from llvmlite.ir import Value
 
+EXTREME = {"f": "f", "d": "d", "l": "64", "q": "64", "i": "32"}  # types that are compared
 ROWS = 8  # of a block
 COLUMNS = 64
 
@@ -67,30 +70,63 @@ def ready(what: str, kind: str, shape: tuple[int, ...], d: int) -> Any:
     return ArrayCall(kernel(what, kind, inner == 1), words, (3, 4), total, 1).here
 
 
+def running_extreme(most: bool, a: Array, d: int) -> Any:
+    """The running maximum ("most") or minimum along a dimension, NaN from the first one on, and the
+    last place where it is; or None."""
+    kind = EXTREME.get(a.dtype.char) if a.__class__ is np.ndarray and a.size else None
+    if kind is None or not jit.pays(a.size):
+        return None
+    a = np.ascontiguousarray(a)
+    made, at = np.empty_like(a), np.empty(a.shape, np.int64)
+    extreme_call("most" if most else "least", kind, a.shape, d)(a, made, at)
+    return made, at
+
+
+@functools.lru_cache(256)
+def extreme_call(what: str, kind: str, shape: tuple[int, ...], d: int) -> ArrayCall:
+    """The kernel for arrays of one shape."""
+    blocks, inner = around(shape, d)
+    total = -(-blocks // ROWS) if inner == 1 else blocks * -(-inner // COLUMNS)
+    words = (blocks, shape[d], inner, 0, 0, 0)
+    return ArrayCall(
+        extreme_kernel(what, kind, inner == 1), words, (3, 4, 5), total, math.prod(shape) * 6
+    )
+
+
+@functools.cache
+def extreme_kernel(what: str, kind: str, rows: bool) -> Call:
+    return Call(f"extreme {what} {kind} {rows}", lambda name: Extreme(name, what, kind, rows))
+
+
 @functools.cache
 def kernel(what: str, kind: str, rows: bool) -> Call:
     return Call(f"running {what} {kind} {rows}", lambda name: Running(name, what, kind, rows))
 
 
-class Running(Native):
-    """LLVM for `running`. By hand: a program's results do not depend on each other."""
+class Along(Native):
+    """LLVM for `running`, and its kin. By hand: a program's results do not depend on each other.
 
-    def __init__(self, name: str, what: str, kind: str, rows: bool) -> None:
-        super().__init__(name, kind, ("blocks", "n", "inner", "a", "made"))
-        b, self.a, self.made = self.b, self.array("a"), self.array("made")
+    State is what a step leaves for the next one: `nothing` at first.
+    """
+
+    nothing: list[Value]
+
+    def go(self, rows: bool) -> None:
+        """Steps along all rows, or columns."""
+        b = self.b
         blocks, n, inner = (self.word_of[w] for w in ("blocks", "n", "inner"))
-        self.double = self.type("double")
-        self.product = what == "product"
-        none = self.double(float(self.product))
+        size = len(self.nothing)
 
         def some(first: Value, count: int) -> None:
             """Rows side by side, from one on."""
             starts = [b.mul(b.add(first, self.word(k)), n) for k in range(count)]
-            self.count(
-                n,
-                lambda j, *sums: [self.step(b.add(s, j), t) for s, t in zip(starts, sums)],
-                loop_carried=[none] * count,
-            )
+
+            def step(j: Value, *state: Value) -> list[Value]:
+                parts = [state[k * size : (k + 1) * size] for k in range(count)]
+                made = [self.step(b.add(s, j), j, *p) for s, p in zip(starts, parts)]
+                return [value for part in made for value in part]
+
+            self.count(n, step, loop_carried=self.nothing * count)
 
         def block(r: Value) -> None:
             first = b.mul(r, self.word(ROWS))
@@ -102,7 +138,7 @@ class Running(Native):
                 with few:
                     self.loop(first, end, 1, lambda k: some(k, 1))
 
-        sums = None if rows else self.alloca(self.double, self.word(COLUMNS))
+        kept = [] if rows else [self.alloca(v.type, self.word(COLUMNS)) for v in self.nothing]
 
         def columns(c: Value) -> None:
             parts = b.udiv(b.add(inner, self.word(COLUMNS - 1)), self.word(COLUMNS))
@@ -110,13 +146,16 @@ class Running(Native):
             first = b.mul(b.sub(c, b.mul(k, parts)), self.word(COLUMNS))
             wide = self.smaller(b.sub(inner, first), self.word(COLUMNS))
             start = b.add(b.mul(b.mul(k, n), inner), first)
-            self.count(wide, lambda m: self.put(sums, m, none))
+            for to, value in zip(kept, self.nothing):
+                self.count(wide, lambda m, to=to, value=value: self.put(to, m, value))
 
             def row(j: Value) -> None:
                 at = b.add(start, b.mul(j, inner))
 
                 def element(m: Value) -> None:
-                    self.put(sums, m, self.step(b.add(at, m), self.get(sums, m)))
+                    state = [self.get(part, m) for part in kept]
+                    for to, value in zip(kept, self.step(b.add(at, m), j, *state)):
+                        self.put(to, m, value)
 
                 self.count(wide, element)
 
@@ -124,12 +163,59 @@ class Running(Native):
 
         self.loop(self.lo, self.hi, 1, block if rows else columns)
 
-    def step(self, at: Value, total: Value) -> Any:
-        """Joins an element and writes the sum or product; returns it."""
-        b = self.b
+    def step(self, at: Value, j: Value, *state: Value) -> list[Value]:
+        """Joins the j-th element, which is at a place, and writes what is known now: the new state."""
+        raise NotImplementedError  # each kernel has its own
+
+
+class Running(Along):
+    """LLVM for `running`."""
+
+    def __init__(self, name: str, what: str, kind: str, rows: bool) -> None:
+        super().__init__(name, kind, ("blocks", "n", "inner", "a", "made"))
+        self.a, self.made = self.array("a"), self.array("made")
+        self.double, self.product = self.type("double"), what == "product"
+        self.nothing = [self.double(float(self.product))]
+        self.go(rows)
+
+    def step(self, at: Value, j: Value, *state: Value) -> list[Value]:
+        b, (total,) = self.b, state
         value = self.get(self.a, at)
         narrow = self.real != self.double
         value = b.fpext(value, self.double) if narrow else value
         total = b.fmul(total, value) if self.product else b.fadd(total, value)
         self.put(self.made, at, b.fptrunc(total, self.real) if narrow else total)
-        return total
+        return [total]
+
+
+class Extreme(Along):
+    """LLVM for `running_extreme`."""
+
+    def __init__(self, name: str, what: str, kind: str, rows: bool) -> None:
+        super().__init__(
+            name, "d" if kind in ("d", "64") else "f", ("blocks", "n", "inner", "a", "made", "at")
+        )
+        self.floats, self.most = kind in ("f", "d"), what == "most"
+        element = element_type(self, kind)
+        self.a, self.made = self.array("a", element), self.array("made", element)
+        self.places = self.array("at", "word")
+        if self.floats:
+            first = element(-math.inf if self.most else math.inf)
+        else:
+            least = -1 << int(kind) - 1
+            first = element(least if self.most else -least - 1)
+        self.nothing = [first, self.word(0)]
+        self.go(rows)
+
+    def step(self, at: Value, j: Value, *state: Value) -> list[Value]:
+        b, (best, where) = self.b, state
+        value = self.get(self.a, at)
+        order = ">=" if self.most else "<="
+        if self.floats:  # NaN takes the place of what is there, and is left to NaN alone
+            takes = b.or_(b.fcmp_ordered(order, value, best), b.fcmp_unordered("uno", value, value))
+        else:
+            takes = b.icmp_signed(order, value, best)
+        best, where = b.select(takes, value, best), b.select(takes, j, where)
+        self.put(self.made, at, best)
+        self.put(self.places, at, where)
+        return [best, where]

@@ -31,17 +31,19 @@ def later(module: str, name: str) -> Callable[..., Any]:
 
 # Kernels by the module that has them, under the same names.
 LATER = {
-    "by_index": "add_slices gather scatter select",
+    "by_index": "add_slices combine gather scatter select",
     "convert": "cast",
     "copy": "assign joined",
     "few": "among ends extreme middle mode places spread",
     "fold": "folded",
+    "lapack": "lu triangular",
     "masks": "nonzero picked",
     "mersenne": "scaled",
     "pairs": "gated outer",
+    "picked": "likelihoods put_likelihoods",
     "pool": "max_pool max_pool_backward mean_pool mean_pool_backward",
     "radix": "ordered",
-    "scan": "running_product running_sum",
+    "scan": "running_extreme running_product running_sum",
     "top": "top",
     "triangle": "triangle",
 }

@@ -42,13 +42,17 @@ from toytorch.loops.language.primitives import PRIMITIVES
 from toytorch.loops.language.steps import RESERVED
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.loops.runtime.kernel import laid
 
 FEW = 1 << 10  # elements, from which NumPy's functions one by one take longer than a loop's call
 LARGE = 1 << 16  # elements, from which a loop is worth compiling for a single function
 EXACT = {"add", "sub", "mul", "div", "neg", "abs", "where", "maximum", "minimum"}
 EXACT |= {"eq", "ne", "lt", "le", "gt", "ge"}
+MOST = 1024  # plans that are kept
 LARGEST = 1e30  # of the numbers that float32 has, roughly
 REMAINDERS = ("fmod", "remainder", "floordiv")  # for which NumPy takes thirty times as long
+# Words for which NumPy takes several calls, or goes element by element.
+SLOW = {*REMAINDERS, "sign", "hypot", "exp2", "rsqrt", "copysign"}
 CONSTANTS = {"pi": math.pi, "inf": math.inf, "nan": math.nan}
 
 
@@ -444,8 +448,8 @@ class OnePass:
     """A formula as compiled loops: one for each outcome of its conditions on numbers.
 
     A call gives the result, or None where NumPy has to do it: for few elements, other types than
-    float32 and float64, operands of several shapes. Tensors come before numbers. With `out` the
-    result is written there, which may be an operand, but share no memory with others.
+    float32 and float64. Tensors come before numbers. With `out` the result is written there, which may
+    be an operand, but share no memory with others.
     """
 
     def __init__(self, formula: Formula, params: Sequence[str]) -> None:
@@ -459,6 +463,8 @@ class OnePass:
         self.asked = [k for k, p in enumerate(params) if p in asked]  # whether there is a value
         self.tested = [k for k, p in enumerate(params) if p in tested]  # which value it is
         tree = formula.result
+        # How operands of several shapes, with these numbers, are computed: by which call.
+        self.plans: dict[tuple[Any, ...], tuple[tuple[int, ...], Any] | None] = {}
         self.chooses = (  # it is `a if condition else b` of its three tensors in order
             not formula.lines
             and isinstance(tree, ast.IfExp)
@@ -479,13 +485,15 @@ class OnePass:
             return len(primitives) > 1
         (only,) = primitives
         # NumPy's power knows cheaper names of the usual exponents.
-        chooses = only in ("maximum", "minimum", "where", "sign")
+        chooses = only in ("maximum", "minimum", "where", "reciprocal") or only in SLOW
         return only != "pow" and (chooses or PRIMITIVES[only].cost > 4)
 
     def __call__(self, *args: Any, out: Any = None) -> Any:
         like = args[0]
-        if like.__class__ is not np.ndarray or like.size < self.smallest:
+        if like.__class__ is not np.ndarray:
             return None
+        if like.size < self.smallest:
+            return self.spread(args, out) if self.tensors > 1 else None
         if not like.ndim:
             return self.of_one(args) if out is None else None
         if like.dtype.char not in "fd":
@@ -511,7 +519,52 @@ class OnePass:
         if made is None and self.slow and out is None:
             rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in args]
             made = self.by_kind(rows, key)
+        return self.spread(args, out) if made is None and self.tensors > 1 else made
+
+    def spread(self, args: tuple[Any, ...], out: Any) -> Any:
+        """The result for operands of several shapes, by one loop, or None."""
+        given = args[: self.tensors]
+        if out is not None or any(a.__class__ is not np.ndarray for a in given):
+            return None
+        shapes, kind = [a.shape for a in given], given[0].dtype
+        if shapes.count(shapes[0]) == len(shapes) or kind.char not in "fd":
+            return None
+        rest = args[self.tensors :]
+        if any(a.dtype is not kind for a in given) or any(isinstance(a, np.ndarray) for a in rest):
+            return None
+        key = (kind.char, *shapes, *rest)
+        if key not in self.plans:
+            if len(self.plans) >= MOST:
+                self.plans.clear()
+            self.plans[key] = self.plan(args, shapes, kind)
+        plan = self.plans[key]
+        if plan is None or not jit.works():
+            return None
+        shape, call = plan
+        made = np.empty(shape, kind)
+        call(made, *[a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in given])
         return made
+
+    def plan(
+        self, args: tuple[Any, ...], shapes: list[tuple[int, ...]], kind: np.dtype[Any]
+    ) -> tuple[tuple[int, ...], Any] | None:
+        """The shape of the result for operands in rows, and the loop as a call of it and these."""
+        try:
+            whole = np.broadcast_shapes(*shapes)
+        except ValueError:
+            return None  # which NumPy says
+        if math.prod(whole) < self.smallest or not jit.works():
+            return None
+        sizes, owns = joined(whole, shapes)
+        numbers = {p: a for p, a in zip(self.params[self.tensors :], args[self.tensors :])}
+        used = {p: a for p, a in numbers.items() if isinstance(a, (bool, int, float, np.number))}
+        places = [",".join(f"d{d}" for d in own) for own in owns]
+        inputs = [f"{safe(p)}[{place}]" for p, place in zip(self.params, places)]
+        every = ",".join(f"d{d}" for d in range(len(sizes)))
+        lines = self.lines(args).replace("\n", "\n ")
+        recipe = Recipe(f"{', '.join([*inputs, *map(safe, used)])} -> made[{every}]\n {lines}")
+        like = [np.empty(sizes, kind), *(np.empty([sizes[d] for d in own], kind) for own in owns)]
+        return whole, laid(recipe, *like, numbers=[float(a) for a in used.values()])
 
     def of_one(self, args: tuple[Any, ...]) -> Any:
         """The result for operands without dimensions, or None."""
@@ -580,23 +633,50 @@ class OnePass:
                 self.quick[like.ndim, like.dtype.char] = loop.last
         return made
 
+    def lines(self, args: Sequence[Any]) -> str:
+        """The formula as lines of a loop, without the conditions that these arguments decide."""
+        return "\n".join(
+            f"{safe(n) if n else 'made'} = {ast.unparse(Renamed().visit(copy.deepcopy(e)))}"
+            for n, e in self.formula.straight(dict(zip(self.params, args)))[1]
+        )
+
     def loop(self, args: list[Any], arrays: list[int], numbers: list[int]) -> Loop | None:
         """The loop over some of the operands as arrays and others as numbers."""
         choices = [args[k] is None for k in self.asked], [args[k] for k in self.tested]
         key = (tuple(arrays), tuple(numbers), *map(tuple, choices))
         if key not in self.kinds:
-            lines = self.formula.straight(dict(zip(self.params, args)))[1]
-            text = "\n".join(
-                f"{safe(n) if n else 'made'} = {ast.unparse(Renamed().visit(copy.deepcopy(e)))}"
-                for n, e in lines
-            )
+            text = self.lines(args)
             own, fixed = ([self.params[k] for k in places] for places in (arrays, numbers))
-            varies = not {*names_in(*(e for _, e in lines))}.isdisjoint(own)
+            varies = not {*names_in(ast.parse(text))}.isdisjoint(map(safe, own))
             names = " ".join(["made", *map(safe, own)])
             self.kinds[key] = (
                 Loop(text, names, " ".join(map(safe, fixed)), self.smallest) if varies else None
             )
         return self.kinds[key]
+
+
+def joined(
+    whole: tuple[int, ...], shapes: Sequence[tuple[int, ...]]
+) -> tuple[list[int], list[list[int]]]:
+    """The sizes of a shape's dimensions, those that go together as one, and which of these each operand
+    has that is broadcast to it.
+
+    >>> joined((8, 4, 5), [(8, 4, 5), (4, 5), (5,)])
+    ([8, 4, 5], [[0, 1, 2], [1, 2], [2]])
+    >>> joined((8, 4, 5), [(8, 4, 5), (4, 5)])
+    ([8, 20], [[0, 1], [1]])
+    """
+    sizes, owners = list[int](), list[tuple[bool, ...]]()
+    for d, n in enumerate(whole):
+        if n == 1:
+            continue
+        has = tuple([d - len(whole) + len(s) >= 0 and s[d - len(whole)] == n for s in shapes])
+        if owners and owners[-1] == has:
+            sizes[-1] *= n
+        else:
+            sizes.append(n)
+            owners.append(has)
+    return sizes, [[d for d, has in enumerate(owners) if has[k]] for k in range(len(shapes))]
 
 
 def repeats(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
@@ -614,10 +694,12 @@ def repeats(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
 def smallest(formula: Formula, of_arrays: bool) -> int:
     """The number of elements from which a loop is worth compiling; one `of_arrays` alone is called
     with less ado."""
-    few = (FEW if len(formula.primitives) < 3 else FEW // 4) if of_arrays else SMALLEST
-    if not set(formula.primitives).isdisjoint(REMAINDERS):
-        return few
-    return LARGE if len(formula.primitives) == 1 and formula.cost > 4 else few
+    primitives = formula.primitives
+    if not SLOW.isdisjoint(primitives) or len(primitives) > 4:
+        return FEW // 16 if of_arrays else SMALLEST
+    if len(primitives) == 1 and formula.cost > 4:
+        return LARGE
+    return (FEW if len(primitives) < 3 else FEW // 4) if of_arrays else SMALLEST
 
 
 def is_slow(formula: Formula) -> bool:

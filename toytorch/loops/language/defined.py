@@ -154,6 +154,24 @@ DIGAMMA_SHIFT = """
     total = where(low, total - 1 / z, total)
     z = where(low, z + 1, z)
 """
+# The derivative of digamma: Σ (z + k)⁻² up to 10, and the series of Euler and Maclaurin from there; left
+# of ½ by reflection, with z = sin(πx), which is given because PyTorch has it in the type of x.
+TRIGAMMA = """
+    low = x < 0.5
+    q = where(low, 1 - x, x)
+    total = q * 0
+    {shifts}
+    v = 1 / (q * q)
+    rest = 1 / 6 - v * (1 / 30 - v * (1 / 42 - v * (1 / 30 - v * (5 / 66 - v * (691 / 2730 - v * 7 / 6)))))
+    total = total + (1 + 0.5 / q + v * rest) / q
+    turned = 3.141592653589793 / z
+    y = where(low, turned * turned - total, where(x == inf, 0, total))
+"""
+TRIGAMMA_SHIFT = """
+    near = q < 10
+    total = where(near, total + 1 / (q * q), total)
+    q = where(near, q + 1, q)
+"""
 # I₀ and I₁: to 8 a polynomial of x², beyond e^x/√x times one of 1/x.
 MODIFIED = """
     a = abs(x)
@@ -268,6 +286,7 @@ DEFINED = {
     "erfcx": Defined(ERFCX),
     "log_ndtr": Defined(LOG_NDTR),
     "digamma": Defined(DIGAMMA.format(shifts=DIGAMMA_SHIFT * 10)),
+    "trigamma": Defined(TRIGAMMA.format(shifts=TRIGAMMA_SHIFT * 10), reads="xz"),
     "erfinv": Defined(ERFINV.format(tail=WIDE_TAIL), ERFINV.format(tail=NARROW_TAIL)),
     "ndtri": Defined(NDTRI.format(tail=WIDE_TAIL), NDTRI.format(tail=NARROW_TAIL)),
     "logaddexp": Defined(LOGADDEXP.format(base="", unit="", alike=LN2), reads="xz"),

@@ -70,13 +70,14 @@ STATED = {
     "erfcx": 60,
     "log_ndtr": 120,
     "digamma": 120,
+    "trigamma": 150,
     "erfinv": 60,
     "ndtri": 60,
     "logaddexp": 30,
     "logaddexp2": 30,
     "hypot": 20,
 }
-OF_TWO = ("logaddexp", "logaddexp2", "hypot")  # those of two numbers
+OF_TWO = ("trigamma", "logaddexp", "logaddexp2", "hypot")  # those of two numbers
 PRIMITIVES = {
     p.name: p
     for p in (

@@ -1,4 +1,5 @@
-"""NumPy's BLAS, asked and told by its own functions: its threads, and the vectors it uses."""
+"""NumPy's BLAS, asked and told by its own functions: its threads, and the vectors it uses; and
+routines of the LAPACK beside it."""
 
 from __future__ import annotations
 
@@ -23,6 +24,9 @@ VECTORS = {
 }
 
 
+# How routines are called in the libraries of NumPy's wheels, by the type of their integers.
+ROUTINES = (("scipy_{}_64_", np.dtype(np.int64)), ("{}_64_", np.dtype(np.int64)))
+
 listeners: list[Callable[[int], None]] = []  # who goes by a new number of threads, too
 
 
@@ -38,6 +42,32 @@ def _function(what: str) -> Any:
         if found is not None:
             return found
     return None
+
+
+@cache
+def routine(what: str) -> Any:
+    """A Fortran routine of NumPy's library, which takes addresses, and the type of its integers; None
+    where it shows none."""
+    try:
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]  # NumPy's stubs leave it out
+    except (OSError, AttributeError):
+        return None
+    for form, integer in ROUTINES:
+        found = getattr(library, form.format(what), None)
+        if found is not None:
+            return Routine(found), integer
+    return None
+
+
+class Routine:
+    """A Fortran routine, called with addresses."""
+
+    def __init__(self, found: Any) -> None:
+        found.restype = None
+        self.found, self.types = found, ctypes.c_void_p
+
+    def __call__(self, *places: int) -> None:
+        self.found(*map(self.types, places))
 
 
 def threads() -> int:

@@ -212,9 +212,9 @@ def ready(recipe: Recipe, type: str, shapes: tuple[tuple[int, ...], ...], *numbe
     return compile_program(program, *arrays).laid(arrays, numbers, shared=False).here
 
 
-def laid(recipe: Recipe, *arrays: Array) -> ArrayCall:
-    """A recipe's kernel as a call of arrays (outputs, then inputs) that lie as these do; of a view,
-    what it is a view of is given.
+def laid(recipe: Recipe, *arrays: Array, numbers: Sequence[float] = ()) -> ArrayCall:
+    """A recipe's kernel as a call of arrays (outputs, then inputs) that lie as these do, with these
+    scalars; of a view, what it is a view of is given.
 
     >>> import numpy as np
     >>> total = Recipe("x[i], y[i] -> z[i]\\n z = x + y")
@@ -223,7 +223,7 @@ def laid(recipe: Recipe, *arrays: Array) -> ArrayCall:
     array([1., 5.])
     """
     kind = arrays[recipe.outputs].dtype.name
-    return compile_program(recipe.program(kind), *arrays).laid(arrays)
+    return compile_program(recipe.program(kind), *arrays).laid(arrays, numbers)
 
 
 class Recipe:

@@ -53,6 +53,36 @@ def reduce_at(
         )
 
 
+KERNELS = {"sum": "plus", "mean": "plus", "prod": "times", "amax": "most", "amin": "least"}
+
+
+def reduced_by_kernel(
+    xp: ArrayModule, a: Array, d: int, i: Array, src: Array, how: str, include: bool
+) -> Any:
+    """The reduction in one pass over the index, or None where there is no kernel for these arrays, or
+    an index is outside."""
+    if not (a.ndim == i.ndim == src.ndim > 0 and i.shape == src.shape and i.size):
+        return None
+
+    def meet(kind: str, target: Array, values: Array) -> Any:
+        return base.attempt(xp, "combine", kind, target, d, i, values)
+
+    result = in_rows(a)
+    neutral = None if include else np.full(i.shape, _neutral(how, a.dtype), a.dtype)
+    if neutral is not None and not meet("put", result, neutral):
+        return None
+    if not meet(KERNELS[how], result, src):
+        return None
+    if how == "mean":
+        count = np.full(a.shape, int(include))
+        if not meet("plus", count, np.ones(i.shape, np.int64)):
+            return None
+        count[count == 0] = 1
+        count = count.astype(a.dtype)
+        return result // count if a.dtype.kind == "i" else result / count
+    return result
+
+
 def no_extremes(kernel: str, a: Array) -> None:
     """Refuses complex numbers, of which none is the largest."""
     if a.dtype.kind == "c":
@@ -67,9 +97,12 @@ def _scatter_reduce(
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {how}"
         )
-    wrap_dim(dim, a.ndim)
+    d = wrap_dim(dim, a.ndim)
     if src.dtype != a.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    made = reduced_by_kernel(xp, a, d, i, src, how, include)
+    if made is not None:
+        return made
     flat = places("scatter", xp, a, dim, i, src)
     result = in_rows(a)
     if i.size:

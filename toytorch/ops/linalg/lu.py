@@ -1,7 +1,8 @@
 """LU factorisation with row exchanges, and what is read off it: determinants, solutions.
 
-NumPy has no LU. The one here works on all matrices of a batch at once: within a block of columns
-one column after the other, and a matrix product brings the rest up to date.
+NumPy has no LU. Where its library has LAPACK's, that is called. The one here works on all matrices of
+a batch at once: within a block of columns one column after the other, and a matrix product brings the
+rest up to date.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core.memory_order import columns
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -36,9 +38,14 @@ from toytorch.ops.linalg.checks import (
 from toytorch.ops.linalg.triangular import solve_with, triangular
 from toytorch.ops.shaping.rearrange import cat
 
+FEW = 64  # matrices whose exchanges are sooner done one by one than for all at once
+
 
 def lu_kernel(xp: ArrayModule, a: Array, pivot: bool = True) -> tuple[Any, Any, Any]:
     """(L and U in one matrix, the row each step exchanged with, the first zero of U's diagonal)."""
+    made = base.attempt(xp, "lu", a) if pivot else None
+    if made is not None:
+        return made
     m, n = a.shape[-2:]
     k, batch = min(m, n), a.shape[:-2]
     x = a.reshape(math.prod(batch), m, n).copy()
@@ -70,9 +77,24 @@ def lu_kernel(xp: ArrayModule, a: Array, pivot: bool = True) -> tuple[Any, Any, 
     return x.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
 
 
+def exchanged(m: int, places: list[int]) -> list[int]:
+    """The numbers below m after as many exchanges: of the j-th with that at its place.
+
+    >>> exchanged(3, [2, 2])
+    [2, 0, 1]
+    """
+    order = list(range(m))
+    for j, there in enumerate(places):
+        order[j], order[there] = order[there], order[j]
+    return order
+
+
 def order_of(xp: ArrayModule, pivots: Array, m: int) -> Any:
     """The rows in the order in which a series of exchanges leaves them."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]) - 1
+    if len(flat) < FEW:
+        orders = np.array([exchanged(m, one) for one in flat.tolist()], np.int64)
+        return xp.asarray(orders.reshape(*pivots.shape[:-1], m))
     rows = xp.broadcast_to(xp.arange(m), (flat.shape[0], m)).copy()
     every = xp.arange(flat.shape[0])
     for j in range(flat.shape[1]):

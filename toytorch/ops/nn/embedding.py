@@ -291,6 +291,10 @@ def _bags(
     firsts = xp.zeros(made.shape if mode == MAXIMUM else 0, np.int64)
     if not len(rows):
         return made, firsts
+    if mode != MAXIMUM and base.attempt(xp, "add_slices", made, 0, which, rows):
+        if mode == MEAN:
+            made /= xp.maximum(sizes, 1).astype(made.dtype)[:, None]
+        return made, firsts
     begins = xp.ones(len(which), bool)
     begins[1:] = which[1:] != which[:-1]
     starts = xp.flatnonzero(begins)  # of bags that are not empty

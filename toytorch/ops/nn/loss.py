@@ -127,7 +127,23 @@ def _nll(
     ):  # every class known: the usual case
         total = xp.add.reduce(logs[xp.arange(target.size), target])
         return 0 - total / logs.dtype.type(target.size)
-    rows = _rows(logs)
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    each = attempt(xp, "likelihoods", logs, target, weight, ignore)
+    if each is None:
+        each = _likelihoods(xp, logs, target, weight, ignore)
+    loss, scale = each
+    if reduction == "none":
+        return loss
+    total = reduced(np.add, xp, loss) + 0
+    return total if reduction == "sum" else total / reduced(np.add, xp, scale)
+
+
+def _likelihoods(
+    xp: ArrayModule, logs: Array, target: Array, weight: Array | None, ignore: int
+) -> tuple[Array, Array]:
+    """-w[t]·x[t] of each target, and w[t], both 0 where it is ignored."""
+    rows, classes = _rows(logs), logs.shape[1]
     flat = target.reshape(-1)
     known = flat != ignore
     safe = xp.where(known, flat, 0)
@@ -140,13 +156,7 @@ def _nll(
     picked = -rows[xp.arange(rows.shape[0]), safe]
     scale = known.astype(logs.dtype) if weight is None else xp.where(known, weight[safe], 0)
     loss = xp.where(known, picked * scale, 0).astype(logs.dtype)
-    if reduction == "none":
-        return loss.reshape(target.shape)
-    if reduction == "sum":
-        return xp.sum(loss) + 0
-    if reduction != "mean":
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return (xp.sum(loss) + 0) / xp.sum(scale).astype(logs.dtype)
+    return loss.reshape(target.shape), scale
 
 
 nll_loss = general(
@@ -184,12 +194,17 @@ def _nll_backward(
     if not shape[1]:
         return xp.zeros(shape, g.dtype)  # every target was ignored
     known = flat != ignore
-    safe = xp.where(known, flat, 0)
-    scale = known.astype(g.dtype) if weight is None else xp.where(known, weight[safe], 0)
+    total: Any = 1
     if reduction == "mean":
-        scale = scale / xp.sum(scale)
-    full = xp.zeros((flat.size, shape[1]), g.dtype)
-    full[xp.arange(flat.size), safe] = -(g.reshape(-1) if reduction == "none" else g) * scale
+        total = xp.sum(known) if weight is None else xp.sum(weight[flat[known]])
+    total = xp.asarray(total, dtype=g.dtype)
+    made = attempt(xp, "put_likelihoods", g, tuple(shape), target, weight, ignore, total)
+    if made is not None:
+        return made
+    flat, at = flat[known], xp.arange(flat.size)[known]
+    scale = (1 if weight is None else weight[flat]) / total
+    full = xp.zeros((known.size, shape[1]), g.dtype)
+    full[at, flat] = -(g.reshape(-1)[known] if reduction == "none" else g) * scale
     moved = full.reshape(shape[0], *shape[2:], shape[1])
     return xp.moveaxis(moved, -1, 1)
 

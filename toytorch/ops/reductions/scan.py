@@ -134,6 +134,9 @@ def _running_extreme(name: str) -> Any:
         if a.dtype.kind == "c":
             kernel_name = f"cum{name[:3]}_cpu"
             raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{type_name(a)}'")
+        made = attempt(xp, "running_extreme", name == "maximum", a, d)
+        if made is not None:
+            return made
         values = accumulate(xp, name, a, d)
         places = xp.arange(a.shape[d]).reshape([-1 if i == d else 1 for i in range(a.ndim)])
         new = (a == values) | (xp.isnan(a) if a.dtype.kind == "f" else False)

@@ -15,6 +15,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.loops.formula import Formula, OnePass
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import numbers
@@ -28,7 +29,10 @@ def poly(coefficients: tuple[float, ...], x: Any) -> Any:
     return value
 
 
-digamma_array, lgamma_array = FUNCTIONS["digamma"], FUNCTIONS["lgamma"]  # of NumPy's arrays
+# Of NumPy's arrays.
+digamma_array, trigamma_array = FUNCTIONS["digamma"], FUNCTIONS["trigamma"]
+lgamma_array = FUNCTIONS["lgamma"]
+TRIGAMMA = OnePass(Formula("trigamma(self, sin(self * pi))", ("self",)), ("self",))
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 erf = special_function(
     "erf(Tensor self) -> Tensor",
@@ -116,17 +120,14 @@ def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
         raise NotImplementedError(f"\"polygamma\" not implemented for '{kind}'")
     if n == 0:
         return digamma_array(a)
+    if n == 1:
+        made = TRIGAMMA(a)
+        return trigamma_array(a, xp.sin(a * a.dtype.type(math.pi))) if made is None else made
     x = a.astype(np.float64)
-    poles = (x <= 0) & (x == xp.floor(x)) if n > 1 else x < 0.5
+    poles = (x <= 0) & (x == xp.floor(x))
     sums = xp.where(poles, xp.inf, _hurwitz(xp, n + 1, xp.where(poles, 1.0, x)))
-    if n > 1:
-        sums = at_the_ends(xp, sums, n + 1, x)
-    value = (-1) ** (n + 1) * math.factorial(n) * sums
-    if n == 1:  # far below 0 the reflection is shorter than the sum
-        sine = xp.sin(a.dtype.type(math.pi) * a).astype(np.float64)
-        reflected = (math.pi / sine) ** 2 - _hurwitz(xp, 2, xp.where(x < 0.5, 1 - x, 1.0))
-        value = xp.where(x < 0.5, reflected, xp.where(xp.isposinf(x), 0.0, value))
-    return value.astype(a.dtype)
+    sums = at_the_ends(xp, sums, n + 1, x)
+    return ((-1) ** (n + 1) * math.factorial(n) * sums).astype(a.dtype)
 
 
 polygamma_of: Op = special_function(
