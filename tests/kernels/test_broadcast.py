@@ -28,14 +28,14 @@ def test_random_pairs(seed: int) -> None:
     random = np.random.default_rng(seed)
     x = tt.ones(2)
     for _ in range(TRIAL + 1):  # from then on the compiled stub answers
-        x + x, x - x, x * x, x / x
+        x + x, x - x, x * x, x / x, x.maximum(x), x.minimum(x)
     shape = [int(random.integers(1, 40)) for _ in range(int(random.integers(1, 5)))]
     shape[-1] *= max(1, -(-SPREAD // int(np.prod(shape))))
     kinds = random.choice(["f", "f", "f", "d"], 2)
     a, b = operand(random, shape, True, kinds[0]), operand(random, shape, False, kinds[1])
     if random.random() < 0.5:
         a, b = b, a
-    for name in ("add", "sub", "mul", "div"):
+    for name in ("add", "sub", "mul", "div", "maximum", "minimum"):
         want, got = (getattr(m, name)(*map(m.from_numpy, (a, b))) for m in (torch, tt))
         assert got.stride() == want.stride(), name
         np.testing.assert_array_equal(got.numpy(), want.numpy())

@@ -90,7 +90,7 @@ def combine(how: str, target: Array, d: int, i: Array, values: Array) -> bool | 
         or not target.flags.c_contiguous
         or values.shape != i.shape
         or not movable(target, values)
-        or (how != "put" and target.dtype.char not in ADDED)
+        or (how not in MOVES and target.dtype.char not in ADDED)
     ):
         return None
     blocks, inner = around(target.shape, d)
@@ -269,7 +269,7 @@ class Indexed(Native):
             return
         target = b.gep(self.a, [where])
         value = self.get(self.other, at)
-        if self.how != "put":
+        if self.how not in MOVES:
             value = self.combined(b.load(target), value)
         b.store(value, target)
 

@@ -30,7 +30,14 @@ LARGE = 1 << 18  # elements, from which it pays to share
 SPREAD = 1 << 12  # elements of a result, from which arrays of two shapes or orders are a loop
 MOST = 1024  # plans that are kept
 TRIAL = 100  # small calls before a stub is made, which loads LLVM
-SHARED = {np.add: "a + b", np.subtract: "a - b", np.multiply: "a * b", np.divide: "a / b"}
+SHARED = {
+    np.add: "a + b",
+    np.subtract: "a - b",
+    np.multiply: "a * b",
+    np.divide: "a / b",
+    np.maximum: "maximum(a, b)",
+    np.minimum: "minimum(a, b)",
+}
 WORDS = ("context", "plain", "large", "call", "ndarray")
 
 
@@ -96,13 +103,15 @@ class Shared:
         except ValueError:
             return None
         full = a if a.shape == shape else b
-        if a.dtype.char not in "fd" or full.shape != shape or 0 in shape:
+        if a.dtype.char not in "fd" or 0 in shape:
             return None
-        order = sorted(range(full.ndim), key=lambda d: (-full.strides[d], -shape[d]))
-        if not full.transpose(order).flags.c_contiguous:
-            return None  # it has gaps
-        if full is b and not b.flags.c_contiguous:
-            return None  # the result lies as the first operand says, as far as it says
+        order = list(range(len(shape)))
+        if full.shape == shape:
+            order.sort(key=lambda d: (-full.strides[d], -shape[d]))
+            if not full.transpose(order).flags.c_contiguous:
+                return None  # it has gaps
+            if full is b and not b.flags.c_contiguous:
+                return None  # the result lies as the first operand says, as far as it says
         from toytorch.kernels.copy import in_rows  # only large arrays need it
 
         outer = [shape[d] for d in order]
@@ -181,12 +190,12 @@ class Stub(builder.Builder):
         shared = b.and_(several, b.icmp_signed(">=", size, self.word(LARGE)))
         b.cbranch(shared, self.ways["large"], self.ways["plain"])
         b.position_at_end(pair)
-        other = self.size(second)
-        size = b.select(b.icmp_signed(">", size, other), size, other)
+        alike = b.icmp_signed("==", self.rank(first), self.rank(second))
+        size = self.result_size(first, second, alike)
         self.unless(b.icmp_signed(">=", size, self.word(SPREAD)), "plain")
         shared = b.and_(several, b.icmp_signed(">=", size, self.word(LARGE)))
         self.unless(b.not_(shared), "large")
-        self.unless(b.icmp_signed("==", self.rank(first), self.rank(second)), "large")
+        self.unless(alike, "large")
         with self.counting(self.rank(first)) as k:
             for place in (SHAPE, STRIDES):
                 one, two = (self.get(self.pointer(self.at(a, place)), k) for a in (first, second))
@@ -207,6 +216,24 @@ class Stub(builder.Builder):
     def rank(self, array: Any) -> Any:
         """How many dimensions an array has."""
         return self.b.zext(self.at(array, RANK, "half"), self.word)
+
+    def result_size(self, first: Any, second: Any, alike: Any) -> Any:
+        """How many elements the result for two arrays has; that of the larger if their ranks differ."""
+        b, product = self.b, self.var(1)
+        with b.if_else(alike) as (of_each, of_one):
+            with of_each, self.counting(self.rank(first)) as k:
+                b.store(b.mul(b.load(product), self.larger(*self.sizes(first, second, k))), product)
+            with of_one:
+                b.store(self.larger(self.size(first), self.size(second)), product)
+        return b.load(product)
+
+    def sizes(self, first: Any, second: Any, k: Any) -> list[Any]:
+        """The k-th dimensions of two arrays."""
+        return [self.get(self.pointer(self.at(a, SHAPE)), k) for a in (first, second)]
+
+    def larger(self, one: Any, two: Any) -> Any:
+        """The larger of two integers."""
+        return self.b.select(self.b.icmp_signed(">", one, two), one, two)
 
     def size(self, array: Any) -> Any:
         """How many elements an array has."""

@@ -98,8 +98,28 @@ def places(row: Array, values: Array, right: bool) -> Any:
     if kind is None or not (0 < values.size <= FEW and values.flags.c_contiguous):
         return None
     made = np.empty(values.shape, np.int64)
-    ready(Places, "right" if right else "left", kind, values.size, row.size)(row, values, made)
+    what = "right" if right else "left"
+    ready(Places, what, kind, values.size, row.size, values.size)(row, values, made)
     return made
+
+
+def row_places(rows: Array, values: Array, right: bool) -> Any:
+    """`places` of the values (R, K) of each of several rows (R, N), of any number; or None."""
+    kind = kind_of(rows, rows.size)
+    if kind is None or rows.dtype is not values.dtype or not values.size:
+        return None
+    made = np.empty(values.shape, np.int64)
+    call = row_call("right" if right else "left", kind, rows.shape, values.shape[1])
+    call(rows, np.ascontiguousarray(values), made)
+    return made
+
+
+@functools.lru_cache(256)
+def row_call(what: str, kind: str, shape: tuple[int, int], each: int) -> ArrayCall:
+    """The kernel of `row_places` for rows of a shape."""
+    total, steps = shape[0] * each, 4 * shape[1].bit_length()
+    words = (shape[1], each, 0, 0, 0)
+    return ArrayCall(kernel(Places, what, kind), words, (2, 3, 4), total, total * steps)
 
 
 def kind_of(a: Array, most: int) -> str | None:
@@ -293,9 +313,9 @@ class Among(OfFew):
 
 
 class Places(OfFew):
-    """LLVM for `places`."""
+    """LLVM for `places`: the first `each` numbers go to the first row, and so on."""
 
-    arrays = ("a", "wanted", "made")
+    sizes, arrays = ("n", "each"), ("a", "wanted", "made")
 
     def write_body(self) -> None:
         b, one = self.b, self.word(1)
@@ -304,6 +324,7 @@ class Places(OfFew):
 
         def element(j: Value) -> None:
             x = self.get(wanted, j)
+            row = b.gep(self.a, [b.mul(b.udiv(j, self.word_of["each"]), self.n)])
             low, high = self.alloca(self.word), self.alloca(self.word)
             b.store(self.word(0), low)
             b.store(self.n, high)
@@ -314,7 +335,7 @@ class Places(OfFew):
             b.cbranch(b.icmp_signed("<", i, k), halve, done)
             b.position_at_end(halve)
             middle = b.add(i, b.lshr(b.sub(k, i), one))
-            here = self.compare(before, self.get(self.a, middle), x)
+            here = self.compare(before, self.get(row, middle), x)
             b.store(b.select(here, i, b.add(middle, one)), low)
             b.store(b.select(here, middle, k), high)
             b.branch(look)

@@ -84,7 +84,7 @@ def planned(
     values = {**dict(numbers), "count": math.prod(shape[d] for d in gone)}
     left = [n for letter, n in zip(pattern, sizes) if whole or letter == "k"]
     arrays = [np.empty(left, kind), *(np.empty(sizes, kind) for _ in names)]
-    run = laid(recipe, *arrays, numbers=[float(values[name]) for name in used])
+    run = laid(recipe, *arrays, numbers=tuple([float(values[name]) for name in used]))
     if whole:
         return shape, run
     kept = [1 if d in gone else n for d, n in enumerate(shape) if keepdim or d not in gone]

@@ -34,7 +34,7 @@ LATER = {
     "by_index": "add_slices combine gather scatter select",
     "convert": "cast",
     "copy": "assign joined",
-    "few": "among ends extreme middle mode places spread",
+    "few": "among ends extreme middle mode places row_places spread",
     "fold": "folded",
     "lapack": "lu triangular",
     "masks": "nonzero picked",

@@ -238,7 +238,7 @@ class Formula:
         return tuple(decided.outcomes), [(n, e) for n, e in made if n in used]
 
 
-def names_in(*trees: ast.expr) -> Iterator[str]:
+def names_in(*trees: ast.AST) -> Iterator[str]:
     """The names of values in expressions; those of functions are not among them."""
     for tree in trees:
         functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
@@ -556,7 +556,7 @@ class OnePass:
         if math.prod(whole) < self.smallest or not jit.works():
             return None
         sizes, owns = joined(whole, shapes)
-        numbers = {p: a for p, a in zip(self.params[self.tensors :], args[self.tensors :])}
+        numbers = dict(zip(self.params[self.tensors :], args[self.tensors :]))
         used = {p: a for p, a in numbers.items() if isinstance(a, (bool, int, float, np.number))}
         places = [",".join(f"d{d}" for d in own) for own in owns]
         inputs = [f"{safe(p)}[{place}]" for p, place in zip(self.params, places)]
@@ -564,7 +564,7 @@ class OnePass:
         lines = self.lines(args).replace("\n", "\n ")
         recipe = Recipe(f"{', '.join([*inputs, *map(safe, used)])} -> made[{every}]\n {lines}")
         like = [np.empty(sizes, kind), *(np.empty([sizes[d] for d in own], kind) for own in owns)]
-        return whole, laid(recipe, *like, numbers=[float(a) for a in used.values()])
+        return whole, laid(recipe, *like, numbers=tuple(map(float, used.values())))
 
     def of_one(self, args: tuple[Any, ...]) -> Any:
         """The result for operands without dimensions, or None."""

@@ -212,7 +212,7 @@ def ready(recipe: Recipe, type: str, shapes: tuple[tuple[int, ...], ...], *numbe
     return compile_program(program, *arrays).laid(arrays, numbers, shared=False).here
 
 
-def laid(recipe: Recipe, *arrays: Array, numbers: Sequence[float] = ()) -> ArrayCall:
+def laid(recipe: Recipe, *arrays: Array, numbers: tuple[float, ...] = ()) -> ArrayCall:
     """A recipe's kernel as a call of arrays (outputs, then inputs) that lie as these do, with these
     scalars; of a view, what it is a view of is given.
 

@@ -209,7 +209,10 @@ def _filled(name: str, fill: str, doc: str) -> Any:
     ) -> Tensor:
         if (
             state.fast_path is not state.SLOW
-            and out is layout is names is memory_format is None
+            and out is None
+            and layout is None
+            and names is None
+            and memory_format is None
             and on_cpu(device)
             and not more
         ):
@@ -391,7 +394,8 @@ def full(
     >>> full((2,), 3), full((2,), 1.5)
     (tensor([3, 3]), tensor([1.5000, 1.5000]))
     """
-    if state.fast_path is not state.SLOW and out is layout is names is None and on_cpu(device):
+    given = out is not None or layout is not None or names is not None
+    if not given and state.fast_path is not state.SLOW and on_cpu(device):
         made = plain_full(size, fill_value, dtype)
         if made is not None:
             return asking(made) if requires_grad else made
@@ -440,7 +444,8 @@ def _like(name: str, fill: str) -> Any:
         source = input._array
         if (
             source.__class__ is np.ndarray
-            and layout is memory_format is None
+            and layout is None
+            and memory_format is None
             and (dtype is None or dtype.__class__ is types.dtype)
             and (device is None or on_cpu(device))
             and source.flags.c_contiguous
@@ -533,7 +538,8 @@ def full_like(
     if (
         input._array.__class__ is np.ndarray
         and state.fast_path is not state.SLOW
-        and layout is memory_format is None
+        and layout is None
+        and memory_format is None
         and (device is None or on_cpu(device))
         and input._array.flags.c_contiguous
         and 1 not in input._array.shape

@@ -127,7 +127,10 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
         if (
             size
             and state.fast_path is not state.SLOW
-            and generator is out is layout is names is None
+            and generator is None
+            and out is None
+            and layout is None
+            and names is None
             and (dtype is None or (dtype.__class__ is types.dtype and dtype.plain))
             and on_cpu(device)
             and not more
@@ -264,7 +267,8 @@ def randint(
         )
     if (
         state.fast_path is not state.SLOW
-        and generator is out is None
+        and generator is None
+        and out is None
         and (dtype is None or dtype is types.int64)
         and on_cpu(device)
         and low.__class__ is high.__class__ is int

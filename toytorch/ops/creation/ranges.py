@@ -73,7 +73,8 @@ def arange(
         and step.__class__ is int
         and step == 1
         and (end is None or end.__class__ is int)
-        and out is layout is None
+        and out is None
+        and layout is None
         and (dtype is None or dtype is types.int64)
         and on_cpu(device)
         and not requires_grad
@@ -341,9 +342,19 @@ def logspace(
 
 def triangle_places(xp: ArrayModule, name: str, row: int, offset: int, col: int) -> Any:
     """The places (2, n) of a triangle's elements, line after line."""
+    lines = xp.arange(row)
     if name == "tril_indices":
-        return xp.stack(xp.tri(row, col, offset, bool).nonzero())
-    return xp.stack((~xp.tri(row, col, offset - 1, bool)).nonzero())
+        begins, ends = lines * 0, xp.clip(lines + offset + 1, 0, col)
+    else:
+        begins, ends = xp.clip(lines + offset, 0, col), lines * 0 + col
+    counts = ends - begins
+    firsts = (
+        begins - xp.cumsum(counts) + counts
+    )  # what the numbers of all places are to be moved by
+    made = xp.empty((2, int(counts.sum())), np.int64)
+    made[0] = xp.repeat(lines, counts)
+    made[1] = xp.arange(made.shape[1]) + xp.repeat(firsts, counts)
+    return made
 
 
 def _triangle(name: str, which: str) -> Any:

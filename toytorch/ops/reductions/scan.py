@@ -120,7 +120,9 @@ cumprod = general(
 )
 
 
-def _running_extreme(name: str) -> Any:
+def _running_extreme(ufunc: np.ufunc) -> Any:
+    name, most = ufunc.__name__, ufunc is np.maximum
+
     def kernel(xp: ArrayModule, a: Array, dim: int) -> Any:
         if not a.size:  # before PyTorch asks which dimension
             return a.copy(), xp.zeros(a.shape, np.int64)
@@ -134,7 +136,7 @@ def _running_extreme(name: str) -> Any:
         if a.dtype.kind == "c":
             kernel_name = f"cum{name[:3]}_cpu"
             raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{type_name(a)}'")
-        made = attempt(xp, "running_extreme", name == "maximum", a, d)
+        made = attempt(xp, "running_extreme", most, a, d)
         if made is not None:
             return made
         values = accumulate(xp, name, a, d)
@@ -151,7 +153,7 @@ def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
 
 cummax = general(
     "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-    _running_extreme("maximum"),
+    _running_extreme(np.maximum),
     results=(True, False),
     d_self=_put_all,
     memory="rows",
@@ -162,7 +164,7 @@ cummax = general(
 )
 cummin = general(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-    _running_extreme("minimum"),
+    _running_extreme(np.minimum),
     results=(True, False),
     d_self=_put_all,
     memory="rows",

@@ -395,6 +395,9 @@ def _searchsorted(
         return xp.zeros(values.shape, kind)
     rows = sequence.reshape(-1, sequence.shape[-1])
     wanted = values.reshape(rows.shape[0], -1)
+    made = attempt(xp, "row_places", rows, wanted, right)
+    if made is not None:
+        return made.reshape(values.shape).astype(kind, copy=False)
     found = [_places(xp, r, v, side) for r, v in zip(rows, wanted)]
     return xp.asarray(found).reshape(values.shape).astype(kind)
 

@@ -382,10 +382,13 @@ def _diag_embed(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) ->
     d1, d2 = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    full = xp.zeros((*a.shape[:-1], n, n), a.dtype)
+    shape = list(a.shape[:-1])
+    for d in sorted((d1, d2)):
+        shape.insert(d, n)
+    full = xp.zeros(shape, a.dtype)
     rows = xp.arange(a.shape[-1]) + max(-offset, 0)
-    full[..., rows, rows + offset] = a
-    return xp.moveaxis(full, (-2, -1), (d1, d2)).copy()
+    xp.moveaxis(full, (d1, d2), (-2, -1))[..., rows, rows + offset] = a
+    return full
 
 
 diag_embed = general(
