@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ADDED = "fdqil"  # the types whose elements a kernel adds up, multiplies or compares
 FLOATS = "fd"
-MOVES = ("get", "put")  # what looks at no element
+MOVES = ("get", "set")  # what looks at no element
 # Indices that are looked at before what they point to is moved: of a row, and of many.
 FEW, MANY = 64, 512
 COST = 6  # of an element that is read or written at a place, in additions
@@ -77,11 +77,11 @@ def scatter(target: Array, d: int, i: Array, values: Array, adds: bool) -> bool 
     """target[b, i[b, m, k], k] = values[b, m, k], or +=, where the target is a whole array of its
     own; None where NumPy should do it, or has to say what is wrong: an index is outside, and the
     target is spoilt."""
-    return combine("plus" if adds else "put", target, d, i, values)
+    return combine("plus" if adds else "set", target, d, i, values)
 
 
 def combine(how: str, target: Array, d: int, i: Array, values: Array) -> bool | None:
-    """`scatter` where values are put, added ("plus") or multiplied ("times"), or the larger or the
+    """`scatter` where values are set, added ("plus") or multiplied ("times"), or the larger or the
     smaller stays ("most", "least"), which is NaN if one is."""
     if i.size < jit.SMALLEST:
         return few(how, target, d, i, values) or None

@@ -69,7 +69,7 @@ def reduced_by_kernel(
 
     result = in_rows(a)
     neutral = None if include else np.full(i.shape, _neutral(how, a.dtype), a.dtype)
-    if neutral is not None and not meet("put", result, neutral):
+    if neutral is not None and not meet("set", result, neutral):
         return None
     if not meet(KERNELS[how], result, src):
         return None
