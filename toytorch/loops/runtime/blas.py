@@ -31,14 +31,19 @@ listeners: list[Callable[[int], None]] = []  # who goes by a new number of threa
 
 
 @cache
-def _function(what: str) -> Any:
-    """BLAS's own function, if NumPy's library has one."""
+def library() -> Any:
+    """NumPy's library, through which those that it is linked with are found, too; or None."""
     try:
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]  # NumPy's stubs leave it out
+        return ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]  # NumPy's stubs leave it out
     except (OSError, AttributeError):
         return None
+
+
+@cache
+def _function(what: str) -> Any:
+    """BLAS's own function, if NumPy's library has one."""
     for name in [*(form.format(what) for form in NAMES), MKL.get(what, "")]:
-        found = getattr(library, name, None) if name else None
+        found = getattr(library(), name, None) if name else None
         if found is not None:
             return found
     return None
@@ -48,12 +53,8 @@ def _function(what: str) -> Any:
 def routine(what: str) -> Any:
     """A Fortran routine of NumPy's library, which takes addresses, and the type of its integers; None
     where it shows none."""
-    try:
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]  # NumPy's stubs leave it out
-    except (OSError, AttributeError):
-        return None
     for form, integer in ROUTINES:
-        found = getattr(library, form.format(what), None)
+        found = getattr(library(), form.format(what), None)
         if found is not None:
             return Routine(found), integer
     return None
