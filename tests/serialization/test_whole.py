@@ -346,9 +346,9 @@ def test_allowed_names_are_pytorchs() -> None:
     try:
         add_safe_globals([tt.nn.Sequential, tt.nn.LSTMCell])
         with pytest.raises(UnpicklingError, match=r"numpy\.(_core|core)\.multiarray\._reconstruct"):
-            tt.load(file)
+            tt.load(io.BytesIO(file.getvalue()))
         add_safe_globals([np.ones(1).__reduce__()[0], np.ndarray, np.dtype, type(np.dtype("f8"))])
-        got = tt.load(file)
+        got = tt.load(io.BytesIO(file.getvalue()))
     finally:
         clear_safe_globals()
     assert repr(got["net"]) == "Sequential(\n  (0): LSTMCell(1, 2)\n)" and got["x"].sum() == 3
