@@ -79,6 +79,8 @@ class Generator:
         """Goes to a place that `get_state` gave, PyTorch's too."""
         if not isinstance(state, Tensor) or state.dtype is not types.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
+        if not state.is_contiguous():
+            raise RuntimeError("RNG state must be contiguous")
         try:
             self.rng.set_state(bytes(state._array))
         except (ValueError, SyntaxError) as error:

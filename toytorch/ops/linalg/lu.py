@@ -86,6 +86,17 @@ def permutation(xp: ArrayModule, pivots: Array, m: int, dtype: np.dtype[Any]) ->
     return xp.eye(m, dtype=dtype)[order_of(xp, pivots, m)].swapaxes(-1, -2)
 
 
+def _outside(xp: ArrayModule, pivots: Array, m: int) -> str:
+    """How pivots that come from elsewhere are no rows; a card is not waited for."""
+    if xp is not np or not pivots.size:
+        return ""
+    return (
+        "greater or equal to 1"
+        if pivots.min() < 1
+        else ("smaller or equal to LU.size(-2)" if pivots.max() > m else "")
+    )
+
+
 def split_lu(xp: ArrayModule, lu: Array) -> tuple[Any, Any]:
     """L with ones on its diagonal, and U."""
     m, n = lu.shape[-2:]
@@ -243,6 +254,11 @@ def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: boo
             "torch.int32 dtype.\nNote: this function is intended to be used with "
             "the output produced by torch.linalg.lu_factor"
         )
+    if order and _outside(xp, pivots, lu.shape[-2]):
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+            "Did you properly pass the result of lu_factor?"
+        )
     p = permutation(xp, pivots, lu.shape[-2], lu.dtype) if order else xp.empty(0, lu.dtype)
     if not data:
         return p, xp.empty(0, lu.dtype), xp.empty(0, lu.dtype)
@@ -315,6 +331,11 @@ def _lu_solve(
     need_kernel("linalg.lu_solve_cpu", lu)
     if not left:  # XA = B is AᴴXᴴ = Bᴴ
         b, adjoint = b.swapaxes(-1, -2).conj(), not adjoint
+    if what := _outside(xp, pivots, lu.shape[-2]):
+        raise RuntimeError(
+            f"Pivots given to lu_solve must all be {what}. "
+            "Did you properly pass the result of lu_factor?"
+        )
     order = order_of(xp, pivots, lu.shape[-1])
     if adjoint:
         h = lu.swapaxes(-1, -2).conj()

@@ -20,6 +20,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general
+from toytorch.ops.nn.linear_maps import tied
 
 # What is left of a loss per element, in a record's `fused`.
 REDUCED = "loss if reduction == 'none' else sum(loss) / count if reduction == 'mean' else sum(loss)"
@@ -155,7 +156,9 @@ nll_loss = general(
     _nll,
     on_card="nll_loss_forward self target weight",
     forms="",
-    d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
+    d_self=lambda g, self, target, weight, ignore_index, reduction: tied(
+        nll_backward.function(g, tuple(self.shape), target, weight, ignore_index, reduction), self
+    ),
     variant=lambda self, *_: 0 if self.ndim < 3 else "NllLoss2DBackward0",
     amp="float32",
     halves="halves nll_loss",
