@@ -427,3 +427,58 @@ def test_failing_write_keeps_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
     save(3, tmp_path / "link")
     assert load(path) == 3 and (tmp_path / "link").is_symlink()
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_tensors_without_memory() -> None:
+    for m in (tt, torch):
+        for n in (tt, torch):
+            x = m.ones(2, 3, device="meta", dtype=m.float16, requires_grad=True).t()
+            for value in (x, m.nn.Parameter(x.detach())):
+                got = through(value, m.save, n.load)
+                assert (got.device.type, got.stride(), str(got.dtype)) == (
+                    "meta",
+                    (1, 3),
+                    "torch.float16",
+                )
+                assert got.requires_grad and tuple(got.shape) == (3, 2)
+    assert pickle.loads(pickle.dumps(x.detach() if m is tt else tt.ones(2, device="meta"))).is_meta
+
+
+def test_pickles_of_pytorch(tmp_path: Path) -> None:
+    """Programs for PyTorch open with `pickle` what PyTorch's tensors were pickled to."""
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    net.act = torch.relu
+    z = torch.tensor([1 + 2j])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of sparse rows, in beta
+        values = {
+            "view": torch.arange(4.0).view(2, 2).t(),
+            "half": torch.ones(2).bfloat16(),
+            "conj": z.conj(),
+            "sparse": torch.eye(2).to_sparse(),
+            "rows": torch.eye(2).to_sparse_csr(),
+            "learned": torch.nn.Parameter(torch.ones(2)),
+            "net": net,
+            "state": net.state_dict(),
+            "meta": torch.ones(2, device="meta"),
+            "draws": torch.Generator().manual_seed(3),
+            "optimizer": torch.optim.Adam(net.parameters()),
+        }
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import pickle, sys, torch\n"
+        "v = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "print(v['view'], v['half'], v['conj'], v['sparse'], v['rows'], v['learned'], v['net'])\n"
+        "print(list(v['state']), v['net'].act(v['net'].eval()(torch.ones(1, 2))).tolist())\n"
+        "print(v['meta'].shape, torch.rand(2, generator=v['draws']), v['optimizer'])\n"
+    )
+    for protocol in (0, 2, 5):
+        (tmp_path / "data").write_bytes(pickle.dumps(values, protocol))
+        told = [
+            subprocess.run(
+                [sys.executable, "-W", "ignore", *how, program, tmp_path / "data"],
+                capture_output=True, text=True, check=True,
+            ).stdout
+            for how in ([], ["-m", "toytorch"])
+        ]  # fmt: skip
+        assert told[0] == told[1]

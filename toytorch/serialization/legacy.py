@@ -38,7 +38,7 @@ def write_legacy(file: IO[Any], program: bytes, pickler: Pickler) -> None:
         flat, kind = pickler.storages[key], pickler.kinds[key]
         held = np.ascontiguousarray(base.of_array(flat).to_numpy(flat)).view(np.uint8)
         file.write(struct.pack("<q", held.nbytes // (1 if kind is None else kind.itemsize)))
-        file.write(memoryview(held))
+        file.write(held.data)
 
 
 def load_legacy(

@@ -244,7 +244,13 @@ class Pickler:
             return
         learned = isinstance(tensor, Parameter)  # its outer call says whether gradients are wanted
         wanted = tensor.requires_grad and not learned
-        call = self._strided(tensor, wanted) if tensor.layout is strided else self._sparse(tensor)
+        call = (
+            self._sparse(tensor)
+            if tensor.layout is not strided
+            else self._without_memory(tensor, wanted)
+            if tensor.device.type == "meta"
+            else self._strided(tensor, wanted)
+        )
         state = {
             k: v
             for k, v in vars(tensor).items()
@@ -290,6 +296,12 @@ class Pickler:
                 requires_grad,
                 Call("collections OrderedDict", ()),
             ),
+        )
+
+    def _without_memory(self, tensor: Tensor, requires_grad: bool) -> Call:
+        return Call(
+            "torch._utils _rebuild_meta_tensor_no_storage",
+            (tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), requires_grad),
         )
 
     def _sparse(self, tensor: Tensor) -> Call:

@@ -86,15 +86,11 @@ def permutation(xp: ArrayModule, pivots: Array, m: int, dtype: np.dtype[Any]) ->
     return xp.eye(m, dtype=dtype)[order_of(xp, pivots, m)].swapaxes(-1, -2)
 
 
-def _outside(xp: ArrayModule, pivots: Array, m: int) -> str:
-    """How pivots that come from elsewhere are no rows; a card is not waited for."""
-    if xp is not np or not pivots.size:
-        return ""
-    return (
-        "greater or equal to 1"
-        if pivots.min() < 1
-        else ("smaller or equal to LU.size(-2)" if pivots.max() > m else "")
-    )
+def _outside(pivots: Array, m: int) -> str:
+    """What pivots that come from elsewhere must be and are not."""
+    if pivots.size and pivots.min() < 1:
+        return "greater or equal to 1"
+    return "smaller or equal to LU.size(-2)" if pivots.size and pivots.max() > m else ""
 
 
 def split_lu(xp: ArrayModule, lu: Array) -> tuple[Any, Any]:
@@ -254,7 +250,7 @@ def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: boo
             "torch.int32 dtype.\nNote: this function is intended to be used with "
             "the output produced by torch.linalg.lu_factor"
         )
-    if order and _outside(xp, pivots, lu.shape[-2]):
+    if order and _outside(pivots, lu.shape[-2]):
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
             "Did you properly pass the result of lu_factor?"
@@ -331,7 +327,7 @@ def _lu_solve(
     need_kernel("linalg.lu_solve_cpu", lu)
     if not left:  # XA = B is AᴴXᴴ = Bᴴ
         b, adjoint = b.swapaxes(-1, -2).conj(), not adjoint
-    if what := _outside(xp, pivots, lu.shape[-2]):
+    if what := _outside(pivots, lu.shape[-2]):
         raise RuntimeError(
             f"Pivots given to lu_solve must all be {what}. "
             "Did you properly pass the result of lu_factor?"

@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt, reduced, worthwhile
 from toytorch.core.memory_order import kept, placed
+from toytorch.core.op import Op
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
@@ -197,7 +198,7 @@ def _nll_backward(
     return xp.moveaxis(moved, -1, 1)
 
 
-nll_backward = general(
+nll_backward: Op = general(
     "nll_loss_backward(Tensor grad_output, int[] shape, Tensor target, Tensor? weight, "
     "int ignore_index, str reduction) -> Tensor",
     _nll_backward,
