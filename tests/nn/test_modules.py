@@ -66,6 +66,12 @@ STRUCTURE: dict[str, Any] = {
     "parameters of this one": lambda m: shapes(block(m).named_parameters(recurse=False)),
     "named_parameters with prefix": lambda m: shapes(block(m).named_parameters(prefix="net")),
     "duplicates kept": lambda m: shapes(block(m).named_parameters(remove_duplicate=False)),
+    "_named_members": lambda m: [
+        (name, str(value))
+        for name, value in block(m)._named_members(
+            lambda module: [("kind", type(module).__name__), ("none", None)], prefix="net"
+        )
+    ],
     "named_buffers": lambda m: shapes(block(m).named_buffers()),
     "named_modules": lambda m: [(n, type(k).__name__) for n, k in block(m).named_modules()],
     "modules": lambda m: [type(k).__name__ for k in block(m).modules()],
