@@ -16,7 +16,7 @@ if SELFTEST:
     pytest.skip("compares toytorch with PyTorch", allow_module_level=True)
 
 from toytorch.alias import is_there
-from toytorch.compat import _further
+from toytorch.compat import _further, _pickled
 from toytorch.compat._absent import ABSENT, ANSWERS, attribute, module_of
 from toytorch.core.public_modules import PLACES, module_of_moved
 
@@ -148,7 +148,7 @@ def test_parts_of_files() -> None:
         return [made.tolist(), made.requires_grad, type(p).__name__, p.requires_grad]
 
     theirs = torch._utils
-    assert run(tt, _further._rebuild_tensor_v2, _further._rebuild_parameter) == run(
+    assert run(tt, _pickled._rebuild_tensor_v2, _pickled._rebuild_parameter) == run(
         torch, theirs._rebuild_tensor_v2, theirs._rebuild_parameter
     )
 

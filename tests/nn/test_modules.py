@@ -44,6 +44,18 @@ def block(m: Any) -> Any:
     return Block()
 
 
+def saying(m: Any, text: str) -> str:
+    """What a module prints, by itself and in another, that says more of itself."""
+
+    class Said(m.nn.Module):
+        def extra_repr(self) -> str:
+            return text
+
+    alone, around = Said(), Said()
+    around.inner = m.nn.Sequential(alone)
+    return f"{alone!r} {around!r}"
+
+
 def shapes(named: Any) -> list[Any]:
     return [(name, tuple(p.shape), p.requires_grad) for name, p in named]
 
@@ -54,6 +66,12 @@ STRUCTURE: dict[str, Any] = {
     "parameters of this one": lambda m: shapes(block(m).named_parameters(recurse=False)),
     "named_parameters with prefix": lambda m: shapes(block(m).named_parameters(prefix="net")),
     "duplicates kept": lambda m: shapes(block(m).named_parameters(remove_duplicate=False)),
+    "_named_members": lambda m: [
+        (name, str(value))
+        for name, value in block(m)._named_members(
+            lambda module: [("kind", type(module).__name__), ("none", None)], prefix="net"
+        )
+    ],
     "named_buffers": lambda m: shapes(block(m).named_buffers()),
     "named_modules": lambda m: [(n, type(k).__name__) for n, k in block(m).named_modules()],
     "modules": lambda m: [type(k).__name__ for k in block(m).modules()],
@@ -64,6 +82,10 @@ STRUCTURE: dict[str, Any] = {
     "repr": lambda m: repr(block(m)),
     "repr of mlp": lambda m: repr(mlp(m)),
     "repr of linear": lambda m: repr(m.nn.Linear(3, 2, bias=False)),
+    **{
+        f"repr of {text!r}": lambda m, text=text: saying(m, text)
+        for text in ("", "a", "a\n", "a\n\nb", "\n", "a\n   \n  b", " ")
+    },
     "repr of an empty sequential": lambda m: repr(m.nn.Sequential()),
     "repr of nested": lambda m: repr(m.nn.Sequential(mlp(m), m.nn.Tanh())),
     "repr of losses": lambda m: repr([m.nn.CrossEntropyLoss(), m.nn.MSELoss()]),
@@ -308,3 +330,11 @@ def test_deepcopy() -> None:
     assert list(a.state_dict()) == list(b.state_dict())
     assert type(b[0].weight) is tt.nn.Parameter
     assert not differences(mlp(torch)(torch.ones(1, 4)), a(tt.ones(1, 4)))
+
+
+@pytest.mark.parametrize("place", ["cpu", "meta", "cpu:0"])
+def test_cuda_takes_only_gpus(place: str) -> None:
+    for m in (tt, torch):
+        for thing in (m.ones(1), m.nn.Linear(1, 1)):
+            with pytest.raises(RuntimeError, match=r"^Invalid device, must be cuda device$"):
+                thing.cuda(m.device(place))

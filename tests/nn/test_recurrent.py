@@ -154,3 +154,29 @@ def test_misuse(label: str) -> None:
     assert want is not None
     bad = error_difference(want, got)
     assert not bad, bad
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("first", [False, True])
+def test_what_subclasses_call(kind: str, first: bool) -> None:
+    """A network that has a `forward` of its own asks its base class for shapes and order."""
+
+    def told(m: Any, batch: int, packed: bool) -> Any:
+        net = getattr(m.nn, kind)(3, 4, 2, bidirectional=True, batch_first=first)
+        x, sizes = m.ones(5, 2, 3), None
+        if packed:
+            x, sizes, *_ = m.nn.utils.rnn.pack_padded_sequence(x, m.tensor([2] * 5), first)
+        h = m.arange(16.0 * batch).reshape(4, batch, 4)
+        hidden = (h, h + 1) if kind == "LSTM" else h
+        turned = net.permute_hidden(hidden, m.arange(batch - 1, -1, -1))
+        shapes = [net.get_expected_hidden_size(x, sizes)]
+        if kind == "LSTM":
+            shapes.append(net.get_expected_cell_size(x, sizes))
+        assert net.permute_hidden(hidden, None) is hidden
+        said = attempt(lambda: net.check_forward_args(x, hidden, sizes))[1]
+        return shapes, [t.tolist() for t in (turned if kind == "LSTM" else [turned])], str(said)
+
+    for batch in (2, 5):
+        for packed in (False, True):
+            if first or not packed:  # five lengths are of five sequences
+                assert told(tt, batch, packed) == told(torch, batch, packed)

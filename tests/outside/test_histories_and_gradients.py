@@ -328,3 +328,48 @@ def test_losses_of_images_have_a_node_of_their_own(sizes: tuple[int, ...]) -> No
         return made, type(made.grad_fn).__name__, *m.autograd.grad(made, x)
 
     same(lambda m: repr(loss(m)))
+
+
+SECOND: dict[str, Any] = {
+    "relu": lambda m, x: m.relu(x),
+    "relu_": lambda m, x: (x * 1).relu_(),
+    "leaky_relu": lambda m, x: m.nn.functional.leaky_relu(x),
+    "relu6": lambda m, x: m.nn.functional.relu6(x),
+    "threshold": lambda m, x: m.threshold(x, 0.1, 0.2),
+    "hardtanh": lambda m, x: m.nn.functional.hardtanh(x),
+    "prelu": lambda m, x: m.prelu(x, m.tensor([0.2])),
+    "rrelu": lambda m, x: m.rrelu(x),
+    "hardshrink": lambda m, x: m.hardshrink(x),
+    "softshrink": lambda m, x: m.nn.functional.softshrink(x),
+    "clamp": lambda m, x: m.clamp(x, -1, 1),
+    "maximum": lambda m, x: m.maximum(x, m.zeros(4)),
+    "nll_loss": lambda m, x: m.nn.functional.nll_loss(x, m.tensor([0, 1])),
+    "nll_loss of images": lambda m, x: m.nn.functional.nll_loss(x[:, :, None, None], m.zeros(2, 1, 1).long()),
+    "max_pool1d": lambda m, x: m.max_pool1d(x[None], 2),
+    "avg_pool1d": lambda m, x: m.avg_pool1d(x[None], 2),
+    "adaptive_max_pool1d": lambda m, x: m.adaptive_max_pool1d(x[None], 2)[0],
+    "adaptive_avg_pool1d": lambda m, x: m.adaptive_avg_pool1d(x[None], 3),
+    "circular": lambda m, x: m.nn.functional.pad(x[None], (1, 1), mode="circular"),
+    "reflect": lambda m, x: m.nn.functional.pad(x[None], (1, 1), mode="reflect"),
+    "a network": lambda m, x: m.relu(m.relu(x @ m.ones(4, 3)) @ m.ones(3, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+@pytest.mark.parametrize("wanted", [False, True])
+def test_second_derivatives_of_straight_pieces(name: str, wanted: bool) -> None:
+    """They are 0, not missing: a Laplacian of a network of rectified parts is a number."""
+
+    def answer(m: Any) -> Any:
+        x = m.tensor([[-2.5, -0.3, 0.4, 1.7], [0.2, 3.0, -0.6, 7.0]], requires_grad=True)
+        y = SECOND[name](m, x)
+        g = m.full_like(y, 2.0).requires_grad_(wanted)
+        (first,) = m.autograd.grad(y, x, g, create_graph=True)
+        if not first.requires_grad:
+            return "no history"
+        again = m.autograd.grad(
+            first, [x, *([g] if wanted else [])], first * 0 + 1, allow_unused=True
+        )
+        return [None if v is None else v.tolist() for v in again]
+
+    alike(answer)

@@ -37,6 +37,35 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "randperm": lambda m: m.randperm(129, dtype=m.int8),
     "complex for int": lambda m: m.tensor([1 + 0j], dtype=m.int64),
     "complex for float": lambda m: m.tensor([1 + 0j], dtype=m.float32),
+    **{
+        f"{how} {size} {steps}": lambda m, how=how, size=size, steps=steps: (
+            (
+                m.ones(4).as_strided(size, steps)
+                if how == "as_strided"
+                else m.ones(0).set_(m.ones(4).untyped_storage(), 0, size, steps)
+            ).shape
+        )
+        for how in ("as_strided", "set_")
+        for size, steps in (
+            ((2**31, 2**31, 2**31), (0, 0, 0)),
+            ((2, 2), (1,)),
+            ((2,), (-1,)),
+            ((-2,), (1,)),
+        )
+        if (how, size) != ("set_", (-2,))  # PyTorch says what it does to its own words
+    },
+    **{
+        f"{name} of pivots {pivots}": lambda m, name=name, pivots=pivots: getattr(m, name)(
+            *((m.ones(2, 1),) if name == "lu_solve" else ()),
+            m.eye(2),
+            m.tensor(pivots, dtype=m.int32),
+        )
+        for name in ("lu_solve", "lu_unpack")
+        for pivots in ([9, 9], [0, 1], [-1, 2], [1, 3])
+    },
+    "states with gaps": lambda m: m.Generator().set_state(
+        m.Generator().get_state().repeat_interleave(2)[::2]
+    ),
     "packed": lambda m: m.nn.utils.rnn.pack_padded_sequence(m.randn(0, 1, 2), [1]),
     "cummax": lambda m: m.cummax(m.tensor(1.0), 100),
     "cummin": lambda m: m.cummin(m.tensor(1.0), 2),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections import Counter, OrderedDict
 from pathlib import Path
 from typing import Any
@@ -88,6 +91,7 @@ def test_plain_values(source: Any, target: Any) -> None:
 def test_protocol_4_of_pytorch() -> None:
     file = io.BytesIO()
     torch.save({"x": torch.ones(2), "s": "text", "b": b"ab", "set": {1}}, file, pickle_protocol=4)
+    file.seek(0)
     got = load(file)
     assert (got["x"].tolist(), got["s"], got["b"], got["set"]) == ([1, 1], "text", b"ab", {1})
 
@@ -172,19 +176,117 @@ def test_lazy_conjugates_of_pytorch() -> None:
             m.save([x, x.view(m.int32)], io.BytesIO())
 
 
-def test_old_layout_of_pytorch() -> None:
-    file = io.BytesIO()
-    x = torch.arange(6.0)
-    torch.save(
-        {"x": x, "v": x[1::2], "h": x.bfloat16()}, file, _use_new_zipfile_serialization=False
-    )
-    got = load(file)
-    assert (got["v"].tolist(), got["v"].stride(), got["h"].dtype) == ([1, 3, 5], (2,), tt.bfloat16)
+def older(m: Any) -> dict[str, Any]:
+    """What the old layout has to keep: views, half types, conjugates, places of elements."""
+    x = m.arange(6.0)
+    z = m.tensor([1 + 2j, 3 - 1j])
+    return {
+        "x": x,
+        "v": x[1::2],
+        "h": x.bfloat16(),
+        "conj": z.conj() if m is torch else z.conj().resolve_conj(),
+        "none": m.empty(0, 3),
+        "sparse": m.eye(3).to_sparse(),
+        "rows": m.eye(3).to_sparse_csr(),
+        "learned": m.nn.Parameter(m.ones(2)),
+    }
+
+
+BETA = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+
+
+@BETA
+@pytest.mark.parametrize("way", ["here", "to torch", "from torch"])
+@pytest.mark.parametrize("place", [None, "cpu", {"cuda:0": "cpu"}, lambda storage, where: storage])
+def test_old_layout(way: str, place: Any) -> None:
+    m = torch if way == "from torch" else tt
+    file = io.BytesIO(b"before")
+    file.seek(6)
+    m.save(older(m), file, _use_new_zipfile_serialization=False)
+    m.save("next", file, _use_new_zipfile_serialization=False)
+    file.seek(6)
+    read = torch.load if way == "to torch" else load
+    got = read(file, map_location=place)
+    assert read(file) == "next"
+    for name, value in older(torch).items():
+        dense, want = got[name], value
+        if want.layout is not torch.strided:
+            dense, want = dense.to_dense(), want.to_dense()
+        assert (dense.tolist(), dense.stride()) == (want.tolist(), want.stride()), name
+        assert str(dense.dtype) == str(want.dtype)
+        assert got[name].requires_grad == value.requires_grad
     got["x"][1] = 9
     assert got["v"][0].item() == 9
-    for end in range(0, len(file.getvalue()), 7):
+
+
+def test_old_layout_in_other_places() -> None:
+    file = io.BytesIO()
+    torch.save({"x": torch.ones(3)}, file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    assert load(file, map_location="meta")["x"].device.type == "meta"
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="Attempting to deserialize"):
+        load(file, map_location="cuda")
+
+
+def test_old_layout_of_modules() -> None:
+    file = io.BytesIO()
+    source = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    torch.save(source, file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    with pytest.raises(UnpicklingError):
+        load(file)
+    file.seek(0)
+    net = load(file, weights_only=False)
+    assert repr(net) == repr(source)
+    assert net[0].weight.tolist() == source[0].weight.tolist()
+
+
+@BETA
+def test_damaged_old_layout() -> None:
+    file = io.BytesIO()
+    torch.save(older(torch), file, _use_new_zipfile_serialization=False)
+    data = file.getvalue()
+    for end in range(0, len(data), 7):
         with pytest.raises((UnpicklingError, RuntimeError, EOFError), match="BytesIO"):
-            load(io.BytesIO(file.getvalue()[:end]))
+            load(io.BytesIO(data[:end]))
+    for n in range(0, len(data), 5):  # whatever comes of it, no other class of error
+        damaged = bytearray(data)
+        damaged[n] ^= 1 << n % 8
+        with contextlib.suppress(UnpicklingError, RuntimeError, EOFError):
+            load(io.BytesIO(bytes(damaged)), weights_only=bool(n % 2))
+    for module in (tt, torch):
+        for text in (b"hello world\n", pickle.dumps({"a": 1}), b""):
+            with pytest.raises(Exception) as caught:
+                module.load(io.BytesIO(text), weights_only=False)
+            assert isinstance(caught.value, (UnpicklingError, RuntimeError, EOFError, KeyError))
+
+
+def test_who_allows_more_than_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An explicit word, a module for pickles, or the environment; the last may also forbid."""
+
+    def answers(m: Any, **how: Any) -> str:
+        file = io.BytesIO()
+        m.save(m.nn.ReLU(), file)
+        file.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return attempt(lambda: type(m.load(file, **how)).__name__)
+
+    for name in ("", "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+        for how in (
+            {},
+            {"weights_only": True},
+            {"weights_only": False},
+            {"pickle_module": pickle},
+            {"pickle_module": pickle, "weights_only": True},
+            {"pickle_module": pickle, "weights_only": False},
+        ):
+            with monkeypatch.context() as patch:
+                if name:
+                    patch.setenv(name, "1")
+                ours, theirs = answers(tt, **how), answers(torch, **how)
+            assert str(ours)[:25] == str(theirs)[:25], (name, how)
 
 
 def test_other_byte_order() -> None:
@@ -197,6 +299,7 @@ def test_other_byte_order() -> None:
     writer.add("byteorder", b"big")
     writer.add("data/0", tt.tensor([1, 256]).numpy().astype(">i8").view("uint8"))
     writer.close()
+    file.seek(0)
     assert load(file).tolist() == [1, 256]
 
 
@@ -274,7 +377,7 @@ def test_classes_that_the_user_allows() -> None:
         save(Mine(3), data)
     assert type(got) is Mine and got.x.tolist() == [1, 1]
     with pytest.raises(UnpicklingError, match=r"Unsupported global: GLOBAL .*\.Mine was not an"):
-        load(data)
+        load(io.BytesIO(data.getvalue()))
 
 
 # -- whole files ----------------------------------------------------------------------------------
@@ -324,3 +427,58 @@ def test_failing_write_keeps_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
     save(3, tmp_path / "link")
     assert load(path) == 3 and (tmp_path / "link").is_symlink()
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_tensors_without_memory() -> None:
+    for m in (tt, torch):
+        for n in (tt, torch):
+            x = m.ones(2, 3, device="meta", dtype=m.float16, requires_grad=True).t()
+            for value in (x, m.nn.Parameter(x.detach())):
+                got = through(value, m.save, n.load)
+                assert (got.device.type, got.stride(), str(got.dtype)) == (
+                    "meta",
+                    (1, 3),
+                    "torch.float16",
+                )
+                assert got.requires_grad and tuple(got.shape) == (3, 2)
+    assert pickle.loads(pickle.dumps(x.detach() if m is tt else tt.ones(2, device="meta"))).is_meta
+
+
+def test_pickles_of_pytorch(tmp_path: Path) -> None:
+    """Programs for PyTorch open with `pickle` what PyTorch's tensors were pickled to."""
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    net.act = torch.relu
+    z = torch.tensor([1 + 2j])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of sparse rows, in beta
+        values = {
+            "view": torch.arange(4.0).view(2, 2).t(),
+            "half": torch.ones(2).bfloat16(),
+            "conj": z.conj(),
+            "sparse": torch.eye(2).to_sparse(),
+            "rows": torch.eye(2).to_sparse_csr(),
+            "learned": torch.nn.Parameter(torch.ones(2)),
+            "net": net,
+            "state": net.state_dict(),
+            "meta": torch.ones(2, device="meta"),
+            "draws": torch.Generator().manual_seed(3),
+            "optimizer": torch.optim.Adam(net.parameters()),
+        }
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import pickle, sys, torch\n"
+        "v = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "print(v['view'], v['half'], v['conj'], v['sparse'], v['rows'], v['learned'], v['net'])\n"
+        "print(list(v['state']), v['net'].act(v['net'].eval()(torch.ones(1, 2))).tolist())\n"
+        "print(v['meta'].shape, torch.rand(2, generator=v['draws']), v['optimizer'])\n"
+    )
+    for protocol in (0, 2, 5):
+        (tmp_path / "data").write_bytes(pickle.dumps(values, protocol))
+        told = [
+            subprocess.run(
+                [sys.executable, "-W", "ignore", *how, program, tmp_path / "data"],
+                capture_output=True, text=True, check=True,
+            ).stdout
+            for how in ([], ["-m", "toytorch"])
+        ]  # fmt: skip
+        assert told[0] == told[1]

@@ -29,6 +29,7 @@ def archive(program: bytes, records: dict[str, bytes] | None = None, **how: Any)
         out.writestr("archive/data.pkl", program)
         for name, data in (records or {"data/0": bytes(16)}).items():
             out.writestr(f"archive/{name}", data)
+    file.seek(0)
     return file
 
 

@@ -346,9 +346,9 @@ def test_allowed_names_are_pytorchs() -> None:
     try:
         add_safe_globals([tt.nn.Sequential, tt.nn.LSTMCell])
         with pytest.raises(UnpicklingError, match=r"numpy\.(_core|core)\.multiarray\._reconstruct"):
-            tt.load(file)
+            tt.load(io.BytesIO(file.getvalue()))
         add_safe_globals([np.ones(1).__reduce__()[0], np.ndarray, np.dtype, type(np.dtype("f8"))])
-        got = tt.load(file)
+        got = tt.load(io.BytesIO(file.getvalue()))
     finally:
         clear_safe_globals()
     assert repr(got["net"]) == "Sequential(\n  (0): LSTMCell(1, 2)\n)" and got["x"].sum() == 3
@@ -388,3 +388,23 @@ def test_warnings_stay_the_users() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         through(mixed(tt))
+
+
+@pytest.mark.parametrize("name", ["optim.RMSprop", "optim.AdamW", "optim.lr_scheduler.StepLR"])
+def test_classes_of_optimizers_are_values(name: str) -> None:
+    """A checkpoint says by its class which optimizer was used; no file can make one."""
+
+    def of(m: Any) -> Any:
+        for part in name.split("."):
+            m = getattr(m, part)
+        return m
+
+    for m in (tt, torch):
+        for n in (tt, torch):
+            file = io.BytesIO()
+            m.save({"optimizer": of(m)}, file)
+            file.seek(0)
+            assert n.load(file, weights_only=False) == {"optimizer": of(n)}
+    file.seek(0)
+    with pytest.raises(UnpicklingError):
+        tt.load(file)

@@ -20,7 +20,7 @@ from urllib.parse import urlparse
 
 import toytorch
 from toytorch.autograd.modes import is_grad_enabled, no_grad, set_grad_enabled
-from toytorch.core.storages import TypedStorage
+from toytorch.compat._pickled import PICKLED
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device, layout
@@ -281,30 +281,6 @@ def _get_device_index(device_: Device, optional: bool = False, allow_cpu: bool =
     return int(cuda.current_device())
 
 
-def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Tensor:
-    """A parameter over a tensor's memory, as files of models ask for it."""
-    from toytorch.nn.parameter import Parameter  # `nn` is loaded when first asked for
-
-    made = Parameter(data, requires_grad)
-    made._backward_hooks = backward_hooks
-    return made
-
-
-def _rebuild_tensor_v2(
-    storage: TypedStorage,
-    storage_offset: int,
-    size: Sequence[int],
-    stride: Sequence[int],
-    requires_grad: bool,
-    backward_hooks: object,
-) -> Tensor:
-    """A tensor over a part of a storage, as files of models ask for it."""
-    made = tensor([], dtype=storage.dtype).set_(storage, storage_offset, size, stride)
-    made.requires_grad_(requires_grad)
-    made._backward_hooks = backward_hooks
-    return made
-
-
 ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
 # module of PyTorch: names that it has beside those of toytorch's module
@@ -353,9 +329,11 @@ FURTHER: dict[str, dict[str, Any]] = {
         "script_if_tracing": script_if_tracing,
         "_script_if_tracing": script_if_tracing,
     },
-    "torch._utils": {
-        f.__name__: f for f in (_get_device_index, _rebuild_parameter, _rebuild_tensor_v2)
-    },
+    # what has the functions that PyTorch writes in C; pickles take them from it by `getattr`
+    "torch._C": {"_VariableFunctionsClass": toytorch},
+    "torch._utils": {"_get_device_index": _get_device_index},
     "torch.types": {"_dtype": dtype, "_layout": layout},
     "torch.cuda": {"_initialized": False},
 }  # fmt: skip
+for _module, _functions in PICKLED.items():
+    FURTHER.setdefault(_module, {}).update({f.__name__: f for f in _functions})

@@ -79,6 +79,8 @@ class Generator:
         """Goes to a place that `get_state` gave, PyTorch's too."""
         if not isinstance(state, Tensor) or state.dtype is not types.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
+        if not state.is_contiguous():
+            raise RuntimeError("RNG state must be contiguous")
         try:
             self.rng.set_state(bytes(state._array))
         except (ValueError, SyntaxError) as error:
@@ -94,6 +96,9 @@ class Generator:
         return self.device, bytes(self.get_state()._array)
 
     def __setstate__(self, state: Any) -> None:
+        if len(state) == 3:  # of PyTorch's, which was made already: seed, offset, state
+            self.set_state(state[2])
+            return
         self.__init__(state[0])  # type: ignore[misc]  # builds the stream before moving in it
         self.set_state(wrap(np.frombuffer(state[1], dtype=np.uint8).copy()))
 

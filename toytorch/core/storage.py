@@ -105,7 +105,15 @@ class Storage:
     def __reduce__(self) -> Any:
         flat = self.flat()
         backend = base.of_array(flat)
-        return _rebuild, (backend.to_numpy(flat), str(backend.device(flat)))
+        where = backend.device(flat)
+        if where.type == "meta":
+            return _rebuild_without_bytes, (flat.size, flat.dtype)
+        return _rebuild, (backend.to_numpy(flat), str(where))
+
+
+def _rebuild_without_bytes(size: int, kind: Any) -> Storage:
+    placed = base.of_device(device("meta")).xp.empty(size, kind)
+    return Storage(placed, placed)
 
 
 def _rebuild(flat: Array, where: str) -> Storage:

@@ -13,9 +13,9 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.facts.hints import Device
-from toytorch.serialization.archive import DamagedArchive, Reader, Writer
+from toytorch.serialization.archive import ZIP, DamagedArchive, Reader, Writer
 from toytorch.serialization.atomic import replacing
-from toytorch.serialization.legacy import MAGIC, load_legacy
+from toytorch.serialization.legacy import load_legacy, write_legacy
 from toytorch.serialization.pickler import Pickler
 from toytorch.serialization.storages import Storages
 from toytorch.serialization.unpickler import Unpickler
@@ -40,6 +40,7 @@ def save(
 ) -> None:
     """Writes tensors and containers of them to a file that PyTorch reads too.
 
+    The layout is a zip archive, or that of PyTorch before 1.6 if it is asked for.
     `f` is a path, which leads to the old content or the whole of the new one at any moment, or a
     binary file. Views stay views: tensors that share memory do so again when they are loaded.
     Modules and other objects are written as their classes' names and their attributes; see `load`
@@ -48,12 +49,10 @@ def save(
     >>> import io, toytorch as torch
     >>> file = io.BytesIO()
     >>> save({"weight": torch.ones(2), "epoch": 3}, file)
-    >>> load(file)
+    >>> load(io.BytesIO(file.getvalue()))
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    if not _use_new_zipfile_serialization:
-        raise ValueError("toytorch writes PyTorch's zip layout only")
-    pickler = Pickler()
+    pickler = Pickler(older=not _use_new_zipfile_serialization)
     program = pickler.dump(obj)  # before any file is opened: a refused value leaves no trace
     if isinstance(f, (str, os.PathLike)):
         with replacing(f) as file:
@@ -67,6 +66,9 @@ def save(
 
 
 def _write(file: Any, program: bytes, pickler: Pickler, folder: str = "archive") -> None:
+    if pickler.older:
+        write_legacy(file, program, pickler)
+        return
     writer = Writer(file, folder if folder.isascii() and folder.isidentifier() else "archive")
     writer.add("data.pkl", program)
     writer.add(".format_version", b"1")
@@ -99,20 +101,41 @@ def load(
     They are made from their attributes, without calling anything; a class that needs a call is read
     if `add_safe_globals` allows it.
     """
-    if pickle_module is not None:
-        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
-    weights_only = weights_only is None or bool(weights_only)
+    weights_only = _weights_only(weights_only, pickle_module)
     with _opened(f) as (file, name):
         if mmap and not isinstance(f, (str, os.PathLike)):
             raise ValueError("f must be a file path in order to use the mmap argument")
         with _naming(name):
-            file.seek(0)
-            start = file.read(16)
+            start = file.read(len(ZIP))
+            file.seek(-len(start), os.SEEK_CUR)
             if not start:
                 raise EOFError("Ran out of input: the file is empty")
-            if MAGIC in start:
-                return load_legacy(file, map_location, weights_only)
-            return _read(Reader(file, name), map_location, bool(mmap), weights_only)
+            if start == ZIP:
+                return _read(Reader(file, name), map_location, bool(mmap), weights_only)
+            if mmap:
+                raise DamagedArchive(
+                    "mmap can only be used with files saved with "
+                    f"`torch.save({name}, _use_new_zipfile_serialization=True), please torch.save "
+                    "your checkpoint with this option in order to use mmap."
+                )
+            return load_legacy(file, map_location, weights_only, name)
+
+
+def _weights_only(wanted: bool | None, pickle_module: object) -> bool:
+    """What a call and the environment say; a module for pickles counts as consent, and no more."""
+    forced, never = (
+        os.environ.get(f"TORCH_FORCE_{name}_LOAD", "").lower() in ("1", "y", "yes", "true")
+        for name in ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY")
+    )
+    if forced and never:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` "
+            "should be set, but both were set."
+        )
+    found = pickle_module is None and not never if wanted is None else bool(wanted)
+    if (found or forced) and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    return found or forced
 
 
 def _read(

@@ -21,6 +21,7 @@ from typing import IO, Any
 import numpy as np
 
 ALIGNMENT = 64
+ZIP = b"PK\x03\x04"  # how an archive begins, and each of its records
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # what stands before each record's name
 ENCRYPTED = 0x1
 LIMIT_32 = (1 << 31) - 1  # from here on, zipfile adds 20 bytes of longer sizes to the header
@@ -112,7 +113,7 @@ class Reader:
         if 0 <= entry.header_offset <= self.size - LOCAL_HEADER.size:
             self.file.seek(entry.header_offset)
             header = self.file.read(LOCAL_HEADER.size)
-        if len(header) < LOCAL_HEADER.size or header[:4] != b"PK\x03\x04":
+        if len(header) < LOCAL_HEADER.size or header[:4] != ZIP:
             raise self._damaged(f"{what} has no header where the directory says")
         *_, name_length, extra_length = LOCAL_HEADER.unpack(header)
         start: int = entry.header_offset + LOCAL_HEADER.size + name_length + extra_length

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toytorch import nn
+from toytorch import nn, optim
 from toytorch.core.op import registry
+from toytorch.core.public_modules import pytorch_module
 from toytorch.facts.package import is_ours
 from toytorch.serialization import arrays, modules
 from toytorch.serialization.rebuild import Builder, check_key, require
@@ -151,10 +152,22 @@ def functions() -> dict[str, Any]:
 
 
 @cache
+def chosen() -> dict[str, Any]:
+    """Optimizers and schedules by PyTorch's names: files say by their classes which to use."""
+    return {
+        f"{pytorch_module(held.__module__, held.__qualname__)}.{held.__qualname__}": held
+        for package in (optim, optim.lr_scheduler)
+        for held in vars(package).values()
+        if isinstance(held, type) and is_ours(held.__module__)
+    }
+
+
+@cache
 def table() -> dict[str, Any]:
     """All that a file may name beside tensors and containers."""
     made: dict[str, Any] = {f"builtins.{c.__name__}": Value(c) for c in PLAIN_CLASSES}
-    made |= {name: Value(f) for name, f in (*functions().items(), *arrays.CLASSES.items())}
+    values = (functions(), chosen(), arrays.CLASSES)
+    made |= {name: Value(f) for held in values for name, f in held.items()}
     made |= {name: Made(c) for name, c in (*modules.classes().items(), *SHELLS.items())}
     made |= {name: Builder(name, f, THINGS.get(name)) for name, f in BUILDERS.items()}
     return made | {"builtins.Ellipsis": Value(...)} | {name: Value(name) for name in OWNERS}
@@ -162,9 +175,9 @@ def table() -> dict[str, Any]:
 
 @cache
 def names() -> dict[int, str]:
-    """How to name a function of toytorch so that PyTorch finds its own: {id: name}."""
+    """How to name what is toytorch's so that PyTorch finds its own: {id: name}."""
     order = sorted(
         functions().items(),
         key=lambda item: "_C" in item[0] or 1 - item[0].startswith("torch.nn.functional."),
     )
-    return {id(f): name for name, f in reversed(order)}
+    return {id(f): name for name, f in (*chosen().items(), *reversed(order))}

@@ -2,76 +2,143 @@
 
 from __future__ import annotations
 
-import os
 import struct
+import sys
 from collections.abc import Callable
-from pickle import UnpicklingError
 from typing import IO, Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Device
-from toytorch.serialization.rebuild import require
+from toytorch.serialization.archive import DamagedArchive
+from toytorch.serialization.pickler import Pickler
+from toytorch.serialization.rebuild import GLOBALS, StorageType, require
 from toytorch.serialization.storages import Storages
-from toytorch.serialization.unpickler import Unpickler
+from toytorch.serialization.unpickler import ACTIONS, Unpickler
 
-MAGIC = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")
+MAGIC = 0x1950A86A20F9469CFC6C
+VERSION = 1001
+SYSTEM = {
+    "protocol_version": VERSION,
+    "little_endian": sys.byteorder == "little",
+    "type_sizes": {"short": 2, "int": 4, "long": 4},
+}
+
+
+def write_legacy(file: IO[Any], program: bytes, pickler: Pickler) -> None:
+    """Writes what an older pickler collected."""
+    for header in (MAGIC, VERSION, SYSTEM):
+        file.write(Pickler().dump(header))
+    file.write(program)
+    keys = sorted(pickler.storages)
+    file.write(Pickler().dump(keys))
+    for key in keys:
+        flat, kind = pickler.storages[key], pickler.kinds[key]
+        held = np.ascontiguousarray(base.of_array(flat).to_numpy(flat)).view(np.uint8)
+        file.write(struct.pack("<q", held.nbytes // (1 if kind is None else kind.itemsize)))
+        file.write(held.data)
 
 
 def load_legacy(
     file: IO[Any],
     map_location: Callable[..., Any] | Device | dict[str, str],
-    weights_only: bool = True,
+    weights_only: bool,
+    name: str,
 ) -> Any:
-    """The value in a file of the old layout.
+    """The value in a file of the old layout, which is then read up to its end.
 
-    The tensors come before their bytes, so room is made for a storage as soon as it is named, and
-    filled at the end; all of it together must fit in the file.
+    The tensors come before their bytes, whose places follow from all sizes. So the storages are
+    listed first; all of them together must fit in the file.
     """
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    data = file.read(size)
-    sizes: dict[str, int] = {}
-    buffers: dict[str, Any] = {}
+    begin = file.tell()
+    data = file.read()
+    kinds: dict[str, tuple[int, dtype | None]] = {}
 
-    def buffer(key: str, nbytes: int) -> Any:
-        sizes[key] = nbytes
-        require(sum(sizes.values()) <= size, "its storages are larger than the file")
-        buffers[key] = np.empty(nbytes, np.uint8)
-        return buffers[key]
-
-    storages = Storages(buffer, "cpu")
-    kinds: dict[str, dtype | None] = {}
-
-    def find(key: str, kind: dtype | None, where: str, numel: int) -> Any:
-        kinds.setdefault(key, kind)
-        return storages.find(key, kind, where, numel)
+    def listed(key: str, kind: dtype | None, where: str, numel: int) -> None:
+        require(type(key) is str and type(numel) is int, "a storage has a name and a size")
+        kinds.setdefault(key, (numel, kind))
 
     at = 0
     header = []
     for _ in range(3):  # magic number, protocol, facts about the system
-        header.append((reader := Unpickler(data, find, at)).run())
+        header.append((reader := Unpickler(data, listed, at, weights_only)).run())
         at = reader.at
-    require(header[1] == 1001, f"its protocol {header[1]!r} is not known")
-    value = (reader := Unpickler(data, find, at, weights_only)).run()
-    keys = (reader := Unpickler(data, find, reader.at)).run()
-    at = reader.at
+        if header[0] != MAGIC:
+            raise DamagedArchive(f"{name}: Invalid magic number; corrupt file?")
+    if header[1] != VERSION:
+        raise DamagedArchive(f"{name}: Invalid protocol version: {str(header[1])[:40]}")
+    (reader := Unpickler(data, listed, at, weights_only)).run(LISTING)
+    keys = (reader := Unpickler(data, listed, reader.at)).run()
+    end = reader.at
     require(
-        type(keys) is list and sorted(map(str, keys)) == sorted(buffers),
+        type(keys) is list and sorted(map(str, keys)) == sorted(kinds),
         "its list of storages is not that of its tensors",
     )
+    parts: dict[str, Any] = {}
     for key in keys:
-        require(at + 8 <= size, "it ends before its storages")
-        (numel,) = struct.unpack_from("<q", data, at)
-        kind = kinds[key]
+        require(end + 8 <= len(data), "it ends before its storages")
+        (numel,) = struct.unpack_from("<q", data, end)
+        wanted, kind = kinds[key]
         nbytes = numel * (1 if kind is None else kind.itemsize)
         require(
-            nbytes == sizes[key] and at + 8 + nbytes <= size,
+            numel == wanted and 0 <= nbytes <= len(data) - end - 8,
             f"storage {key} does not have the size that its tensors say",
         )
-        buffers[key][:] = np.frombuffer(data, np.uint8, nbytes, at + 8)
-        at += 8 + nbytes
-    if map_location is not None and str(map_location) != "cpu":
-        raise UnpicklingError("files of the old layout are loaded to the CPU only")
+        parts[key] = np.frombuffer(data, np.uint8, nbytes, end + 8)
+        end += 8 + nbytes
+    storages = Storages(lambda key, nbytes: parts[key].copy(), map_location)
+    value = Unpickler(data, storages.find, at, weights_only).run()
+    file.seek(begin + end)
     return value
+
+
+def _name(unpickler: Unpickler, module: object, name: object) -> None:
+    found = GLOBALS.get(f"{module}.{name}")
+    unpickler.stack.append(found if type(found) is StorageType else None)
+
+
+def _name_of_stack(unpickler: Unpickler) -> None:
+    name = unpickler.stack.pop()
+    _name(unpickler, unpickler.stack.pop(), name)
+
+
+def _stored(unpickler: Unpickler) -> None:
+    if unpickler.stack[-1][:1] == ("module",):
+        unpickler.stack[-1] = None
+    else:
+        unpickler._storage()
+
+
+def _drop(count: int, result: tuple[None, ...] = ()) -> Callable[[Unpickler], None]:
+    """Takes values from the stack; something else may stand for what is made of them."""
+
+    def action(unpickler: Unpickler) -> None:
+        require(len(unpickler.stack) >= count, "a pickle ends too early")
+        unpickler.stack[-count:] = result
+
+    return action
+
+
+def _drop_to_mark(unpickler: Unpickler) -> None:
+    unpickler.stack = unpickler._outer.pop()
+
+
+# what instructions do where only the storages are of interest: nothing is made or called
+LISTING = ACTIONS | {
+    code[0]: action
+    for code, action in {
+        b"R": _drop(2, (None,)),
+        b"\x81": _drop(2, (None,)),
+        b"b": _drop(1),
+        b"a": _drop(1),
+        b"s": _drop(2),
+        b"e": _drop_to_mark,
+        b"u": _drop_to_mark,
+        b"\x90": _drop_to_mark,
+        b"c": lambda u: _name(u, u._line(), u._line()),
+        b"\x93": _name_of_stack,
+        b"Q": _stored,
+    }.items()
+}

@@ -61,13 +61,17 @@ class StorageRef(NamedTuple):
 
 
 class Pickler:
-    """Collects instructions in `out`, and the memory of the storages in `storages`."""
+    """Collects instructions in `out`, and the memory of the storages in `storages`.
 
-    def __init__(self) -> None:
+    In the older layout a storage also says which part of another it is: of none.
+    """
+
+    def __init__(self, older: bool = False) -> None:
         self.out = bytearray(b"\x80\x02")
+        self.older = older
         self.storages: dict[str, Any] = {}  # key: flat array
         self._keys: dict[Any, str] = {}
-        self._kinds: dict[str, dtype | None] = {}
+        self.kinds: dict[str, dtype | None] = {}
         self._memo: dict[Any, int] = {}
         self._alive: list[Any] = []  # an id means nothing once its object is gone
 
@@ -133,7 +137,8 @@ class Pickler:
 
     def _composite(self, value: Call | StorageRef) -> None:
         if isinstance(value, StorageRef):
-            self._items(("storage", Global(value.kind), value.key, value.where, value.numel))
+            storage = "storage", Global(value.kind), value.key, value.where, value.numel
+            self._items((*storage, None) if self.older else storage)
             self.out += b"Q"
         else:
             self.write(Global(value.function))
@@ -200,15 +205,15 @@ class Pickler:
         if key not in self._keys:
             number = self._keys[key] = str(len(self.storages))
             self.storages[number] = flat
-            self._kinds[number] = kind
+            self.kinds[number] = kind
             self._alive.append(memory)
-        known = self._kinds[self._keys[key]]
+        known = self.kinds[self._keys[key]]
         if kind is not None and known not in (None, kind):
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that view the same data as"
                 " different types"
             )
-        self._kinds[self._keys[key]] = known or kind
+        self.kinds[self._keys[key]] = known or kind
         step = 1 if kind is None else kind.itemsize
         name = "torch.storage UntypedStorage" if kind is None else f"torch {kind.legacy}Storage"
         return StorageRef(name, self._keys[key], str(backend.device(flat)), flat.nbytes // step)
@@ -239,7 +244,13 @@ class Pickler:
             return
         learned = isinstance(tensor, Parameter)  # its outer call says whether gradients are wanted
         wanted = tensor.requires_grad and not learned
-        call = self._strided(tensor, wanted) if tensor.layout is strided else self._sparse(tensor)
+        call = (
+            self._sparse(tensor)
+            if tensor.layout is not strided
+            else self._without_memory(tensor, wanted)
+            if tensor.device.type == "meta"
+            else self._strided(tensor, wanted)
+        )
         state = {
             k: v
             for k, v in vars(tensor).items()
@@ -285,6 +296,12 @@ class Pickler:
                 requires_grad,
                 Call("collections OrderedDict", ()),
             ),
+        )
+
+    def _without_memory(self, tensor: Tensor, requires_grad: bool) -> Call:
+        return Call(
+            "torch._utils _rebuild_meta_tensor_no_storage",
+            (tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), requires_grad),
         )
 
     def _sparse(self, tensor: Tensor) -> Call:

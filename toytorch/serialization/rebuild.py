@@ -30,6 +30,7 @@ from toytorch.facts.dtype import ALL, STORED, dtype
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Parameter
+from toytorch.ops.creation.create import empty_strided
 from toytorch.ops.sparse.create import sparse_coo_tensor
 from toytorch.serialization import allowed
 from toytorch.serialization.storages import Loaded
@@ -239,6 +240,18 @@ def tensor_v3(
     return tensor_v2(spend, typed, offset, size, stride, requires_grad, hooks, metadata)
 
 
+def tensor_without_memory(
+    spend: Callable[..., Any], kind: Any, size: Any, stride: Any, requires_grad: bool
+) -> Tensor:
+    """A tensor on device meta."""
+    require(type(kind) is dtype, "a tensor needs a type")
+    size, stride = _sizes(size, "size"), _sizes(stride, "strides")
+    require(len(size) == len(stride), "a tensor needs as many strides as sizes")
+    last = 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    require(0 in size or max(math.prod(size), last) < 1 << 60, "a tensor has too many elements")
+    return _wanting(empty_strided(size, stride, dtype=kind, device="meta"), requires_grad)
+
+
 def parameter(
     spend: Callable[..., Any],
     data: Tensor,
@@ -427,6 +440,7 @@ REBUILDERS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor": tensor_v1,
     "torch._utils._rebuild_tensor_v2": tensor_v2,
     "torch._utils._rebuild_tensor_v3": tensor_v3,
+    "torch._utils._rebuild_meta_tensor_no_storage": tensor_without_memory,
     "torch._utils._rebuild_parameter": parameter,
     "torch._utils._rebuild_parameter_with_state": parameter_with_state,
     "torch._utils._rebuild_sparse_tensor": sparse_tensor,

@@ -398,14 +398,18 @@ class Module(Stateful):
         return self.__class__.__name__
 
     def __repr__(self) -> str:
-        extra = [line for line in self.extra_repr().split("\n") if line]
-        children = [
-            f"({name}): " + repr(child).replace("\n", "\n  ")
-            for name, child in self._modules.items()
-        ]
+        text = self.extra_repr()
+        extra = text.split("\n") if text else []
+        children = [f"({name}): {_indented(repr(child))}" for name, child in self._modules.items()]
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+
+
+def _indented(text: str) -> str:
+    """Lines after the first moved to the right; blank ones have nothing in them."""
+    first, *others = text.split("\n")
+    return "\n".join([first, *("  " + line if line.strip() else "" for line in others)])
 
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -274,16 +274,23 @@ class Tree:
         for _, child in self.named_children():
             yield child
 
-    def _named(self, table: str, prefix: str, recurse: bool, unique: bool) -> Iterator[Any]:
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Any], Iterable[tuple[str, Any]]],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[Any]:
+        """(path, member) of what a function finds in each module."""
         seen: set[int] = set()
         modules = (
-            self.named_modules(prefix=prefix, remove_duplicate=unique)
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
             if recurse
             else [(prefix, self)]
         )
         for path, module in modules:
-            for name, value in getattr(module, table).items():
-                if value is None or (unique and id(value) in seen):
+            for name, value in get_members_fn(module):
+                if value is None or (remove_duplicate and id(value) in seen):
                     continue
                 seen.add(id(value))
                 yield (f"{path}.{name}" if path else name), value
@@ -293,7 +300,9 @@ class Tree:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """(name, parameter) of all parameters."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members(
+            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
+        )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters."""
@@ -304,7 +313,9 @@ class Tree:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """(name, buffer) of all buffers."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members(
+            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+        )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers."""

@@ -138,6 +138,39 @@ class RNNBase(Module):
         if tuple(hx.shape) != expected:
             raise RuntimeError(msg.format(expected, list(hx.shape)))
 
+    # what subclasses with a `forward` of their own call
+
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the hidden state for an input, whose steps may be packed."""
+        return self._expected(input, batch_sizes)[0]
+
+    def _expected(self, input: Tensor, batch_sizes: Tensor | None) -> list[tuple[int, int, int]]:
+        if batch_sizes is not None:
+            return self._sizes(int(batch_sizes[0]))
+        return self._sizes(input.size(0 if self.batch_first else 1))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Refuses an input or a hidden state of another shape."""
+        self.check_input(input, batch_sizes)
+        self._check_hidden(
+            [hidden] if self.states == 1 else hidden, self._expected(input, batch_sizes)
+        )
+
+    def _check_hidden(self, hidden: Any, sizes: list[tuple[int, int, int]]) -> None:
+        for i, (h, size) in enumerate(zip(hidden, sizes)):
+            which = "" if self.states == 1 else f"[{i}]"
+            self.check_hidden_size(h, size, f"Expected hidden{which} size {{}}, got {{}}")
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The hidden state with its sequences in another order."""
+        if permutation is None:
+            return hx
+        if self.states == 1:
+            return hx.index_select(1, permutation)
+        return tuple(h.index_select(1, permutation) for h in hx)
+
     def _check_dims(self, input: Tensor, hx: Any) -> None:
         """Refuses numbers of dimensions that do not go together."""
         name = "RNN" if self.mode.startswith("RNN") else self.mode
@@ -173,9 +206,7 @@ class RNNBase(Module):
         sizes = self._sizes(batch)
         if hidden is None:
             return [zeros(s, dtype=data.dtype, device=data.device) for s in sizes]
-        for i, (h, size) in enumerate(zip(hidden, sizes)):
-            which = "" if self.states == 1 else f"[{i}]"
-            self.check_hidden_size(h, size, f"Expected hidden{which} size {{}}, got {{}}")
+        self._check_hidden(hidden, sizes)
         return list(hidden)
 
     def _padded(self, input: Tensor, hidden: Any) -> tuple[Any, Any]:
@@ -348,6 +379,12 @@ class LSTM(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
+
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the cells for an input, whose steps may be packed."""
+        return self._expected(input, batch_sizes)[1]
 
 
 __getattr__ = finder(__name__)

@@ -179,6 +179,8 @@ def cuda(
 ) -> Tensor:
     """The tensor on a GPU; RuntimeError where there is none."""
     target = device_class("cuda" if device is None else device)
+    if target.type != "cuda":
+        raise RuntimeError("Invalid device, must be cuda device")
     base.of_device(target)
     return to(self, device=target, non_blocking=non_blocking)
 

@@ -22,6 +22,7 @@ from toytorch.facts.device import channels_last, channels_last_3d, preserve_form
 from toytorch.facts.hints import Array, MemoryFormat
 from toytorch.facts.size import contiguous_strides
 from toytorch.ops.define import relaying
+from toytorch.ops.shaping.strided import refuse_endless
 from toytorch.settings import are_deterministic_algorithms_enabled, fills_uninitialized_memory
 
 ORDERS: dict[MemoryFormat | None, tuple[int, ...]] = {
@@ -102,6 +103,14 @@ def set_(
         refuse_outside(flat, tuple(size), stride, storage_offset)
     shape = (flat.size,) if size is None else tuple(int(n) for n in size)
     steps = tuple(contiguous_strides(shape) if stride is None else (int(n) for n in stride))
+    if len(shape) != len(steps):
+        raise RuntimeError(f"unequal size length ({len(shape)}) and stride length ({len(steps)})")
+    if min((*shape, *steps), default=0) < 0:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and "
+            f"strides={list(steps)}"
+        )
+    refuse_endless(shape)
     flat = reaching(self, storage, flat, shape, steps, storage_offset)
     self._array = base.of_array(flat).as_strided(flat, shape, steps, storage_offset)
     self._storage = storage

@@ -43,6 +43,7 @@ straight: Op = pointwise(
     formula="self",
     forms="out",
     d_self="g",
+    d_other="0",
     doc="A derivative, self, of straight pieces of other: differentiated again it is 0, and says so.",
 )
 leaky_relu = pointwise(
@@ -152,7 +153,7 @@ prelu_kernel = pointwise(
     forms="out",
     node="PreluKernelBackward0",
     checks=only_floats("prelu_cpu"),
-    d_self="g if self > 0 else g * weight",
+    d_self="straight(g if self > 0 else g * weight, self)",
     d_weight="0 if self > 0 else g * self",
     memory="kept",
     doc="x above 0, weight·x below.",
@@ -320,7 +321,7 @@ rrelu_with_noise = pointwise(
     formula="self * noise",
     forms="out",
     checks=only_floats("rrelu_with_noise_out_cpu"),
-    d_self="g * noise",
+    d_self="straight(g * noise, self)",
     memory="rows",
     doc="x times a factor: 1 above 0, a random one below.",
 )

@@ -425,5 +425,6 @@ relu_backward: Op = pointwise(
     formula="0 if other <= 0 else self",
     forms="out",
     d_self="relu_backward(g, other)",
+    d_other="0",
     doc="Gradient of relu: 0 where the result, other, is 0, and self elsewhere.",
 )

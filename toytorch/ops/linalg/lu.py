@@ -108,6 +108,13 @@ def permutation(xp: ArrayModule, pivots: Array, m: int, dtype: np.dtype[Any]) ->
     return xp.eye(m, dtype=dtype)[order_of(xp, pivots, m)].swapaxes(-1, -2)
 
 
+def _outside(pivots: Array, m: int) -> str:
+    """What pivots that come from elsewhere must be and are not."""
+    if pivots.size and pivots.min() < 1:
+        return "greater or equal to 1"
+    return "smaller or equal to LU.size(-2)" if pivots.size and pivots.max() > m else ""
+
+
 def split_lu(xp: ArrayModule, lu: Array) -> tuple[Any, Any]:
     """L with ones on its diagonal, and U."""
     m, n = lu.shape[-2:]
@@ -265,6 +272,11 @@ def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: boo
             "torch.int32 dtype.\nNote: this function is intended to be used with "
             "the output produced by torch.linalg.lu_factor"
         )
+    if order and _outside(pivots, lu.shape[-2]):
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+            "Did you properly pass the result of lu_factor?"
+        )
     p = permutation(xp, pivots, lu.shape[-2], lu.dtype) if order else xp.empty(0, lu.dtype)
     if not data:
         return p, xp.empty(0, lu.dtype), xp.empty(0, lu.dtype)
@@ -337,6 +349,11 @@ def _lu_solve(
     need_kernel("linalg.lu_solve_cpu", lu)
     if not left:  # XA = B is AᴴXᴴ = Bᴴ
         b, adjoint = b.swapaxes(-1, -2).conj(), not adjoint
+    if what := _outside(pivots, lu.shape[-2]):
+        raise RuntimeError(
+            f"Pivots given to lu_solve must all be {what}. "
+            "Did you properly pass the result of lu_factor?"
+        )
     order = order_of(xp, pivots, lu.shape[-1])
     if adjoint:
         h = lu.swapaxes(-1, -2).conj()

@@ -239,7 +239,7 @@ tied_op: Op = general(
 def tied(g: Tensor, *others: Tensor | None) -> Tensor:
     """A gradient that does not depend on what was differentiated, as of a linear map, where PyTorch's
     kernel of the gradient takes that, too: its own derivative in the others is 0 rather than none."""
-    if state.local.grad and not g._requires_grad:
+    if state.local.grad:
         for other in others:
             if other is not None and other._requires_grad:
                 return cast("Tensor", tied_op.function(g, other))

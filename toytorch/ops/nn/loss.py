@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt, reduced, worthwhile
 from toytorch.core.memory_order import kept, placed
+from toytorch.core.op import Op
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
@@ -20,6 +21,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general
+from toytorch.ops.nn.linear_maps import tied
 
 # What is left of a loss per element, in a record's `fused`.
 REDUCED = "loss if reduction == 'none' else sum(loss) / count if reduction == 'mean' else sum(loss)"
@@ -165,7 +167,9 @@ nll_loss = general(
     _nll,
     on_card="nll_loss_forward self target weight",
     forms="",
-    d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
+    d_self=lambda g, self, target, weight, ignore_index, reduction: tied(
+        nll_backward.function(g, tuple(self.shape), target, weight, ignore_index, reduction), self
+    ),
     variant=lambda self, *_: 0 if self.ndim < 3 else "NllLoss2DBackward0",
     amp="float32",
     halves="halves nll_loss",
@@ -209,7 +213,7 @@ def _nll_backward(
     return xp.moveaxis(moved, -1, 1)
 
 
-nll_backward = general(
+nll_backward: Op = general(
     "nll_loss_backward(Tensor grad_output, int[] shape, Tensor target, Tensor? weight, "
     "int ignore_index, str reduction) -> Tensor",
     _nll_backward,

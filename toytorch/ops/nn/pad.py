@@ -225,7 +225,9 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
         forms="function",
         node=node,
         upcast=False,
-        d_self=lambda g, self, padding: tied(share.function(g, tuple(self.shape), padding), self),
+        d_self=lambda g, self, padding: tied(
+            share.function(g, tuple(self.shape), padding), None if places is _around else self
+        ),
         memory="rows" if places is _around else "format",
         amp=amp,
         doc=doc,

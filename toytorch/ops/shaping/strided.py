@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,12 @@ from toytorch.ops.define import general, view
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
+
+
+def refuse_endless(size: Sequence[int]) -> None:
+    """Refuses sizes whose product is no number of elements, even of one that is shown often."""
+    if math.prod(size) >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
 
 
 def _as_strided(
@@ -40,6 +47,7 @@ def _as_strided(
             "as_strided: Negative strides are not supported at the moment, got "
             f"strides: {list(stride)}"
         )
+    refuse_endless(size)
     backend = base.of_array(a)
     flat = backend.flat(a)
     flat = flat if flat.dtype == a.dtype else flat.view(a.dtype)
