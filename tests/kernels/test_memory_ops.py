@@ -94,6 +94,16 @@ def test_index_vector(threads: int, shape: tuple[int, ...], d: int, kind: str) -
         assert np.allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("top", [0, 7, 4000, 9000])
+@pytest.mark.parametrize("least", [0, 5, 5000])
+def test_counts(top: int, least: int) -> None:
+    a = np.random.default_rng(top).integers(0, top + 1, 4101)
+    assert np.array_equal(by_index.counted(a, least), np.bincount(a, minlength=least))
+    assert np.array_equal(by_index.counted(a.repeat(2)[::2], least), np.bincount(a, None, least))
+    a[-1] = -1
+    assert by_index.counted(a, least) is None
+
+
 @pytest.mark.parametrize("shape", [*SHAPES, (40_001,), (3, 20_000), (20_000, 3)], ids=str)
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.99, 1])
 def test_masks(threads: int, shape: tuple[int, ...], share: float) -> None:

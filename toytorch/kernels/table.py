@@ -31,7 +31,7 @@ def later(module: str, name: str) -> Callable[..., Any]:
 
 # Kernels by the module that has them, under the same names.
 LATER = {
-    "by_index": "add_slices gather scatter select",
+    "by_index": "add_slices counted gather scatter select",
     "convert": "cast",
     "copy": "assign joined",
     "few": "among ends extreme middle mode places spread",
