@@ -33,7 +33,7 @@ def later(module: str, name: str) -> Callable[..., Any]:
 LATER = {
     "by_index": "add_slices counted gather scatter select",
     "convert": "cast",
-    "copy": "assign joined",
+    "copy": "assign interleaved joined",
     "few": "among ends extreme middle mode places spread",
     "fold": "folded",
     "masks": "nonzero picked",
