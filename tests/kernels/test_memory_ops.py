@@ -188,3 +188,13 @@ def test_distances(threads: int, n: int, m: int, d: int, kind: str, p: int) -> N
     wanted = apart[np.triu_indices(n, 1)]
     made = distance.within(a, p)
     assert made is None or np.allclose(made, wanted, **tolerance)
+
+
+@pytest.mark.parametrize("n", [92, 97, 128])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_square_of_pairs(threads: int, n: int, kind: str) -> None:
+    a = numbers((n * (n - 1) // 2,), kind)
+    wanted = np.zeros((n, n), kind)
+    i, j = np.triu_indices(n, 1)
+    wanted[i, j] = wanted[j, i] = a
+    assert np.array_equal(distance.square(a, n), wanted)

@@ -65,6 +65,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "convolution_weight": later("conv_weight", "weight_gradient"),
     "distances": later("distance", "between"),
     "distances_within": later("distance", "within"),
+    "square_of_pairs": later("distance", "square"),
     "group_norm": norm.group,
     "group_norm_backward": norm.group_backward,
     "in_rows": later("copy", "copied"),
