@@ -419,7 +419,7 @@ def counted(a: Array, least: int) -> Any:
 
 @functools.cache
 def counts_kernel() -> Call:
-    return Call("counted", Counted)
+    return Call("occurrences", Counted)
 
 
 class Counted(Native):
