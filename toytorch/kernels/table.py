@@ -45,10 +45,7 @@ LATER = {
     "top": "top",
     "triangle": "triangle",
 }
-HALVES = (
-    "attention attention_backward batch_norm embedding_dense_backward "
-    "log_softmax logsumexp nll_loss nll_loss_backward pow"
-)
+HALVES = "batch_norm embedding_dense_backward log_softmax logsumexp nll_loss nll_loss_backward pow"
 KERNELS: dict[str, Callable[..., Any]] = {
     **{name: later(module, name) for module, names in LATER.items() for name in names.split()},
     **{f"halves {name}": later("halves", name) for name in HALVES.split()},
@@ -68,6 +65,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "square_of_pairs": later("distance", "square"),
     "group_norm": norm.group,
     "group_norm_backward": norm.group_backward,
+    "halves attention": later("half_attention", "forward"),
+    "halves attention_backward": later("half_attention", "backward"),
     "in_rows": later("copy", "copied"),
     "layer_norm": norm.layer,
     "layer_norm_backward": norm.layer_backward,
