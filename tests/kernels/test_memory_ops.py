@@ -94,6 +94,16 @@ def test_index_vector(threads: int, shape: tuple[int, ...], d: int, kind: str) -
         assert np.allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("top", [0, 7, 4000, 9000])
+@pytest.mark.parametrize("least", [0, 5, 5000])
+def test_counts(top: int, least: int) -> None:
+    a = np.random.default_rng(top).integers(0, top + 1, 4101)
+    assert np.array_equal(by_index.counted(a, least), np.bincount(a, minlength=least))
+    assert np.array_equal(by_index.counted(a.repeat(2)[::2], least), np.bincount(a, None, least))
+    a[-1] = -1
+    assert by_index.counted(a, least) is None
+
+
 @pytest.mark.parametrize("shape", [*SHAPES, (40_001,), (3, 20_000), (20_000, 3)], ids=str)
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.99, 1])
 def test_masks(threads: int, shape: tuple[int, ...], share: float) -> None:
@@ -178,3 +188,13 @@ def test_distances(threads: int, n: int, m: int, d: int, kind: str, p: int) -> N
     wanted = apart[np.triu_indices(n, 1)]
     made = distance.within(a, p)
     assert made is None or np.allclose(made, wanted, **tolerance)
+
+
+@pytest.mark.parametrize("n", [92, 97, 128])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_square_of_pairs(threads: int, n: int, kind: str) -> None:
+    a = numbers((n * (n - 1) // 2,), kind)
+    wanted = np.zeros((n, n), kind)
+    i, j = np.triu_indices(n, 1)
+    wanted[i, j] = wanted[j, i] = a
+    assert np.array_equal(distance.square(a, n), wanted)

@@ -163,3 +163,18 @@ def test_threads_change_no_bit(shape: tuple[int, int, int], threads: None) -> No
 def test_a_table_has_room() -> None:
     with pytest.raises(AssertionError, match="no more"):
         ArrayCall(tiled_product.tile("f", 4, 2, 1, False), [0] * 65, (0,), 1, 1)
+
+
+@pytest.mark.skipif(not tiled_product.beats_blas(), reason="BLAS does them")
+@pytest.mark.parametrize("kind", ["f", "d"])
+def test_long_sums_are_added_up_from_parts(threads: None, kind: str) -> None:
+    a, b = whole(40, 5001, kind=kind), whole(5001, 48, kind=kind)
+    for x, y in itertools.product(orders(a), orders(b)):
+        assert (tiled_product.multiply(x, y) == a @ b).all()
+    x = toytorch.from_numpy(a).sin()
+    made = []
+    for count in (1, 2, 4):
+        toytorch.set_num_threads(count)
+        made.append(x @ x.cos().t()[:, :48])
+    assert made[0].equal(made[1])
+    assert made[0].equal(made[2])

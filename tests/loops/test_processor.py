@@ -22,9 +22,17 @@ print(processor.this().vector, round(torch.tanh(x * x - 1).relu().sum().item(), 
 """
 
 
-def run(level: str) -> subprocess.CompletedProcess[str]:
+# Most of these terms are the square of the mean: roundings of their sum are all to one side.
+VARIANCE = """
+import numpy, toytorch as torch
+x = (10.0 ** numpy.random.default_rng(0).uniform(-6, 6, 10**6)).astype("float32")
+print(torch.from_numpy(x).var().item() / numpy.var(x.astype("float64"), ddof=1) - 1)
+"""
+
+
+def run(level: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "TOYTORCH_CPU": level}
-    return subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True,
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           env=environment, check=False)  # fmt: skip
 
 
@@ -41,6 +49,11 @@ def test_every_level_runs_or_says_what_this_processor_has(level: str) -> None:
     assert float(total) == pytest.approx(np.maximum(np.tanh(x * x - 1), 0).sum(), rel=1e-4)
     if level in processor.LEVELS:
         assert int(vector) == {"sse4": 16, "avx2": 32, "avx512": 64}[level]
+
+
+@pytest.mark.parametrize("level", processor.levels())
+def test_a_variance_is_as_exact_with_narrow_vectors(level: str) -> None:
+    assert abs(float(run(level, VARIANCE).stdout)) < np.finfo("float32").eps
 
 
 def test_another_word_is_refused() -> None:

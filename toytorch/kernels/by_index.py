@@ -408,3 +408,54 @@ class AddedSlices(Native):
             self.count(count, line)
 
         self.loop(b_lo, b_hi, 1, block)
+
+
+# -- counts ---------------------------------------------------------------------------------------
+
+COUNTERS = 4  # tables that are counted in by turns: equal numbers often follow each other
+LONGEST = 4096  # of such tables
+
+
+def counted(a: Array, least: int) -> Any:
+    """How often each number occurs, in a table of so many places at least; None where NumPy should do
+    it, or has to say what is wrong: a number below 0."""
+    if (
+        a.size < jit.SMALLEST
+        or a.__class__ is not np.ndarray
+        or a.dtype.char not in "lq"
+        or not jit.works()
+    ):
+        return None
+    a = np.ascontiguousarray(a)
+    largest = int(a.view(np.uint64).max())  # a number below 0 is a large one
+    if largest >> 32:
+        return None
+    n = max(largest + 1, least)
+    made = np.zeros((COUNTERS if n <= LONGEST else 1, n), np.int64)
+    pitch = n if len(made) > 1 else 0
+    counts_kernel()(1, 0, a.size, pitch, jit.address_of(a), jit.address_of(made))
+    return made.sum(0) if pitch else made[0]
+
+
+@functools.cache
+def counts_kernel() -> Call:
+    return Call("occurrences", Counted)
+
+
+class Counted(Native):
+    """LLVM for `counted`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "f", ("count", "pitch", "places", "made"))
+        b, count, pitch = self.b, self.word_of["count"], self.word_of["pitch"]
+        places, made = self.array("places", "word"), self.array("made", "word")
+        tables = [b.gep(made, [b.mul(pitch, self.word(k))]) for k in range(COUNTERS)]
+        one, whole = self.word(1), b.and_(count, self.word(-COUNTERS))
+
+        def some(i: Value, tables: list[Any]) -> None:
+            for k, table in enumerate(tables):
+                place = self.get(places, b.add(i, self.word(k)))
+                self.put(table, place, b.add(self.get(table, place), one))
+
+        self.loop(0, whole, COUNTERS, lambda i: some(i, tables))
+        self.loop(whole, count, 1, lambda i: some(i, tables[:1]))

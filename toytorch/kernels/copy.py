@@ -91,6 +91,16 @@ def joined(arrays: Sequence[Array], d: int) -> Any:
     return made
 
 
+def interleaved(a: Array, times: Any, d: int) -> Any:
+    """Every element along a dimension as often; None where NumPy repeats them as fast."""
+    if threads.thread_count() < 2 or not a.size * times >= jit.SMALLEST:
+        return None
+    before, after = a.shape[: d + 1], a.shape[d + 1 :]
+    made = np.empty((*before, int(times), *after), a.dtype)
+    assign(made, np.broadcast_to(a.reshape(*before, 1, *after), made.shape))
+    return made.reshape(*a.shape[:d], -1, *after)
+
+
 def worth(to: Array, source: Array) -> bool:
     """Whether compiled loops are faster than NumPy's."""
     size = to.nbytes

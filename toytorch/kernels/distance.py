@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from llvmlite.ir import Value
 
 TILE = 4  # vectors of sums that are under way at once
+SIDE = 16  # rows of a symmetric matrix that are filled at a time
 FOLD = 64  # terms that are added up one after the other before they meet the others
 
 
@@ -145,3 +146,54 @@ class Distance(Native):
             type = self.ir.FunctionType(self.vector, [self.vector])
             made = self.ir.Function(self.module, type, full)
         return self.b.call(made, [x])
+
+
+# -- from pairs to a matrix -----------------------------------------------------------------------
+
+
+def square(a: Array, n: int) -> Any:
+    """The symmetric matrix of numbers for all pairs i < j, row by row, with zeros on its diagonal; or
+    None."""
+    if a.size < jit.SMALLEST or a.__class__ is not np.ndarray or a.dtype.char not in "fd":
+        return None
+    if not jit.works():
+        return None
+    a, made = np.ascontiguousarray(a), np.zeros((n, n), a.dtype)
+    places = jit.address_of(a), jit.address_of(made)
+    square_kernel(a.dtype.char)(-(-n // SIDE), a.size * 3 * jit.TRAFFIC, n, *places)
+    return made
+
+
+@functools.cache
+def square_kernel(kind: str) -> Call:
+    return Call(f"square {kind}", lambda name: Square(name, kind))
+
+
+class Square(Native):
+    """LLVM for `square`: some rows at a time, so that what goes down their columns fills lines."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(name, kind, ("n", "a", "made"))
+        b, n, a, made = self.b, self.word_of["n"], self.array("a"), self.array("made")
+        one, side, starts = self.word(1), self.word(SIDE), self.alloca(self.word, SIDE)
+
+        def rows(r: Value) -> None:
+            first = b.mul(r, side)
+
+            def start(k: Value) -> None:  # the pair (i, j) is number start + j
+                i = b.add(first, k)
+                before = b.lshr(b.mul(b.add(i, one), b.add(i, self.word(2))), one)
+                self.put(starts, k, b.sub(b.mul(i, n), before))
+
+            def column(j: Value) -> None:
+                def pair(k: Value) -> None:
+                    i, value = b.add(first, k), self.get(a, b.add(self.get(starts, k), j))
+                    self.put(made, b.add(b.mul(i, n), j), value)
+                    self.put(made, b.add(b.mul(j, n), i), value)
+
+                self.count(self.smaller(side, b.sub(j, first)), pair)
+
+            self.count(side, start)
+            self.loop(b.add(first, one), n, 1, column)
+
+        self.loop(self.lo, self.hi, 1, rows)

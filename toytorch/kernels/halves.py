@@ -1,29 +1,34 @@
 """What PyTorch's kernels for the CPU round on the way, where numbers have 16 bits.
 
 Most ops are computed in float32 and rounded once. Those here keep something in the half type in
-between: a sum that goes on in it, a logarithm, the weights of attention. The functions take the half
-type and arrays of float32, as the kernels of the records do, and give arrays of their final types;
-None where the usual way is PyTorch's, too. Sums in an order are those of one thread.
+between: a sum that goes on in it, a logarithm (the weights of attention are in `half_attention`). The
+functions take the half type and arrays of float32, as the kernels of the records do, and give arrays
+of their final types; None where the usual way is PyTorch's, too. Sums in an order are those of one
+thread.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from toytorch.facts.hints import Array
-from toytorch.kernels.attention import swapped
+from toytorch.kernels.convert import cast
 
 LEVELS, STEP = 8, 16  # of the sums of `cascade`
-KEYS = 512  # that flash attention looks at together
-QUERIES = (768, 256), (192, 64), (0, 32)  # from how many queries on, how many go together
 
 
 def rounded(a: Any, half: np.dtype[Any]) -> Any:
     """Numbers as the half type has them, in float32."""
-    return a.astype(half).astype(np.float32)
+    made = cast(a, half)
+    return a.astype(half).astype(np.float32) if made is None else wide(made)
+
+
+def wide(a: Array) -> Any:
+    """Numbers of the half type in float32."""
+    made = cast(a, np.dtype(np.float32))
+    return a.astype(np.float32) if made is None else made
 
 
 def log_softmax(half: np.dtype[Any], a: Array, dim: int, dtype: None) -> Any:
@@ -255,105 +260,3 @@ def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: 
     g, a, m, r = (v.astype(np.float32).reshape(mean.size, -1) for v in (g, a, mean, rstd))
     sums = in_order(g * (r * a - r * m), half), in_order(g, half)
     return tuple(v.astype(half).reshape(shape) for v in sums)
-
-
-# -- flash attention ------------------------------------------------------------------------------
-
-
-def _scores(
-    q: Array, k: Array, mask: Array | None, causal: bool, scale: float, at: tuple[slice, slice]
-) -> Any:
-    """q·kᵀ·scale of some queries and keys, and what the mask adds."""
-    rows, columns = at
-    made = q[:, :, rows] @ k[:, :, columns].swapaxes(2, 3)
-    made *= np.float32(scale)
-    if mask is not None:
-        made += mask[:, :, rows, columns]
-    if causal:
-        later = np.arange(k.shape[2])[columns] > np.arange(q.shape[2])[rows, None]
-        made[..., later] = -np.inf
-    return made
-
-
-def _given(q: Array, k: Array, mask: Array | None, scale: float | None) -> tuple[Any, Any, float]:
-    """The mask for all scores, the blocks of keys, and the scale."""
-    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
-    if mask is not None:
-        mask = np.broadcast_to(mask, (*q.shape[:3], k.shape[2]))
-    return mask, [slice(i, i + KEYS) for i in range(0, k.shape[2], KEYS)], scale
-
-
-def attention(
-    half: np.dtype[Any],
-    q: Array,
-    k: Array,
-    v: Array,
-    dropout_p: float,
-    causal: bool,
-    mask: Array | None,
-    scale: float | None,
-) -> Any:
-    """Attention whose weights are rounded before the values are multiplied by them, block of keys
-    by block of keys; and the logarithms of softmax's sums, in float32."""
-    if 0 in q.shape or 0 in k.shape:
-        return None
-    mask, blocks, scale = _given(q, k, mask, scale)
-    top = np.full((*q.shape[:3], 1), -np.inf, np.float32)
-    total, made = np.zeros_like(top), np.zeros(q.shape, np.float32)
-    for columns in blocks:
-        x = _scores(q, k, mask, causal, scale, (slice(None), columns))
-        higher = np.maximum(top, x.max(-1, keepdims=True))
-        safe = np.where(higher == -np.inf, np.float32(0), higher)
-        np.exp(np.subtract(x, safe, out=x), out=x)
-        fade = np.exp(top - safe)
-        total = total * fade + x.sum(-1, keepdims=True)
-        made = made * fade + rounded(x, half) @ v[:, :, columns]
-        top = higher
-    empty = total == 0
-    total[empty] = 1
-    top[empty] = 0
-    out = np.empty_like(q, half)
-    out[...] = made / total
-    return out, np.where(empty, np.float32(0), top + np.log(total))[..., 0]
-
-
-def attention_backward(
-    half: np.dtype[Any],
-    g: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    made: Array,
-    sums: Array,
-    dropout_p: float,
-    causal: bool,
-    mask: Array | None,
-    scale: float | None,
-) -> Any:
-    """The gradients of q, k and v, which are added up in the half type, a block of queries and keys
-    at a time."""
-    mask, blocks, scale = _given(q, k, mask, scale)
-    share = (g * made).sum(-1, keepdims=True)
-    dq, dk, dv = (np.zeros(a.shape, np.float32) for a in (q, k, v))
-    size = next(size for fewest, size in QUERIES if q.shape[2] >= fewest)
-    factor = np.float32(scale)
-    for rows in (slice(i, i + size) for i in range(0, q.shape[2], size)):
-        for columns in blocks:
-            if causal and columns.start >= rows.stop:
-                continue
-            x = _scores(q, k, mask, causal, scale, (rows, columns))
-            np.exp(np.subtract(x, sums[:, :, rows, None], out=x), out=x)
-            into, keys = g[:, :, rows], k[:, :, columns]
-            weights = rounded(x, half).swapaxes(2, 3)
-            dv[:, :, columns] = rounded(dv[:, :, columns] + weights @ into, half)
-            x *= into @ v[:, :, columns].swapaxes(2, 3) - share[:, :, rows]
-            x = rounded(x, half)
-            dq[:, :, rows] = rounded(dq[:, :, rows] + factor * (x @ keys), half)
-            more = factor * (x.swapaxes(2, 3) @ q[:, :, rows])
-            dk[:, :, columns] = rounded(dk[:, :, columns] + more, half)
-    results = []
-    for d in (dq, dk, dv):
-        out = np.empty(swapped(d.shape), half).swapaxes(1, 2)
-        out[...] = d
-        results.append(out)
-    return tuple(results)

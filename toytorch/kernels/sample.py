@@ -1,7 +1,7 @@
 """Images and volumes read at the points of a grid, forward and backward.
 
 Lanes of a vector are points that lie one after the other; the channels are gone over with places and
-weights in registers (`sample_points`).
+weights at hand (`sample_points`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,17 @@ if TYPE_CHECKING:
     from llvmlite.ir import Value
 
 
+# Blocks of points that are gone over together, enough of them that a plane of the image stays in the
+# first-level cache meanwhile, and vectors that are kept of each.
+PART = {NEAREST: 128, BILINEAR: 32, BICUBIC: 16}
+KEPT = {NEAREST: 2, BILINEAR: 28, BICUBIC: 52}
+
+
 class Sampler(Points):
-    """LLVM for a range of images' blocks of points (forward), or of images (backward).
+    """LLVM for a range of images' parts of points (forward), or of images (backward).
+
+    What is known of a part's points is kept in memory, and each channel goes over all of them: the
+    channels' planes often lie a power of two apart, where they share few places of the cache.
 
     rule   "forward", or which gradients: "input", "grid" or "both"
     """
@@ -34,65 +43,139 @@ class Sampler(Points):
         lanes: int,
     ) -> None:  # fmt: skip
         super().__init__(name, kind, n, mode, padding, corners, lanes, rule == "forward")
-        self.rule, self.input = rule, self.array("input")
+        b, self.rule, self.input = self.b, rule, self.array("input")
+        self.kept = self.alloca(self.real, lanes * KEPT[mode] * PART[mode])
+        self.whole = b.bitcast(self.kept, self.type("half*"))
+        self.shares = self.alloca(self.real, lanes * (4 if mode == BICUBIC else 2) ** n)
+        self.slots = dict[Any, int]()  # where among a block's vectors one is kept
+        size, blocks = self.word(PART[mode]), self.word_of["blocks"]
+        parts = b.udiv(b.add(blocks, self.word(PART[mode] - 1)), size)
+
+        def part(i: Value, k: Value) -> None:
+            first = b.mul(k, size)
+            self.part(i, first, self.smaller(size, b.sub(blocks, first)))
+
         if rule == "forward":
-            self.loop(self.lo, self.hi, 1, self.block_of_results)
-            return
-        self.taps = {BILINEAR: 2, NEAREST: 1, BICUBIC: 4}[mode] ** n
-        self.places = self.alloca(self.half, lanes * self.taps)
-        self.shares = self.alloca(self.real, lanes * self.taps)
+            self.loop(self.lo, self.hi, 1, lambda k: part(b.udiv(k, parts), b.urem(k, parts)))
+        else:
+            self.loop(self.lo, self.hi, 1, lambda i: self.count(parts, lambda k: part(i, k)))
 
-        def image(i: Value) -> None:
-            self.count(self.word_of["blocks"], lambda k: self.block_of_gradients(i, k))
+    def part(self, i: Value, first: Value, count: Value) -> None:
+        """So many blocks of an image's points, from one on."""
+        b, word, lanes = self.b, self.word_of, self.word(self.lanes)
+        forward, slopes = self.rule == "forward", self.rule in ("grid", "both")
 
-        self.loop(self.lo, self.hi, 1, image)
+        def start(j: Value) -> tuple[Any, Any]:
+            """The first point of a block, and how many of its points the block before has."""
+            at = b.mul(b.add(first, j), lanes)
+            held = self.smaller(at, b.sub(word["points"], lanes))
+            return held, b.sub(at, held)
 
-    def start(self, i: Value, k: Value) -> tuple[Any, Any]:
-        """The first point of block k of image i, and how many of its points the block before has."""
-        b, first = self.b, self.b.mul(k, self.word(self.lanes))
-        held = self.smaller(first, b.sub(self.word_of["points"], self.word(self.lanes)))
-        return held, b.sub(first, held)
-
-    def addresses(self, base: Value, places: Value) -> Any:
-        """The addresses of elements at places behind a pointer, in a vector."""
-        b, bytes = self.b, self.ir.Constant(self.long, [self.bytes] * self.lanes)
-        start = self.spread(b.ptrtoint(base, self.word), self.long)
-        return b.add(start, b.mul(b.sext(places, self.long), bytes))
-
-    def seen(self, base: Value, places: Value, inside: Value) -> Any:
-        """The elements at places behind a pointer, and 0 where they are not inside."""
-        pointers = self.b.inttoptr(
-            self.addresses(base, places), self.ir.VectorType(self.real.as_pointer(), self.lanes)
-        )
-        all = self.ir.Constant(self.ir.VectorType(self.type("bit"), self.lanes), [1] * self.lanes)
-        name = f"llvm.masked.gather.v{self.lanes}f{8 * self.bytes}.v{self.lanes}p0"
-        values = self.known(name, self.vector, pointers, self.half(self.bytes), all, self.of(0))
-        return self.b.select(inside, values, self.of(0))
-
-    def block_of_results(self, k: Value) -> None:
-        """What the channels of an image are at some points."""
-        b, word = self.b, self.word_of
-        i, k = b.udiv(k, word["blocks"]), b.urem(k, word["blocks"])
-        first, _ = self.start(i, k)
-        taps = self.neighbours(self.coordinates(i, first))
-        if self.mode != BICUBIC:
-            taps = [(place, inside, self.mul(*w.values())) for place, inside, w, _ in taps]
-        image = b.gep(self.input, [b.mul(i, word["image"])])
-        out = b.mul(b.mul(i, word["channels"]), word["points"])
-        made = b.gep(self.array("made"), [b.add(out, first)])
+        def begin(j: Value) -> None:
+            self.taps = self.neighbours(self.coordinates(i, start(j)[0]))
+            if self.mode == BICUBIC and not forward:  # down the columns, as PyTorch adds
+                self.taps = [self.taps[4 * y + x] for x in range(4) for y in range(4)]
+            for place, inside, *rest in self.taps:
+                for value in (place, inside, *rest[0].values(), *rest[slopes].values()):
+                    self.keep(j, value, value)
+            for axis in self.axes if slopes else "":
+                self.keep(j, self.units[axis], self.units[axis])
+                self.keep(j, axis, self.of(0))
 
         def channel(c: Value) -> None:
-            plane = b.gep(image, [b.mul(c, word["channel"])])
-            values = [self.seen(plane, place, inside) for place, inside, *_ in taps]
-            if self.mode == BICUBIC:
-                total = self.cubic_sum(values, [w for _, _, w, _ in taps])
-            elif self.mode == NEAREST:
-                (total,) = values
-            else:
-                total = self.products((v, w) for v, (_, _, w) in zip(values, taps))
-            self.write(total, made, b.mul(c, word["points"]))
+            nth = b.add(b.mul(i, word["channels"]), c)
+            made = b.gep(self.array("made"), [b.mul(nth, word["points"])])
+            image = b.add(b.mul(i, word["image"]), b.mul(c, word["channel"]))
+            self.plane = b.gep(self.input, [image])
 
+            def results(j: Value) -> None:
+                self.write(self.result(j), made, start(j)[0])
+
+            def adds(j: Value) -> None:
+                at, skipped = start(j)
+                plane = b.gep(self.array("of input"), [b.mul(nth, word["area"])])
+                self.scatter(j, plane, self.read(made, at, self.vector), skipped)
+
+            def sums(j: Value) -> None:
+                share = self.read(made, start(j)[0], self.vector)
+                before = [self.again(j, axis, self.vector) for axis in self.axes]
+                for axis, total in zip(self.axes, self.slopes(j, before, share)):
+                    self.keep(j, axis, total)
+
+            # One after the other: to read a plane after each write to another, which may lie a power
+            # of two apart, takes twice as long.
+            for work in [results] if forward else [adds] * (self.rule != "grid") + [sums] * slopes:
+                self.count(count, work)
+
+        def end(j: Value) -> None:
+            mixed = [
+                self.mul(self.again(j, axis, self.vector), self.again(j, self.units[axis]))
+                for axis in self.axes
+            ]
+            at = b.mul(b.add(b.mul(i, word["points"]), start(j)[0]), self.word(self.n))
+            self.write(self.interleaved(mixed), self.array("of grid"), at)
+
+        self.count(count, begin)
         self.count(word["channels"], channel)
+        if slopes:
+            self.count(count, end)
+
+    # -- what is kept of a block ----------------------------------------------------------------------
+
+    def slot(self, j: Value, k: int) -> Any:
+        """Where the k-th vector of block j begins."""
+        b = self.b
+        k = b.add(b.mul(j, self.word(KEPT[self.mode])), self.word(k))
+        return b.mul(k, self.word(self.lanes))
+
+    def keep(self, j: Value, name: Any, value: Any) -> None:
+        """Writes a vector, for whoever knows its name, which may be itself; a mask as numbers below 0."""
+        if isinstance(value, int) or (name is value and isinstance(value, self.ir.Constant)):
+            return
+        at = self.slot(j, self.slots.setdefault(name, len(self.slots)))
+        mask = value.type.element == self.type("bit")
+        self.store(self.b.sext(value, self.short) if mask else value, self.kept, at, 4)
+
+    def again(self, j: Value, name: Any, type: Any = None) -> Any:
+        """The vector again; what was not kept is the same for all."""
+        if name not in self.slots:
+            return name
+        type, at = type or name.type, self.slot(j, self.slots[name])
+        if type.element != self.type("bit"):
+            return self.load(self.kept, at, type, 4)
+        none = self.ir.Constant(self.short, [0] * self.lanes)
+        return self.b.icmp_signed("<", self.load(self.kept, at, self.short, 4), none)
+
+    def weights(self, j: Value, tap: Any, k: int = 2) -> dict[str, Any]:
+        return {axis: self.again(j, value) for axis, value in tap[k].items()}
+
+    def where(self, j: Value, tap: Any, lane: int | Value) -> Any:
+        """Where one point's neighbour lies in a plane."""
+        at = self.b.mul(self.slot(j, self.slots[tap[0]]), self.word(self.bytes // 4))
+        return self.b.sext(self.get(self.whole, self.b.add(at, self.index(lane))), self.word)
+
+    def seen(self, j: Value) -> list[Any]:
+        """The neighbours' elements of the plane, 0 outside. One after the other: an instruction that
+        gathers 16 takes twice as long, on processors of AMD's."""
+        made = []
+        for tap in self.taps:
+            values = self.of(0)
+            for k in range(self.lanes):
+                value = self.get(self.plane, self.where(j, tap, k))
+                values = self.b.insert_element(values, value, self.half(k))
+            made.append(self.b.select(self.again(j, tap[1]), values, self.of(0)))
+        return made
+
+    # -- one block and one channel --------------------------------------------------------------------
+
+    def result(self, j: Value) -> Any:
+        """What the channel is at a block's points."""
+        values, weights = self.seen(j), [self.weights(j, tap) for tap in self.taps]
+        if self.mode == BICUBIC:
+            return self.cubic_sum(values, weights)
+        if self.mode == NEAREST:
+            return values[0]
+        return self.products((v, self.mul(*w.values())) for v, w in zip(values, weights))
 
     def cubic_sum(self, values: list[Any], weights: list[Any]) -> Any:
         """Lines first, then across them."""
@@ -103,65 +186,20 @@ class Sampler(Points):
             lines.append(functools.reduce(self.add, terms))
         return self.products((weights[4 * k]["y"], line) for k, line in enumerate(lines))
 
-    def block_of_gradients(self, i: Value, k: Value) -> None:
-        """Adds what some points of an image give to the gradients of both."""
-        b, word = self.b, self.word_of
-        first, skipped = self.start(i, k)
-        taps = self.neighbours(self.coordinates(i, first))
-        if self.mode == BICUBIC:  # down the columns, as PyTorch adds
-            taps = [taps[4 * y + x] for x in range(4) for y in range(4)]
-        if self.rule != "grid":
-            for t, (place, *_) in enumerate(taps):
-                self.store(place, self.places, t * self.lanes, 4)
-        image = b.mul(i, word["image"])
-        g = b.gep(self.array("made"), [b.mul(b.mul(i, word["channels"]), word["points"])])
-        outside = b.mul(b.mul(i, word["channels"]), word["area"])
-
-        def channel(c: Value, *sums: Value) -> list[Any]:
-            share = self.read(g, b.add(b.mul(c, word["points"]), first), self.vector)
-            if self.rule != "grid":
-                for t, (_, inside, weights, _) in enumerate(taps):
-                    value = self.mul(share, *weights.values())
-                    if self.n == 3 or self.mode == BILINEAR:
-                        value = self.mul(self.mul(*weights.values()), share)
-                    value = b.select(inside, value, self.of(0))
-                    self.store(value, self.shares, t * self.lanes, self.bytes)
-                plane = b.add(outside, b.mul(c, word["area"]))
-                self.scatter(b.gep(self.array("of input"), [plane]), skipped)
-            if self.rule == "input" or self.mode == NEAREST:
-                return list(sums)
-            plane = b.gep(self.input, [b.add(image, b.mul(c, word["channel"]))])
-            values = [self.seen(plane, place, inside) for place, inside, *_ in taps]
-            if self.n == 2 and self.mode == BILINEAR:
-                return self.flat_slopes(sums, values, taps, share)
-            return self.slopes(sums, values, taps, share)
-
-        zeros = [self.of(0)] * self.n
-        sums = self.count(word["channels"], channel, 1, zeros)
-        if self.rule == "input":
-            return
-        mixed = [self.mul(s, self.units[a]) for s, a in zip(sums, self.axes)]
-        at = b.mul(b.add(b.mul(i, word["points"]), first), self.word(self.n))
-        self.write(self.interleaved(mixed), self.array("of grid"), at)
-
-    def flat_slopes(
-        self, sums: tuple[Value, ...], values: list[Any], taps: list[Any], share: Value
-    ) -> list[Any]:
-        """The sums of both coordinates' gradients with one channel's, between four neighbours."""
-        nw, ne, sw, se = values
-        low, high = taps[0][2], taps[3][2]
-        x = self.products([(self.sub(ne, nw), low["y"]), (self.sub(se, sw), high["y"])])
-        y = self.products([(self.sub(sw, nw), low["x"]), (self.sub(se, ne), high["x"])])
-        return [self.fused(v, share, s) for s, v in zip(sums, (x, y))]
-
-    def slopes(
-        self, sums: tuple[Value, ...], values: list[Any], taps: list[Any], share: Value
-    ) -> list[Any]:
-        """The same, one neighbour after the other."""
+    def slopes(self, j: Value, sums: list[Any], share: Value) -> list[Any]:
+        """The sums of the coordinates' gradients with the channel's."""
+        values, weights = self.seen(j), [self.weights(j, tap) for tap in self.taps]
+        if self.n == 2 and self.mode == BILINEAR:
+            nw, ne, sw, se = values
+            low, high = weights[0], weights[3]
+            x = self.products([(self.sub(ne, nw), low["y"]), (self.sub(se, sw), high["y"])])
+            y = self.products([(self.sub(sw, nw), low["x"]), (self.sub(se, ne), high["x"])])
+            return [self.fused(v, share, s) for s, v in zip(sums, (x, y))]
         made = list(sums)
-        for value, (_, _, weights, slopes) in zip(values, taps):
+        for value, weight, tap in zip(values, weights, self.taps):
+            slopes = self.weights(j, tap, 3)
             for d, axis in enumerate(self.axes):
-                others = [weights[a] for a in self.axes if a != axis]
+                others = [weight[a] for a in self.axes if a != axis]
                 if self.mode == BICUBIC:
                     term = self.mul(value, share, slopes[axis])
                     made[d] = self.fused(self.b.fneg(term), others[0], made[d])
@@ -172,17 +210,26 @@ class Sampler(Points):
                     made[d] = self.fused(term, share, made[d])
         return made
 
-    def scatter(self, plane: Value, skipped: Value) -> None:
-        """Adds the shares of all neighbours at their places, point after point, however many lanes
-        there are."""
+    def scatter(self, j: Value, plane: Value, share: Value, skipped: Value) -> None:
+        """Adds the neighbours' shares at their places, point after point, however many lanes there
+        are."""
         b = self.b
+        for t, tap in enumerate(self.taps):
+            weights = self.weights(j, tap).values()
+            if self.mode == BILINEAR:
+                value = self.mul(self.mul(*weights), share)
+            else:
+                value = self.mul(share, *weights)
+            value = b.select(self.again(j, tap[1]), value, self.of(0))
+            self.store(value, self.shares, t * self.lanes, self.bytes)
 
-        def put(at: Value) -> None:
-            place = b.sext(self.get(self.places, at), self.word)
-            self.put(plane, place, b.fadd(self.get(plane, place), self.get(self.shares, at)))
+        def point(k: Value) -> None:
+            for t, tap in enumerate(self.taps):
+                place = self.where(j, tap, k)
+                value = self.get(self.shares, b.add(k, self.word(t * self.lanes)))
+                self.put(plane, place, b.fadd(self.get(plane, place), value))
 
-        lanes, all = self.word(self.lanes), self.word(self.taps * self.lanes)
-        self.loop(skipped, lanes, 1, lambda k: self.loop(k, all, lanes, put))
+        self.loop(skipped, self.word(self.lanes), 1, point)
 
     def interleaved(self, vectors: list[Any]) -> Any:
         """The numbers of n vectors by turns."""
@@ -237,7 +284,7 @@ def call(
         "grid": ("input", "grid", "made", "of grid"),
         "both": ("input", "grid", "made", "of input", "of grid"),
     }[rule]
-    total = shape[0] * (blocks if rule == "forward" else 1)
+    total = shape[0] * (-(-blocks // PART[how[0]]) if rule == "forward" else 1)
     work = shape[0] * count * (shape[1] + 4) * 8 * jit.TRAFFIC
     found = kernel(kind, rule, n, *how, lanes)
     return ArrayCall(found, words, [WORDS.index(a) for a in arrays], total, work)
@@ -272,13 +319,15 @@ def backward(
     """The gradients of both, zeros for one that is not wanted; or None."""
     if not fits(a, grid) or g.dtype is not a.dtype or not any(wanted):
         return None
-    rule = "both" if all(wanted) else "input" if wanted[0] else "grid"
+    of_input, of_grid = np.zeros(a.shape, a.dtype), np.zeros(grid.shape, grid.dtype)
+    if mode == NEAREST and not wanted[0]:
+        return of_input, of_grid
+    rule = "input" if mode == NEAREST or not wanted[1] else "both" if wanted[0] else "grid"
     g, a, grid = map(np.ascontiguousarray, (g, a, grid))
     how = mode, padding, corners
     run = call(rule, a.dtype.char, a.shape, a.strides, grid.shape, how)
     if run is None:
         return None
-    of_input, of_grid = np.zeros(a.shape, a.dtype), np.zeros(grid.shape, grid.dtype)
     if rule == "both":
         run(a, grid, g, of_input, of_grid)
     elif rule == "input":

@@ -194,10 +194,12 @@ class Points(Native):
         return b.select(none, zero, x), b.select(none, zero, sign)
 
     def tapped(self, axis: str, x: Value) -> tuple[Any, Any]:
-        """How far the whole coordinate x lies from an image's beginning, and whether it is inside."""
-        b = self.b
-        inside = b.and_(self.compare(x, ">=", self.of(0)), self.compare(x, "<=", self.last[axis]))
-        x = b.fptosi(b.select(inside, x, self.of(0)), self.short)
+        """How far the whole coordinate x lies from an image's beginning, and whether it is inside;
+        from outside the border is near, so that not all nothings are added at one place."""
+        b, zero, last = self.b, self.of(0), self.last[axis]
+        inside = b.and_(self.compare(x, ">=", zero), self.compare(x, "<=", last))
+        x = b.select(self.compare(x, ">", zero), x, zero)
+        x = b.fptosi(b.select(self.compare(x, "<", last), x, last), self.short)
         return b.mul(x, self.step[axis]), inside
 
     def neighbours(self, given: dict[str, Any]) -> list[Any]:

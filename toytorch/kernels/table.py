@@ -31,9 +31,9 @@ def later(module: str, name: str) -> Callable[..., Any]:
 
 # Kernels by the module that has them, under the same names.
 LATER = {
-    "by_index": "add_slices combine gather scatter select",
+    "by_index": "add_slices combine counted gather scatter select",
     "convert": "cast",
-    "copy": "assign joined",
+    "copy": "assign interleaved joined",
     "few": "among ends extreme middle mode places row_places spread",
     "fold": "folded",
     "lapack": "lu triangular",
@@ -47,10 +47,7 @@ LATER = {
     "top": "top",
     "triangle": "triangle",
 }
-HALVES = (
-    "attention attention_backward batch_norm embedding_dense_backward "
-    "log_softmax logsumexp nll_loss nll_loss_backward pow"
-)
+HALVES = "batch_norm embedding_dense_backward log_softmax logsumexp nll_loss nll_loss_backward pow"
 KERNELS: dict[str, Callable[..., Any]] = {
     **{name: later(module, name) for module, names in LATER.items() for name in names.split()},
     **{f"halves {name}": later("halves", name) for name in HALVES.split()},
@@ -67,8 +64,11 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "convolution_weight": later("conv_weight", "weight_gradient"),
     "distances": later("distance", "between"),
     "distances_within": later("distance", "within"),
+    "square_of_pairs": later("distance", "square"),
     "group_norm": norm.group,
     "group_norm_backward": norm.group_backward,
+    "halves attention": later("half_attention", "forward"),
+    "halves attention_backward": later("half_attention", "backward"),
     "in_rows": later("copy", "copied"),
     "layer_norm": norm.layer,
     "layer_norm_backward": norm.layer_backward,

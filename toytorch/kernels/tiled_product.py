@@ -34,7 +34,8 @@ from toytorch.loops.runtime.array_call import ArrayCall
 
 VECTORS = 2  # in a row of a register tile
 LEAST = 8  # rows of A; a tile of fewer waits for its sums
-LONGEST = 4096  # terms of a sum, from which BLAS's sums by parts are more exact
+LONGEST = 4096  # terms of a sum, from which sums by parts, as BLAS has them, are more exact
+PART = 512  # terms of such a part
 # Multiplications: with fewer, NumPy's call takes less time than these; with more, packing both
 # factors costs BLAS little. Layers pack less than BLAS, and have no upper limit but their memory.
 FEWEST, MOST = 1 << 20, 1 << 25
@@ -77,6 +78,8 @@ def multiply(a: Array, b: Array) -> Any:
     """
     (m, k), (_, n), kind = a.shape, b.shape, a.dtype.char
     any_size = beats_blas()
+    if k > LONGEST and any_size:
+        return in_parts(a, b)
     if b.strides[0] == b.itemsize != b.strides[1]:
         if any_size and m * n * k >= FEWEST_OF_LAYERS:
             a = copy.in_rows(a)
@@ -103,6 +106,22 @@ def multiply(a: Array, b: Array) -> Any:
         return None
     made = np.empty((m, n), a.dtype)
     run(calls, a, b, made, zeros(n, a.dtype))
+    return made
+
+
+def in_parts(a: Array, b: Array) -> Any:
+    """`multiply` for long sums, which are added up from shorter ones of even lengths."""
+    k, made = len(b), None
+    count = -(-k // PART)
+    ends = [k * i // count for i in range(count + 1)]
+    for first, end in zip(ends, ends[1:]):
+        rows = b[first:end]
+        if rows.strides[0] == rows.itemsize:  # a layer reads its weight as a whole array
+            rows = np.ascontiguousarray(rows.T).T
+        part = multiply(a[:, first:end], rows)
+        if part is None:
+            return None
+        made = part if made is None else np.add(made, part, made)
     return made
 
 

@@ -44,6 +44,7 @@ LOOP = "its own name"  # of a loop's note; `jit` puts it there
 # mask; and from which everything is done with a mask, in half the code.
 MIDDLE, LONG = 8, 40
 BOTH = 2
+SUMS = 8  # vectors of 128 bits that a short loop adds up in: LLVM's two are 128 terms to a number
 
 
 def has_angles(nest: Nest) -> bool:
@@ -162,7 +163,9 @@ class Core(Builder):
         start, stop = self.value(s.start, "index"), self.value(s.stop, "index")
         cost = cost_of(s.body)
         if not self.processor.masks or s.kind != "lanes" or cost < MIDDLE or self.calls(s.body):
-            self.iterations(s, start, stop)
+            sums = any(isinstance(u, Update) and u.op in ("add", "mul") for u in s.body)
+            narrow = sums and self.processor.vector < 32 and cost < MIDDLE
+            self.iterations(s, start, stop, self.advice(interleave_count=SUMS) if narrow else None)
         elif cost < LONG:
             together = BOTH * self.width(s.body)
             whole = self.b.add(start, self.b.and_(self.b.sub(stop, start), self.word(-together)))

@@ -129,6 +129,9 @@ pdist = general(
 
 
 def _squared(xp: ArrayModule, a: Array, n: int) -> Any:
+    made = attempt(xp, "square_of_pairs", a, n)
+    if made is not None:
+        return made
     made = xp.zeros((n, n), a.dtype)
     start = 0
     for i in range(n - 1):

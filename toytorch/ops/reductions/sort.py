@@ -429,7 +429,9 @@ def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
     if differ:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     try:
-        counts = xp.bincount(a, weights, minlength)
+        counts = attempt(xp, "counted", a, minlength) if weights is None else None
+        if counts is None:
+            counts = xp.bincount(a, weights, minlength)
     except ValueError:  # it looks for negative numbers itself
         raise RuntimeError(ONLY_COUNTS) from None
     return (

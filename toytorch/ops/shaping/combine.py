@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
+from toytorch.facts import state
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
@@ -106,9 +108,18 @@ def repeated(input: Tensor, times: int, dim: int | None) -> Tensor:
     dim = wrap_dim(dim, input.ndim)
     if times < 0:
         raise RuntimeError("Repeats must be non-negative")
-    shape = list(input.shape)
-    wide = input.unsqueeze(dim + 1).expand(*shape[: dim + 1], times, *shape[dim + 1 :])
-    copied = wide.clone(memory_format=contiguous_format)
+    shape = input.shape
+    around = *shape[: dim + 1], times, *shape[dim + 1 :]
+    a, mode = input._array, state.fast_path
+    if (
+        not (input._requires_grad if mode is None else mode != get_ident())
+        and a.__class__ is np.ndarray
+        and a.size * times
+    ):  # nobody records or watches the first three steps
+        copied = wrap(rearrange.interleaved(np, a, times, dim).reshape(around), input.dtype)
+    else:
+        wide = input.unsqueeze(dim + 1).expand(*around)
+        copied = wide.clone(memory_format=contiguous_format)
     return copied.view(*shape[:dim], shape[dim] * times, *shape[dim + 1 :])
 
 

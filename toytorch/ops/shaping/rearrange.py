@@ -278,6 +278,12 @@ roll = general(
 )
 
 
+def interleaved(xp: ArrayModule, a: Array, times: Any, d: int) -> Any:
+    """Every element along a dimension repeated as often as all others, or as it says for each."""
+    made = base.attempt(xp, "interleaved", a, times, d) if np.size(times) == 1 else None
+    return xp.repeat(a, times, d) if made is None else made
+
+
 def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | None) -> Any:
     if dim is None:
         a, dim = a.reshape(-1), 0
@@ -294,13 +300,7 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
             )
     if xp.any(xp.asarray(repeats) < 0):
         raise RuntimeError("Repeats must be non-negative")
-    times = int(np.ravel(repeats)[0]) if a.__class__ is np.ndarray and np.size(repeats) == 1 else 0
-    if a.size * times >= MANY:
-        shape = *a.shape[: d + 1], times, *a.shape[d + 1 :]
-        made = np.empty(shape, a.dtype)
-        assign(made, np.broadcast_to(np.expand_dims(a, d + 1), made.shape))
-        return made.reshape(*a.shape[:d], -1, *a.shape[d + 1 :])
-    return xp.repeat(a, repeats, d)
+    return interleaved(xp, a, repeats, d)
 
 
 def _interleave_gradient(g: Tensor, self_shape: Sequence[int], repeats: Tensor, dim: Any) -> Any:
