@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,13 +138,16 @@ COMPOSED = {
     ("ToCopyBackward0", "CloneBackward0"), ("FillBackward3", "CopyBackwards"),
     ("ViewBackward0", "RepeatInterleaveBackward0"),
     ("IndexSelectBackward0", "RepeatInterleaveBackward0"), ("StdMeanBackward0", "MaskedFillBackward0"),
-    ("MultiMarginLossBackward0", "MeanBackward0"), ("ViewAsComplexBackward0", "AsStridedBackward0"),
+    ("ViewAsComplexBackward0", "AsStridedBackward0"),
     ("VarMeanBackward0", "MaskedFillBackward0"), ("SelectBackward0", "ImagBackward0"),
     ("SelectBackward0", "RealBackward0"), ("StackBackward0", "IndexBackward0"),
     ("NormBackward0", "LinalgVectorNormBackward0"), ("VdotBackward0", "SumBackward1"),
     ("GridSampler2DBackward0", "ViewBackward0"), ("ViewBackward0", "MmBackward0"),
     ("IndexPutImplBackward0", "IndexPutBackward0"),
-    ("MultilabelMarginLossBackward0", "MeanBackward0"), ("CopyBackwards", "CloneBackward0"),
+    *product(
+        ("MultilabelMarginLossBackward0", "MultiMarginLossBackward0"),
+        ("MeanBackward0", "SumBackward0", "DivBackward0", "ViewBackward0"),
+    ), ("CopyBackwards", "CloneBackward0"),
     ("CholeskyBackward0", "CloneBackward0"), ("SumBackward1", "PermuteBackward0"),
 }  # fmt: skip
 

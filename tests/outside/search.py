@@ -82,9 +82,10 @@ def of_pytorch_alone(text: str, failed: Failure | None, theirs: Run) -> bool:
     return isinstance(made, torch.Tensor) and dtype_name(made.dtype) == "complex32"
 
 
-def first_difference(program: Program) -> Found | None:
-    """Both sides run, statement by statement, until they differ."""
-    theirs, ours = Run(torch), Run(tt)
+def first_difference(program: Program, traces: bool = False) -> Found | None:
+    """Both sides run, statement by statement, until they differ; PyTorch `traces` what is to be traced,
+    or runs it."""
+    theirs, ours = Run(torch, traces), Run(tt)
     comparer = Comparer(compiled_names(program))
     for i, text in enumerate(program.lines):
         a, warned = theirs.step(text)
@@ -609,11 +610,22 @@ def explained_outside(found: Found) -> bool:
     )
 
 
+def as_traced(found: Found) -> bool:
+    """Whether PyTorch's trace of a function, too, does otherwise than the function: as ours."""
+    program = Program(found.program.seed, found.program.lines[: found.line + 1])
+    called = CALLED.match(program.lines[-1])
+    return (
+        called is not None
+        and any(line.startswith(f"{called[2]} = traced(") for line in program.lines)
+        and first_difference(program, traces=True) is None
+    )
+
+
 def explained(found: Found) -> bool:
     """Whether PyTorch's own results move as far when the last bits of what it computed move."""
     kind = found.difference.kind
     last = found.program.lines[found.line]
-    if explained_outside(found):
+    if as_traced(found) or explained_outside(found):
         return True
     if "torch.native_group_norm(" in last and kind == "value":
         return True  # PyTorch reads weight and bias beside each other, whatever their strides say

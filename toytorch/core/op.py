@@ -73,6 +73,8 @@ class Op:
     derivatives {argument: function or formula}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
+    of_reals    what PyTorch calls it where it refuses gradients of complex results, though there are
+                results
     formula     what a pointwise op computes for each element; the kernel follows from it, and what
                 the fuser does (see `toytorch.loops.formula`)
     upcast      whether the kernel gets operands of half types in float32; otherwise as they are
@@ -180,6 +182,7 @@ class Op:
         doc: str = "",
         forms: str | None = None,
         holomorphic: bool = True,
+        of_reals: str = "",
         node: str = "",
         upcast: bool = True,
         in_halves: bool = False,
@@ -224,7 +227,7 @@ class Op:
         one_backward: bool = False,
         writes: Callable[..., int] | None = None,
     ) -> None:
-        self.writes, self.one_backward = writes, one_backward
+        self.writes, self.one_backward, self.of_reals = writes, one_backward, of_reals
         self.spreads, self.elsewhere, self.lost, self.on_card = spreads, elsewhere, lost, on_card
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()

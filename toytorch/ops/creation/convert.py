@@ -312,6 +312,8 @@ def detach_(self: Tensor) -> Tensor:
     if self._grad_edge is not None and not self.is_inference():  # nodes may have saved it
         memory = self._memory()
         memory.version = Detached(memory.version, self)
+    if state.fast_path is state.SLOW:
+        self._array = _watched_detach(self)._array  # whoever traces sees where a history ends
     self._grad_edge = None
     self.requires_grad_(False)
     self._tangents = None
