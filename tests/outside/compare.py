@@ -200,7 +200,8 @@ class Comparer:
         self.first: dict[tuple[str, int], tuple[int | str, int | str]] = {}
         self.from_functions: set[str] = set()  # variables that compiled functions gave
         self.written_inside: set[str] = set()  # and those in whose memory these lie
-        self.nowhere: set[str] = set()  # variables without elements that lie otherwise
+        # Variables that lie otherwise where they have no elements, or a single place.
+        self.nowhere: set[str] = set()
         self.unpickled: set[str] = set()  # variables that pickle gave
 
     def differences(self, ours: dict[str, Any], theirs: dict[str, Any]) -> Difference | None:
@@ -263,7 +264,9 @@ class Comparer:
             x["version"] = y["version"] = 0
         layout = ("strides", "offset", "contiguous")
         if not a.numel() and (
-            x.get("view", False) is False or root_of(str(x.get("view"))) in self.nowhere
+            x.get("view", False) is False
+            or root_of(path) in self.from_functions
+            or root_of(str(x.get("view"))) in self.nowhere
         ):  # of what a graph gives, nobody is asked whose view it is
             # Where nothing lies, arithmetic does not ask (that costs its fast path more than a
             # program can gain by it), nor do views of what it gives.
@@ -273,7 +276,9 @@ class Comparer:
         if [s for s, n in zip(x["strides"], a.shape) if n != 1] == [
             s for s, n in zip(y["strides"], a.shape) if n != 1
         ]:
-            y["strides"] = x["strides"]  # nothing is read by the steps of a single place
+            if x["strides"] != y["strides"]:  # nothing is read by the steps of a single place
+                self.nowhere.add(root_of(path))
+            y["strides"] = x["strides"]
         if not a.numel() and not any(x["strides"]):  # NumPy's arrays say so of all that is empty
             if x["strides"] != y["strides"] and x.get("view"):
                 self.nowhere.add(

@@ -600,12 +600,12 @@ def body(text: str, given: Sequence[str], at: int, result: str = "") -> list[str
 
 def explained_outside(found: Found) -> bool:
     """Whether the statements of functions, where they stand by themselves, differ as the functions do,
-    and that is explained."""
+    and that is explained; or what they give, which a function then refuses or takes."""
     program = unrolled(found)
     outside = None if program is None else first_difference(program)
     return (
         outside is not None
-        and outside.difference.kind == found.difference.kind
+        and found.difference.kind in (outside.difference.kind, "refused", "accepted")
         and explained(outside)
     )
 

@@ -28,6 +28,7 @@ from toytorch.ops.linalg.checks import (
     need_fit,
     need_float,
     need_kernel,
+    need_matrix,
     need_same_dtype,
     need_square,
     raise_first,
@@ -133,6 +134,7 @@ def _lu(xp: ArrayModule, a: Array, pivot: bool) -> Any:
     need_kernel("lu_cpu", a, or_empty=True)
     a = workable(a)
     lu, pivots, _ = lu_kernel(xp, a, pivot)
+    need_matrix("torch.lu_unpack", lu, "LU_data")
     p = permutation(xp, pivots, a.shape[-2], a.dtype) if pivot else xp.empty(0, a.dtype)
     return p, *split_lu(xp, lu)
 

@@ -129,14 +129,14 @@ def linear(
         matmul.same_three(bias, input, weight)  # one product with a sum in PyTorch
     if x.ndim == 2 and w.ndim != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {w.ndim}-D tensor")
+    if x.ndim == 2:
+        return matmul.addmm.function(bias, input, weight.t())
     product = matmul_(input, weight.t())
     if x.ndim < 3 and b.shape not in (w.shape[:1], (1,), ()):
         width = w.shape[0]
         view.expand.function(bias, (product.numel() // width if width else 0, width))
     if bias.dtype is not product.dtype:
         return product.add_(bias)  # in place, as PyTorch: its type stays
-    if x.ndim == 2:
-        return product + bias
     return counted(product + bias, 1 + (x.ndim == 1 and w.ndim == 2))  # it is added in place
 
 
