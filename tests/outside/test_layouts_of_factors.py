@@ -18,7 +18,17 @@ Call = Callable[[Any, Any], Any]
 OF_ANY: dict[str, Call] = {
     **{
         name: lambda m, x, name=name: getattr(m.linalg, name)(x)
-        for name in ["svd", "svdvals", "qr", "pinv", "matrix_rank", "lu_factor", "lu", "matrix_norm", "norm"]
+        for name in [
+            "svd",
+            "svdvals",
+            "qr",
+            "pinv",
+            "matrix_rank",
+            "lu_factor",
+            "lu",
+            "matrix_norm",
+            "norm",
+        ]
     },
     **{name: lambda m, x, name=name: getattr(m, name)(x) for name in ["svd", "qr", "geqrf", "lu"]},
     "complete": lambda m, x: m.linalg.qr(x, "complete"),
@@ -27,7 +37,17 @@ OF_ANY: dict[str, Call] = {
 OF_SQUARES: dict[str, Call] = {
     **{
         name: lambda m, x, name=name: getattr(m.linalg, name)(x)
-        for name in ["eigh", "eigvalsh", "eig", "eigvals", "det", "slogdet", "inv", "cholesky_ex", "matrix_exp"]
+        for name in [
+            "eigh",
+            "eigvalsh",
+            "eig",
+            "eigvals",
+            "det",
+            "slogdet",
+            "inv",
+            "cholesky_ex",
+            "matrix_exp",
+        ]
     },
     "solve": lambda m, x: m.linalg.solve(x, x),
     "solve left": lambda m, x: m.linalg.solve(x, x, left=False),
