@@ -135,9 +135,9 @@ def nudged(p: Program, rng: Random) -> Program:
     def step(given: Sequence[Any], *made: Any) -> None:
         places = [g.untyped_storage().data_ptr() for g in given]
         for x in made:
-            if isinstance(x, torch.Tensor) and x.is_floating_point() and x._base is None:
-                if x.untyped_storage().data_ptr() not in places:
-                    nudge(rng, x)
+            own = isinstance(x, torch.Tensor) and x.is_floating_point() and x._base is None
+            if own and x.untyped_storage().data_ptr() not in places:
+                nudge(rng, x)
 
     head, *lines = p.text.rstrip().split("\n")
     given = head.partition("(")[2].removesuffix("):")

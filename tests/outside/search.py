@@ -64,6 +64,10 @@ NO_MODE = re.compile(
 # The most frequent of numbers that PyTorch hands to std::sort, which leaves open where NaN comes.
 MODES = re.compile(r"\bmode\(")
 
+NEGATIVE = re.compile(r"as_strided_?\((?:v\d+, )?(?:size=)?\([\d, ]*-\d")
+MEDIANS = re.compile(r"median\(")
+COVARIANCE = re.compile(r"\bcov\(.*weights=")
+
 PART = re.compile(r"(v\d+) = (v\d+)\[-?\d+\]$")
 COUNTED = re.compile(r"(v\d+)\._version\b")
 LIES = re.compile(r"v\d+ = (v\d+)\.(?:stride|storage_offset|is_contiguous)\(.*\)$")
@@ -195,6 +199,9 @@ class Unsure:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch, name)
+
+    def from_numpy(self, array: Any) -> Any:
+        return self.tensor(array)
 
     def tensor(self, *args: Any, **kwargs: Any) -> Any:
         made = torch.tensor(*args, **kwargs)
@@ -546,6 +553,18 @@ def signs_of_nan(found: Found) -> bool:
     )
 
 
+def of_rows(found: Found) -> bool:
+    """Whether our result is PyTorch's of operands that lie in rows."""
+    run, made = Run(torch), results(found)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        run.step(text)
+    name, _, call = last.partition(" = ")
+    given = re.sub(r"(\bv\d+\b|\.expand\([^()]*\))", r"\1.contiguous()", call)
+    run.step(f"{name} = {given}")
+    return made is not None and alike(value_at(run, found.difference.path), made[1])
+
+
 def is_complex(found: Found) -> bool:
     made = results(found)
     return made is not None and made[0].dtype.kind == "c"
@@ -659,6 +678,10 @@ def explained(found: Found) -> bool:
         return True
     if kind == "value" and MODES.search(last) and not finite(found, torch.isnan):
         return True
+    if kind == "value" and MEDIANS.search(last) and of_rows(found):
+        return True  # PyTorch reads beyond what an expanded dimension has in memory
+    if kind == "value" and COVARIANCE.search(last) and not last.startswith(found.difference.path):
+        return True  # PyTorch writes over what it is given, where that is a single observation
     if kind == "value" and NO_MODE.search(last):
         return True  # PyTorch asks nothing of the number, and gives back what it has not computed
     if kind == "value" and PIVOTED.search(last):
@@ -679,6 +702,8 @@ def explained(found: Found) -> bool:
         return True
     if kind == "refused" and not taken_of_copies(found) and of_copies(last) != last:
         return True  # PyTorch takes it because it resizes out= before it looks at the operands
+    if kind == "refused" and NEGATIVE.search(last):
+        return True  # a size below 0, which is nothing that a tensor can have
     if kind == "refused" and ASKED_NOTHING.search(last) and not finite(found):
         return True
     if kind == "class of error" and OF_A_DEVICE.search(str(found.difference)):
