@@ -20,7 +20,7 @@ from toytorch.core.arguments import plain_numbers
 from toytorch.core.compute import common_dtype, compute, compute_pointwise
 from toytorch.core.memory_order import assign, kept
 from toytorch.core.op import Op
-from toytorch.core.record import record, refuse_complex, wants_grad
+from toytorch.core.record import record, wants_grad
 from toytorch.core.storage import Conjugated, Mirrored, Storage
 from toytorch.core.tensor import Tensor, keep_form, strides_of
 from toytorch.facts import dtype as types
@@ -135,8 +135,6 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         if state.local.saved_hooks and node.saved is not None:
             pack(node)  # now that a saved result is there
         writing.rebase(target, node)
-        if op.of_reals:
-            refuse_complex(op.of_reals, target)
     return target
 
 

@@ -230,7 +230,11 @@ class Tracer:
             ):
                 return dispatch.call(op, plain(args), out)
         targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
-        computed = dispatch.call(op, plain(args))
+        try:
+            computed = dispatch.call(op, plain(args))
+        except (RuntimeError, IndexError, ValueError, TypeError):
+            dispatch.call(op, plain(args), out)  # which may be refused for another reason
+            raise
         shapes = [t._array.shape for t in (computed if op.many else [computed])]
         if shapes != [a.shape for a in before] and self.leave("out= gets another shape"):
             return dispatch.call(op, plain(args), out)

@@ -134,7 +134,6 @@ def _lu(xp: ArrayModule, a: Array, pivot: bool) -> Any:
     need_kernel("lu_cpu", a, or_empty=True)
     a = workable(a)
     lu, pivots, _ = lu_kernel(xp, a, pivot)
-    need_matrix("torch.lu_unpack", lu, "LU_data")
     p = permutation(xp, pivots, a.shape[-2], a.dtype) if pivot else xp.empty(0, a.dtype)
     return p, *split_lu(xp, lu)
 
@@ -245,6 +244,7 @@ def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: boo
             "torch.int32 dtype.\nNote: this function is intended to be used with "
             "the output produced by torch.linalg.lu_factor"
         )
+    need_matrix("torch.lu_unpack", lu, "LU_data")
     p = permutation(xp, pivots, lu.shape[-2], lu.dtype) if order else xp.empty(0, lu.dtype)
     if not data:
         return p, xp.empty(0, lu.dtype), xp.empty(0, lu.dtype)
