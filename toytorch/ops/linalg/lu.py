@@ -28,7 +28,6 @@ from toytorch.ops.linalg.checks import (
     need_fit,
     need_float,
     need_kernel,
-    need_matrix,
     need_same_dtype,
     need_square,
     raise_first,
@@ -244,7 +243,7 @@ def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: boo
             "torch.int32 dtype.\nNote: this function is intended to be used with "
             "the output produced by torch.linalg.lu_factor"
         )
-    need_matrix("torch.lu_unpack", lu, "LU_data")
+    _need_two_dims("torch.lu_unpack", lu)
     p = permutation(xp, pivots, lu.shape[-2], lu.dtype) if order else xp.empty(0, lu.dtype)
     if not data:
         return p, xp.empty(0, lu.dtype), xp.empty(0, lu.dtype)
