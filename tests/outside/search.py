@@ -109,6 +109,10 @@ def first_difference(program: Program, traces: bool = False) -> Found | None:
         seen = OF_VIEWS.search(text)
         if seen is not None and depends_on(seen[1], comparer.from_functions, program.lines[:i]):
             return None
+        if ".output_nr" in text and comparer.from_functions & set(re.findall(r"v\d+", text)):
+            return None  # all results of a graph hang on one node (`compare.NODES`)
+        if "autograd.grad(" in text and comparer.from_functions:
+            comparer.from_functions.update(re.findall(r"^v\d+", text))  # from which these come, too
         if "._version" in text and any(".step()" in line for line in program.lines[:i]):
             return None  # how often a rule writes is its own affair
         counted = COUNTED.search(text)
@@ -630,14 +634,9 @@ def explained_outside(found: Found) -> bool:
 
 
 def as_traced(found: Found) -> bool:
-    """Whether PyTorch's trace of a function, too, does otherwise than the function: as ours."""
+    """Whether PyTorch's traces of functions, too, do otherwise than the functions: as ours."""
     program = Program(found.program.seed, found.program.lines[: found.line + 1])
-    called = CALLED.match(program.lines[-1])
-    return (
-        called is not None
-        and any(line.startswith(f"{called[2]} = traced(") for line in program.lines)
-        and first_difference(program, traces=True) is None
-    )
+    return " = traced(" in str(program) and first_difference(program, traces=True) is None
 
 
 def explained(found: Found) -> bool:
