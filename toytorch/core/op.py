@@ -123,8 +123,8 @@ class Op:
     halves      the kernel of the backend (see `backends.base.attempt`) that knows what PyTorch
                 rounds on the way in half types; it is given the type and arrays of float32, and
                 makes results of their final types
-    spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
-                complex infinity both parts become NaN
+    spreads     the operand that PyTorch multiplies by a number even where that is 1 ("-": by -1), so
+                that of a complex infinity both parts become NaN
     one_backward  whether PyTorch has one kernel for a derivative that is written with several ops
                 here: it is one launch on devices that keep time
     writes      how often PyTorch, which composes the op, writes to what it returns: a function of the
