@@ -131,7 +131,7 @@ COMPOSED = {
     ("StackBackward0", "ViewBackward0"), ("CumsumBackward0", "DivBackward0"),
     ("TriangularSolveBackward0", "LinalgSolveTriangularBackward0"),
     ("CholeskyBackward0", "LinalgCholeskyExBackward0"), ("MulBackward1", "DivBackward0"),
-    ("SliceBackward0", "AliasBackward0"), ("SqueezeBackward1", "ViewBackward0"),
+    ("SqueezeBackward1", "ViewBackward0"),
     ("ViewBackward0", "AddBackward0"), ("MkldnnRnnLayerBackward0", "ViewBackward0"),
     ("AliasBackward0", "PermuteBackward0"), ("SplitWithSizesBackward0", "SplitBackward0"),
     ("ReshapeAliasBackward0", "ViewBackward0"), ("ViewBackward0", "UnsqueezeBackward0"),

@@ -564,7 +564,11 @@ def of_rows(found: Found) -> bool:
     for text in before:
         run.step(text)
     name, _, call = last.partition(" = ")
-    given = re.sub(r"(\bv\d+\b|\.expand\([^()]*\))", r"\1.contiguous()", call)
+    given = re.sub(
+        r"(\bv\d+\b|\.expand\([^()]*\)|\.as_strided\(\([^()]*\), \([^()]*\)\))",
+        r"\1.contiguous()",
+        call,
+    )
     run.step(f"{name} = {given}")
     return made is not None and alike(value_at(run, found.difference.path), made[1])
 

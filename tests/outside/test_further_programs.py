@@ -130,6 +130,23 @@ PROGRAMS = {
         c = a * 2
         d = f2(torch.ones(2), c)
     """,
+    "a slice alone is a slice, whatever it takes": """
+        x = torch.ones(3).requires_grad_()
+        a, b, c = x[:], x[::1], x[(slice(None),)]
+        d, e = x[None][:], x[None][:, :]
+        f = torch.autograd.grad(a.sum(), [a, x])
+        g = torch.autograd.grad(c.sum(), [c, x])
+    """,
+    "signs of zeros in sums and differences of complex numbers": """
+        a = torch.tensor([complex(x, y) for x in (0.0, -0.0, 1.5, -1.0) for y in (0.0, -0.0, -2.0)])
+        b = [(a - a.flip(0)).sqrt(), (a + a.flip(0)).sqrt(), (a - 3).sqrt(), (3 - a).sqrt(), (a + 3).angle()]
+        c = torch.view_as_real(a - a).signbit(), torch.view_as_real(a + a).signbit()
+        def f1(x):
+            return torch.view_as_real(x - 3).signbit(), torch.view_as_real(3 - x).signbit()
+        f1 = compiled(f1)
+        d = f1(a)
+        e = f1(a)
+    """,
     "refused with an out= for another reason": """
         a = torch.ones(2).double()
         b = torch.ones(2, dtype=torch.bool)
