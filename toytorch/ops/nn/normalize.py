@@ -170,8 +170,8 @@ def _batch_norm(
         found = attempt(xp, "halves batch_norm", half, x, *wide, *running, momentum, eps)
         if found is not None:
             return found
-    compiled, wide = None, training and x.dtype == np.float32 and overflows(x)
-    if not wide:
+    compiled, beyond = None, training and x.dtype == np.float32 and overflows(x)
+    if not beyond:
         compiled = _compiled_batch_norm(
             xp, x, weight, bias, running_mean, running_var, training, momentum, eps
         )
@@ -180,7 +180,7 @@ def _batch_norm(
     x = x.reshape(x.shape[0], x.shape[1], -1) if x.ndim > 2 else x
     dims, column = ((0, 2), (-1, 1)) if x.ndim == 3 else ((0,), (-1,))
     if training:
-        made, mean, variance, rstd = centered(xp, x.astype(np.float64) if wide else x, dims, eps)
+        made, mean, variance, rstd = centered(xp, x.astype(np.float64) if beyond else x, dims, eps)
         made, mean, rstd = (v.astype(x.dtype, copy=False) for v in (made, mean, rstd))
         _update_both(
             running_mean, running_var, mean, variance, x.size // max(x.shape[1], 1), momentum
