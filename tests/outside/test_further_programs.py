@@ -102,6 +102,8 @@ PROGRAMS = {
     "NumPy's words for a first argument": """
         a = torch.ones(1, 2, 4, 4)
         b = torch.max_pool2d(x=a, kernel_size=(2, 1)), torch.max_pool1d(a=a[0], kernel_size=2)
+        a.copy_(other=a * 2)
+        a.copy_(src=a)
         c = torch.nn.functional.logsigmoid(x=a), torch.nn.functional.relu_(x=a)
     """,
     "variances that float32 does not hold": """
