@@ -232,7 +232,7 @@ _subclasses.answering = _dispatched
 
 # What is imported when first named: a program that only adds tensors waits for none of it.
 LATER = {
-    **dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional"),
+    "avg_pool1d": "nn.functional",
     **dict.fromkeys(("load", "save"), "serialization"),
     **dict.fromkeys(("AcceleratorError", "OutOfMemoryError"), "facts.trace"),
     **dict.fromkeys(
@@ -243,7 +243,8 @@ LATER = {
     **dict.fromkeys(
         "adaptive_max_pool1d addmv_ binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss "
         "frobenius_norm hinge_embedding_loss is_distributed is_vulkan_available kl_div "
-        "margin_ranking_loss max_pool1d_with_indices nuclear_norm poisson_nll_loss "
+        "margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d nuclear_norm "
+        "poisson_nll_loss "
         "triplet_margin_loss".split(),
         "nn.c_forms",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,20 +131,23 @@ COMPOSED = {
     ("StackBackward0", "ViewBackward0"), ("CumsumBackward0", "DivBackward0"),
     ("TriangularSolveBackward0", "LinalgSolveTriangularBackward0"),
     ("CholeskyBackward0", "LinalgCholeskyExBackward0"), ("MulBackward1", "DivBackward0"),
-    ("SliceBackward0", "AliasBackward0"), ("SqueezeBackward1", "ViewBackward0"),
+    ("SqueezeBackward1", "ViewBackward0"),
     ("ViewBackward0", "AddBackward0"), ("MkldnnRnnLayerBackward0", "ViewBackward0"),
     ("AliasBackward0", "PermuteBackward0"), ("SplitWithSizesBackward0", "SplitBackward0"),
     ("ReshapeAliasBackward0", "ViewBackward0"), ("ViewBackward0", "UnsqueezeBackward0"),
     ("ToCopyBackward0", "CloneBackward0"), ("FillBackward3", "CopyBackwards"),
     ("ViewBackward0", "RepeatInterleaveBackward0"),
     ("IndexSelectBackward0", "RepeatInterleaveBackward0"), ("StdMeanBackward0", "MaskedFillBackward0"),
-    ("MultiMarginLossBackward0", "MeanBackward0"), ("ViewAsComplexBackward0", "AsStridedBackward0"),
+    ("ViewAsComplexBackward0", "AsStridedBackward0"),
     ("VarMeanBackward0", "MaskedFillBackward0"), ("SelectBackward0", "ImagBackward0"),
     ("SelectBackward0", "RealBackward0"), ("StackBackward0", "IndexBackward0"),
     ("NormBackward0", "LinalgVectorNormBackward0"), ("VdotBackward0", "SumBackward1"),
     ("GridSampler2DBackward0", "ViewBackward0"), ("ViewBackward0", "MmBackward0"),
     ("IndexPutImplBackward0", "IndexPutBackward0"),
-    ("MultilabelMarginLossBackward0", "MeanBackward0"), ("CopyBackwards", "CloneBackward0"),
+    *product(
+        ("MultilabelMarginLossBackward0", "MultiMarginLossBackward0"),
+        ("MeanBackward0", "SumBackward0", "DivBackward0", "ViewBackward0"),
+    ), ("CopyBackwards", "CloneBackward0"),
     ("CholeskyBackward0", "CloneBackward0"), ("SumBackward1", "PermuteBackward0"),
 }  # fmt: skip
 
@@ -196,7 +200,8 @@ class Comparer:
         self.first: dict[tuple[str, int], tuple[int | str, int | str]] = {}
         self.from_functions: set[str] = set()  # variables that compiled functions gave
         self.written_inside: set[str] = set()  # and those in whose memory these lie
-        self.nowhere: set[str] = set()  # variables without elements that lie otherwise
+        # Variables that lie otherwise where they have no elements, or a single place.
+        self.nowhere: set[str] = set()
         self.unpickled: set[str] = set()  # variables that pickle gave
 
     def differences(self, ours: dict[str, Any], theirs: dict[str, Any]) -> Difference | None:
@@ -259,7 +264,9 @@ class Comparer:
             x["version"] = y["version"] = 0
         layout = ("strides", "offset", "contiguous")
         if not a.numel() and (
-            x.get("view", False) is False or root_of(str(x.get("view"))) in self.nowhere
+            x.get("view", False) is False
+            or root_of(path) in self.from_functions
+            or root_of(str(x.get("view"))) in self.nowhere
         ):  # of what a graph gives, nobody is asked whose view it is
             # Where nothing lies, arithmetic does not ask (that costs its fast path more than a
             # program can gain by it), nor do views of what it gives.
@@ -269,7 +276,9 @@ class Comparer:
         if [s for s, n in zip(x["strides"], a.shape) if n != 1] == [
             s for s, n in zip(y["strides"], a.shape) if n != 1
         ]:
-            y["strides"] = x["strides"]  # nothing is read by the steps of a single place
+            if x["strides"] != y["strides"]:  # nothing is read by the steps of a single place
+                self.nowhere.add(root_of(path))
+            y["strides"] = x["strides"]
         if not a.numel() and not any(x["strides"]):  # NumPy's arrays say so of all that is empty
             if x["strides"] != y["strides"] and x.get("view"):
                 self.nowhere.add(

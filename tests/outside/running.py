@@ -51,8 +51,8 @@ class Failure(NamedTuple):
     message: str
 
 
-def namespace(root: Any) -> dict[str, Any]:
-    """The names that programs start with, on one side."""
+def namespace(root: Any, traces: bool = False) -> dict[str, Any]:
+    """The names that programs start with, on one side; whether functions are traced there."""
 
     def saved(x: Any) -> Any:
         file = io.BytesIO()
@@ -76,12 +76,13 @@ def namespace(root: Any) -> dict[str, Any]:
         return f if root is torch else root.compile(f)
 
     def traced(f: Any, examples: Any) -> Any:
-        if root is not torch:
+        if traces:
             return root.jit.trace(f, examples, check_trace=False)
         f(*examples)  # PyTorch's jit.trace runs the function once, which may write
         return f
 
     return {
+        "__name__": "program",  # which traces ask for
         "torch": root, "np": np, "copy": copy, "pickle": pickle, "inf": math.inf, "nan": math.nan,
         "saved": saved, "seeded": seeded, "compiled": compiled, "traced": traced, "apart": apart,
     }  # fmt: skip
@@ -121,8 +122,9 @@ def execute(text: str, space: dict[str, Any]) -> Failure | None:
 class Run:
     """A program under way on one side."""
 
-    def __init__(self, root: Any) -> None:
-        self.root, self.space = root, namespace(root)
+    def __init__(self, root: Any, traces: bool | None = None) -> None:
+        self.root = root
+        self.space = namespace(root, root is not torch if traces is None else traces)
         self.builtin = set(self.space) | {"__builtins__", "__warningregistry__"}
         root.manual_seed(0)
 

@@ -64,6 +64,10 @@ NO_MODE = re.compile(
 # The most frequent of numbers that PyTorch hands to std::sort, which leaves open where NaN comes.
 MODES = re.compile(r"\bmode\(")
 
+NEGATIVE = re.compile(r"as_strided_?\((?:v\d+, )?(?:size=)?\([\d, ]*-\d")
+MEDIANS = re.compile(r"median\(")
+COVARIANCE = re.compile(r"\bcov\(.*weights=")
+
 PART = re.compile(r"(v\d+) = (v\d+)\[-?\d+\]$")
 COUNTED = re.compile(r"(v\d+)\._version\b")
 LIES = re.compile(r"v\d+ = (v\d+)\.(?:stride|storage_offset|is_contiguous)\(.*\)$")
@@ -82,9 +86,10 @@ def of_pytorch_alone(text: str, failed: Failure | None, theirs: Run) -> bool:
     return isinstance(made, torch.Tensor) and dtype_name(made.dtype) == "complex32"
 
 
-def first_difference(program: Program) -> Found | None:
-    """Both sides run, statement by statement, until they differ."""
-    theirs, ours = Run(torch), Run(tt)
+def first_difference(program: Program, traces: bool = False) -> Found | None:
+    """Both sides run, statement by statement, until they differ; PyTorch `traces` what is to be traced,
+    or runs it."""
+    theirs, ours = Run(torch, traces), Run(tt)
     comparer = Comparer(compiled_names(program))
     for i, text in enumerate(program.lines):
         a, warned = theirs.step(text)
@@ -104,6 +109,10 @@ def first_difference(program: Program) -> Found | None:
         seen = OF_VIEWS.search(text)
         if seen is not None and depends_on(seen[1], comparer.from_functions, program.lines[:i]):
             return None
+        if ".output_nr" in text and comparer.from_functions & set(re.findall(r"v\d+", text)):
+            return None  # all results of a graph hang on one node (`compare.NODES`)
+        if "autograd.grad(" in text and comparer.from_functions:
+            comparer.from_functions.update(re.findall(r"^v\d+", text))  # from which these come, too
         if "._version" in text and any(".step()" in line for line in program.lines[:i]):
             return None  # how often a rule writes is its own affair
         counted = COUNTED.search(text)
@@ -194,6 +203,9 @@ class Unsure:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch, name)
+
+    def from_numpy(self, array: Any) -> Any:
+        return self.tensor(array)
 
     def tensor(self, *args: Any, **kwargs: Any) -> Any:
         made = torch.tensor(*args, **kwargs)
@@ -545,6 +557,22 @@ def signs_of_nan(found: Found) -> bool:
     )
 
 
+def of_rows(found: Found) -> bool:
+    """Whether our result is PyTorch's of operands that lie in rows."""
+    run, made = Run(torch), results(found)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        run.step(text)
+    name, _, call = last.partition(" = ")
+    given = re.sub(
+        r"(\bv\d+\b|\.expand\([^()]*\)|\.as_strided\(\([^()]*\), \([^()]*\)\))",
+        r"\1.contiguous()",
+        call,
+    )
+    run.step(f"{name} = {given}")
+    return made is not None and alike(value_at(run, found.difference.path), made[1])
+
+
 def is_complex(found: Found) -> bool:
     made = results(found)
     return made is not None and made[0].dtype.kind == "c"
@@ -599,21 +627,27 @@ def body(text: str, given: Sequence[str], at: int, result: str = "") -> list[str
 
 def explained_outside(found: Found) -> bool:
     """Whether the statements of functions, where they stand by themselves, differ as the functions do,
-    and that is explained."""
+    and that is explained; or what they give, which a function then refuses or takes."""
     program = unrolled(found)
     outside = None if program is None else first_difference(program)
     return (
         outside is not None
-        and outside.difference.kind == found.difference.kind
+        and found.difference.kind in (outside.difference.kind, "refused", "accepted")
         and explained(outside)
     )
+
+
+def as_traced(found: Found) -> bool:
+    """Whether PyTorch's traces of functions, too, do otherwise than the functions: as ours."""
+    program = Program(found.program.seed, found.program.lines[: found.line + 1])
+    return " = traced(" in str(program) and first_difference(program, traces=True) is None
 
 
 def explained(found: Found) -> bool:
     """Whether PyTorch's own results move as far when the last bits of what it computed move."""
     kind = found.difference.kind
     last = found.program.lines[found.line]
-    if explained_outside(found):
+    if as_traced(found) or explained_outside(found):
         return True
     if "torch.native_group_norm(" in last and kind == "value":
         return True  # PyTorch reads weight and bias beside each other, whatever their strides say
@@ -647,6 +681,10 @@ def explained(found: Found) -> bool:
         return True
     if kind == "value" and MODES.search(last) and not finite(found, torch.isnan):
         return True
+    if kind == "value" and MEDIANS.search(last) and of_rows(found):
+        return True  # PyTorch reads beyond what an expanded dimension has in memory
+    if kind == "value" and COVARIANCE.search(last) and not last.startswith(found.difference.path):
+        return True  # PyTorch writes over what it is given, where that is a single observation
     if kind == "value" and NO_MODE.search(last):
         return True  # PyTorch asks nothing of the number, and gives back what it has not computed
     if kind == "value" and PIVOTED.search(last):
@@ -667,6 +705,8 @@ def explained(found: Found) -> bool:
         return True
     if kind == "refused" and not taken_of_copies(found) and of_copies(last) != last:
         return True  # PyTorch takes it because it resizes out= before it looks at the operands
+    if kind == "refused" and NEGATIVE.search(last):
+        return True  # a size below 0, which is nothing that a tensor can have
     if kind == "refused" and ASKED_NOTHING.search(last) and not finite(found):
         return True
     if kind == "class of error" and OF_A_DEVICE.search(str(found.difference)):

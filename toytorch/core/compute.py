@@ -213,8 +213,8 @@ def compute_pointwise(
             arrays[at] = value if op.in_halves else float(value)  # a float would widen bfloat16
     options_in_type(op, arrays, common)
     if op.spreads and xp is np and np.dtype(work).kind == "c" and arrays[-1] == 1:
-        at = op.schema.index[op.spreads]
-        arrays[at] = spread_infinity(arrays[at])
+        at = op.schema.index[op.spreads.lstrip("-")]
+        arrays[at] = times_unit(arrays[at], work, op.spreads[0] == "-")
     try:
         result = None
         if reduced and op.halves:
@@ -397,15 +397,18 @@ def refuse_two_devices(where: device_class, other: object) -> NoReturn:
     )
 
 
-def spread_infinity(b: Array) -> Any:
-    """b·(1 + 0i) as C computes it: infinity times 0 is NaN, in the other part."""
-    finite = np.isfinite(b)
-    if finite.all():
+def times_unit(value: Any, kind: Any, minus: bool) -> Any:
+    """b·(1 + 0i), or -(b·(-1 + 0i)), as C computes it: infinity times 0 is NaN, in the other part, and
+    a part that is 0 gets the sign of a sum."""
+    b = np.asarray(value, kind)
+    real, imag = b.real, b.imag
+    if real.all() and imag.all() and np.isfinite(b).all():
         return b
-    real = np.where(np.isfinite(b.imag), b.real, np.nan)
-    imag = np.where(np.isfinite(b.real), b.imag, np.nan)
-    made = np.empty(b.shape, b.dtype)
-    made.real, made.imag = real, imag
+    made = np.empty_like(b)
+    if minus:
+        made.real, made.imag = -(-real - 0 * imag), -(-imag + 0 * real)
+    else:
+        made.real, made.imag = real - 0 * imag, imag + 0 * real
     return made
 
 

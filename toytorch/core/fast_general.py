@@ -134,7 +134,7 @@ IN_ROWS = """\
                 c = c.copy("C")
 """
 GENERAL_GRAPH = """\
-            if mode_ is None and ({wants}) and (result.dtype.rank > 1 or integers(op, result)):
+            if mode_ is None and ({wants}) and (result.dtype.rank {float} or integers(op, result)):
                 node = {node}()
                 node.edges = ({edges},)
                 node.seq = next(sequence)
@@ -223,7 +223,11 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
     lines = general_saving(op, passed)
     graph = (
         GENERAL_GRAPH.format(
-            node=node, wants=" or ".join(wants), edges=", ".join(edges), save=indent(lines, 16)
+            node=node,
+            wants=" or ".join(wants),
+            edges=", ".join(edges),
+            save=indent(lines, 16),
+            float="== 2" if op.of_reals else "> 1",
         )
         if wants
         else indent([line[8:] for line in NO_GRAPH.split("\n")], 12)

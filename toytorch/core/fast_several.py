@@ -73,7 +73,7 @@ WITH_HISTORY = """\
                 result._array = made
                 result.dtype = from_numpy[made.dtype]
                 result._storage = None
-                if ({wants}) and (result.dtype.rank > 1 or integers(op, result)):
+                if ({wants}) and (result.dtype.rank {float} or integers(op, result)):
                     node = {node}()
                     node.edges = ({edges},)
                     node.seq = next(sequence)
@@ -239,6 +239,7 @@ def history_of(op: Op, passed: list[str]) -> str:
             lines.append("        node.frees = True")
             lines.append("        break")
     return WITH_HISTORY.format(
+        float="== 2" if op.of_reals else "> 1",
         node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))",
         wants=" or ".join(f"w{i}" for i in wanted),
         edges=", ".join(edges),

@@ -445,7 +445,7 @@ def in_columns(kernel: Callable[..., Any]) -> Callable[..., Any]:
         if made.__class__ is not tuple:
             return columns(made)
         most = max(m.ndim for m in made)
-        return tuple(columns(m) if m.ndim == most else m for m in made)
+        return tuple(columns(m) if m.ndim == most else row_major(m) for m in made)
 
     return turned
 

@@ -73,6 +73,8 @@ class Op:
     derivatives {argument: function or formula}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
+    of_reals    what PyTorch calls it where it refuses gradients of complex results, though there are
+                results
     formula     what a pointwise op computes for each element; the kernel follows from it, and what
                 the fuser does (see `toytorch.loops.formula`)
     upcast      whether the kernel gets operands of half types in float32; otherwise as they are
@@ -121,8 +123,8 @@ class Op:
     halves      the kernel of the backend (see `backends.base.attempt`) that knows what PyTorch
                 rounds on the way in half types; it is given the type and arrays of float32, and
                 makes results of their final types
-    spreads     the operand that PyTorch multiplies by a number even where that is 1, so that of a
-                complex infinity both parts become NaN
+    spreads     the operand that PyTorch multiplies by a number even where that is 1 ("-": by -1), so
+                that of a complex infinity both parts become NaN
     one_backward  whether PyTorch has one kernel for a derivative that is written with several ops
                 here: it is one launch on devices that keep time
     writes      how often PyTorch, which composes the op, writes to what it returns: a function of the
@@ -180,6 +182,7 @@ class Op:
         doc: str = "",
         forms: str | None = None,
         holomorphic: bool = True,
+        of_reals: str = "",
         node: str = "",
         upcast: bool = True,
         in_halves: bool = False,
@@ -224,7 +227,7 @@ class Op:
         one_backward: bool = False,
         writes: Callable[..., int] | None = None,
     ) -> None:
-        self.writes, self.one_backward = writes, one_backward
+        self.writes, self.one_backward, self.of_reals = writes, one_backward, of_reals
         self.spreads, self.elsewhere, self.lost, self.on_card = spreads, elsewhere, lost, on_card
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()

@@ -49,6 +49,14 @@ def refuse_gradients(function: str, **inputs: Tensor | None) -> None:
             )
 
 
+def refuse_complex(name: str, result: Tensor) -> None:
+    """Refuses a complex result of an op whose derivative is one of real numbers."""
+    if result.dtype.is_complex:
+        raise RuntimeError(
+            f"{name} does not support automatic differentiation for outputs with complex dtype."
+        )
+
+
 def edge(tensor: Tensor) -> Any:
     """Where the gradient of `tensor` goes."""
     if not isinstance(tensor, Tensor) or not tensor._requires_grad:
@@ -64,6 +72,8 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
             integers(op, results)
         if overwritten is None or op.across == "between" or op.underived:
             return None  # integers that are written to have a history in PyTorch, but for copies
+    if op.of_reals and overwritten is None and not many:
+        refuse_complex(op.of_reals, results)
     node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
     edges: list[Any] = []
     derivatives = op.derivatives
@@ -154,7 +164,10 @@ def recorder(op: Op) -> Callable[[tuple[Any, ...], Any], Any]:
 def integers(op: Op, result: Tensor) -> bool:
     """Whether integers get a history, which they never do. Comparisons, and what is cast to a type
     that was asked for, have none; of others it is refused: their operands are integers that were
-    written to, or the caller has asked for a sum of integers."""
+    written to, or the caller has asked for a sum of integers. Of an op of real numbers this is asked
+    of complex ones, too, which get one elsewhere only."""
+    if result.dtype.is_complex:
+        refuse_complex(op.of_reals, result)
     cast = any(a.name == "dtype" and a.type == "dtype" for a in op.schema.args)
     if op.schema.returns[0] != "BoolTensor" and not cast and not op.underived:
         refuse_history(result)
@@ -229,6 +242,8 @@ def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
         if every or wanted[i]:
             if kind.rank < 2:
                 refuse_history(r)
+            if op.of_reals:
+                refuse_complex(op.of_reals, r)
             r._requires_grad = True
             r._grad_edge = output = new(Output)
             output.node, output.index = node, i

@@ -41,7 +41,7 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
     wants = source._requires_grad and state.local.grad
     if (
         not op.derivatives
-        or (source.dtype.rank < 2 and not wants)
+        or (source.dtype.rank < 2 and not source._requires_grad)
         or source._storage.__class__ is InferenceStorage
     ):
         return views
@@ -65,7 +65,8 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
 def unrecorded_view(source: Tensor, array: Array) -> Tensor:
     """The view of a tensor that is `quick` and wants no gradient, or not now."""
     view = view_of(source, array)
-    if state.fast_path is not None and source.dtype.rank > 1 and view._base is not None:
+    differentiable = source.dtype.rank > 1 or source._requires_grad
+    if state.fast_path is not None and differentiable and view._base is not None:
         unrecorded(source, view)
     return view
 
@@ -77,9 +78,11 @@ def unrecorded(source: Tensor, view: Tensor) -> None:
 
 
 def no_leaf(source: Tensor, view: Tensor) -> None:
-    """A view of what wants gradients wants them, too, though nothing was recorded for it."""
+    """A view of what wants gradients wants them, too, though nothing was recorded for it; also of
+    integers that have a history, where it shows integers of that type."""
     owner = source if source._base is None else source._base
-    if owner._requires_grad and view._grad_edge is None and view.dtype.rank > 1:
+    differentiable = view.dtype.rank > 1 or view.dtype is owner.dtype
+    if owner._requires_grad and view._grad_edge is None and differentiable:
         view._requires_grad = view._ignores_grad = True
 
 
@@ -250,7 +253,7 @@ def several_views(op: Op, args: tuple[Any, ...], arrays: list[Array]) -> list[Te
     if before > 16 and before.bit_length() != (before + count).bit_length():
         views[:] = [v for v in views if v() is not None]
     whys, guarded, version = None, storage.guarded_views, storage.version
-    if kind.rank > 1:
+    if kind.rank > 1 or source._requires_grad:
         whys = one_of_many(maker(op.node_name), count)
         if guarded is None:
             guarded = storage.guarded_views = []
@@ -343,7 +346,7 @@ def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
                 if len(guarded) > 16 and not len(guarded) & (len(guarded) - 1):
                     guarded[:] = [v for v in guarded if v() is not None]
                 guarded.append(seen)
-            if owner._requires_grad and kind.rank > 1:
+            if owner._requires_grad and (kind.rank > 1 or kind is owner.dtype):
                 view._requires_grad = view._ignores_grad = True
             return view
     if (source._requires_grad or source.dtype.rank > 1) and view._base is not None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import dispatch, write
-from toytorch.core.compute import spread_infinity
+from toytorch.core.compute import times_unit
 from toytorch.core.memory_order import with_layout
 from toytorch.core.node_class import generate
 from toytorch.core.op import Op
@@ -194,11 +194,14 @@ class Writer:
                     text = self.given(number, identifier("c", v))
             operands.append(text)
         out, result = node.output, ""
-        simple = op.plain and len(operands) == 3 and constant(node.inputs[2]) == 1
+        unit_last = len(operands) == 3 and constant(node.inputs[2]) == 1
+        simple = op.plain and unit_last
         kind: Any = node.output.type
-        if simple and op.spreads and kind.dtype is not None and kind.dtype.is_complex:
-            at = op.schema.index[op.spreads]
-            operands[at] = f"{self.given(spread_infinity, 'spread_infinity')}({operands[at]})"
+        if unit_last and op.spreads and kind.dtype is not None and kind.dtype.is_complex:
+            at = op.schema.index[op.spreads.lstrip("-")]
+            unit = self.given(times_unit, "times_unit")
+            to = self.given(kind.dtype.numpy, kind.dtype.name)
+            operands[at] = f"{unit}({operands[at]}, {to}, {op.spreads[0] == '-'})"
         if simple:
             operands.pop()
         kernel: Any = getattr(self.xp, op.plain) if simple else self.kernel_of(op)

@@ -12,7 +12,7 @@ import copy
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
@@ -90,6 +90,15 @@ class Tracer:
         if self.seen and tensor.__class__ is Tensor:
             tensor.__class__ = Traced
             self.traced_tensors.append(tensor)
+
+    @contextlib.contextmanager
+    def following(self) -> Iterator[None]:
+        """Tensors stand for what they stood for where a call meanwhile moves the memory they lie in."""
+        before = [(t, t._array) for t in self.traced_tensors]
+        yield
+        for tensor, array in before:
+            if tensor._array is not array and id(array) in self.values:
+                self.values[id(tensor._array)] = self.values[id(array)][0], tensor._array
 
     def value_of(self, item: object) -> Value:
         """The value in the graph for what a function was called with."""
@@ -221,7 +230,11 @@ class Tracer:
             ):
                 return dispatch.call(op, plain(args), out)
         targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
-        computed = dispatch.call(op, plain(args))
+        try:
+            computed = dispatch.call(op, plain(args))
+        except (RuntimeError, IndexError, ValueError, TypeError):
+            dispatch.call(op, plain(args), out)  # which may be refused for another reason
+            raise
         shapes = [t._array.shape for t in (computed if op.many else [computed])]
         if shapes != [a.shape for a in before] and self.leave("out= gets another shape"):
             return dispatch.call(op, plain(args), out)
@@ -230,7 +243,8 @@ class Tracer:
         for node in self.block.nodes[start:]:
             if node.op is op:
                 node.attributes["_out"] = True  # which is refused where a gradient is wanted
-        result = dispatch.call(op, plain(args), out)
+        with self.following():
+            result = dispatch.call(op, plain(args), out)
         made_of = computed if op.many else [computed]
         for o, target, old, new, seen in zip(outs, targets, before, made_of, shared):
             made = self.values[id(new._array)][0]
@@ -303,7 +317,8 @@ class Tracer:
         given = [self.value_of(a) for a in (*args, *kwargs.values())]
         if getattr(method, "writes", False):
             self.refuse_leaf(args[0])
-        result = method(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        with self.following():
+            result = method(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         attributes = {"_names": tuple(kwargs)} if kwargs else {}
         node = self.graph.make(
             "aten::" + method.__name__, given, [types.of(result)], attributes, function=method
@@ -348,7 +363,8 @@ class Tracer:
         if out is not None:  # written to as it lies, and with its history: only a run can do that
             write.refuse_leaf(function.__name__, out, self.stands_for_leaf(out))
         given = [self.value_of(a) for a in (*args, *kwargs.values())]
-        result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        with self.following():
+            result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         made = tensors_of(result)
         for tensor in made:
             if out is None and id(tensor._array) in self.values:

@@ -89,6 +89,28 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
     return functional.adaptive_max_pool1d(input, output_size, True)
 
 
+def _largest(name: str) -> Callable[..., Any]:
+    """A pool of functional that gives the largest numbers alone."""
+    inner = getattr(functional, name)
+
+    def function(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Any:
+        return inner(input, kernel_size, stride or None, padding, dilation, ceil_mode)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`torch.nn.functional.{name}`, which gives no places."
+    return takes_words()(function)
+
+
+max_pool1d, max_pool2d, max_pool3d = map(_largest, ("max_pool1d", "max_pool2d", "max_pool3d"))
+
+
 @takes_words()
 def max_pool1d_with_indices(
     input: Tensor,

@@ -302,7 +302,8 @@ def relaying(function: F) -> F:
 
     @functools.wraps(composed(reads="memory")(function))
     def relay(*args: object, **kwargs: object) -> Any:
-        if state.fast_path is state.SLOW and args:
+        if state.fast_path is state.SLOW and (args or "self" in kwargs):
+            args = args or (kwargs.pop("self"),)
             for mode in reversed(state.local.modes):
                 stands_for_input = getattr(mode, "stands_for_input", None)
                 if stands_for_input is not None and stands_for_input(args[0]):

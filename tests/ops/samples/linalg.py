@@ -101,7 +101,8 @@ entry("linalg.solve_triangular", _triangles, slack=10)
 entry("triangular_solve", listed(
     S(t((3, 2)), well(3, 3)), S(t((2, 3, 1)), well(2, 3, 3), upper=False),
     S(t((3, 2), c128), well(3, 3, dtype=c128), transpose=True),
-    S(t((3, 2)), well(3, 3), unitriangular=True)), slack=10)  # fmt: skip
+    S(t((3, 2)), well(3, 3), unitriangular=True)), slack=10,
+    covers=("triangular_solve.coefficient",))  # fmt: skip
 
 # -- factorisations -------------------------------------------------------------------------------
 

@@ -64,6 +64,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return input.relu_() if inplace else arithmetic.relu.function(input)
 
 
+@takes_words()
 def relu_(input: Tensor) -> Tensor:
     """In-place form of `relu`."""
     return relu(input, True)
@@ -114,6 +115,7 @@ def rrelu(
     return refuse_backward(made, "leakyReLu", lower + upper, inplace and not training)
 
 
+@takes_words()
 def rrelu_(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
 ) -> Tensor:
@@ -138,6 +140,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return _run(activation.selu, input, inplace)
 
 
+@takes_words()
 def selu_(input: Tensor) -> Tensor:
     """In-place form of `selu`."""
     return selu(input, True)
@@ -148,6 +151,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return refuse_backward(_run(activation.celu, input, inplace, alpha), "elu", alpha, inplace)
 
 
+@takes_words()
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place form of `celu`."""
     return celu(input, alpha, True)
@@ -204,6 +208,7 @@ def softplus(
     return activation.softplus.function(input, beta, threshold, out=out)
 
 
+@takes_words()
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log of sigmoid."""
     return activation.log_sigmoid.function(input, out=out)

@@ -314,6 +314,8 @@ def detach_(self: Tensor) -> Tensor:
     if self._grad_edge is not None and not self.is_inference():  # nodes may have saved it
         memory = self._memory()
         memory.version = Detached(memory.version, self)
+    if state.fast_path is state.SLOW:
+        self._array = _watched_detach(self)._array  # whoever traces sees where a history ends
     self._grad_edge = None
     self.requires_grad_(False)
     self._tangents = None
@@ -427,39 +429,39 @@ def new(
     return to(made, device=self.device if device is None else device)
 
 
-@takes_words(other="src", x2="src")
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Writes the elements of src, cast and broadcast to this tensor."""
-    if src is self:
+@takes_words(x2="other")
+def copy_(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
+    """Writes the elements of other, cast and broadcast to this tensor."""
+    if other is self:
         if (self._requires_grad or state.fast_path is state.SLOW) and not writing.overlaps(self):
             return _copy_inplace(self, self)  # which has a node of its own
         writing.check(self, state.local.grad and self._requires_grad)
         writing.bump(self)
         return self
-    if isinstance(src, (bool, int, float, complex)):
-        wide = types.complex128 if isinstance(src, complex) else types.float64
-        kind = None if isinstance(src, int) else wide  # all digits that Python's number has
-        return _copy_inplace(self, from_data.tensor(src, dtype=kind))
-    if not isinstance(src, Tensor):
-        raise wrong_argument("copy_", "src", 1, "Tensor", src)
+    if isinstance(other, (bool, int, float, complex)):
+        wide = types.complex128 if isinstance(other, complex) else types.float64
+        kind = None if isinstance(other, int) else wide  # all digits that Python's number has
+        return _copy_inplace(self, from_data.tensor(other, dtype=kind))
+    if not isinstance(other, Tensor):
+        raise wrong_argument("copy_", "other", 1, "Tensor", other)
     if (
-        src.dtype is self.dtype
-        and src._array.__class__ is np.ndarray
-        and src._array.shape == self._array.shape
+        other.dtype is self.dtype
+        and other._array.__class__ is np.ndarray
+        and other._array.shape == self._array.shape
         and write.quick(self)
-        and not (src._requires_grad and state.fast_path is None)
+        and not (other._requires_grad and state.fast_path is None)
     ):
-        if src._storage is not None and self._storage is not None:
-            writing.refuse_shared(self, (self, src))
-        self._array[...] = src._array
+        if other._storage is not None and self._storage is not None:
+            writing.refuse_shared(self, (self, other))
+        self._array[...] = other._array
         writing.bump(self)
         return self
-    over = bool(base.queued) and base.hands_over(self._array, src._array)
-    if src.device != self.device and not (over and not src._requires_grad):
-        src = to(src, device=self.device, non_blocking=non_blocking)
+    over = bool(base.queued) and base.hands_over(self._array, other._array)
+    if other.device != self.device and not (over and not other._requires_grad):
+        other = to(other, device=self.device, non_blocking=non_blocking)
     if over:
-        return _copy_inplace(self, src, non_blocking)
-    return _copy_inplace(self, src)  # the op's in-place form
+        return _copy_inplace(self, other, non_blocking)
+    return _copy_inplace(self, other)  # the op's in-place form
 
 
 _copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.shape

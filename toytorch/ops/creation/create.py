@@ -308,6 +308,7 @@ def put_out(
     if out._array.shape != made._array.shape and told_to_resize(out, made, same):
         out.copy_(made)
     elif out._array.shape != made._array.shape:
+        writing.refuse_inference(out)
         array = made._array if made.dtype is out.dtype else made.to(out.dtype)._array
         if not same and array.__class__ is np.ndarray:
             array = np.asarray(array, order="C")  # in rows, however the result itself lies

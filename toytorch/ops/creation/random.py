@@ -62,8 +62,12 @@ def draw_array(
         return in_memory_order(draw, tuple(shape), like)
 
 
-def need_float(name: str, dtype: DType | None) -> None:
-    if dtype is not None and dtype.rank < 2:
+NORMAL = "normal_kernel_cpu"
+
+
+def need_float(name: str, dtype: DType | None, shape: Sequence[int]) -> None:
+    nothing = name == NORMAL and 0 in shape  # which is not asked for its type
+    if dtype is not None and dtype.rank < 2 and not nothing:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
 
 
@@ -146,7 +150,7 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
         shape = create._size(size, more.pop("size", None), name)
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
-        need_float(kernel_name, dtype)
+        need_float(kernel_name, dtype, shape)
         kind, like = dtype, None
         if out is not None:
             kind, like = out.dtype, out._array if out._array.shape == tuple(shape) else None
@@ -165,11 +169,9 @@ def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> 
     return watched(function)
 
 
-KERNELS = {"rand_like": "check_uniform_bounds", "randn_like": "normal_kernel_cpu"}
+KERNELS = {"rand_like": "check_uniform_bounds", "randn_like": NORMAL}
 rand = _factory("rand", uniform_numbers, "check_uniform_bounds", "Uniform numbers in [0, 1).")
-randn = _factory(
-    "randn", normal_numbers, "normal_kernel_cpu", "Normal numbers, mean 0, variance 1."
-)
+randn = _factory("randn", normal_numbers, NORMAL, "Normal numbers, mean 0, variance 1.")
 
 
 def order_of(input: Tensor, memory_format: MemoryFormat | None) -> Any:
@@ -210,7 +212,7 @@ def _like(name: str, how: Callable[..., Any]) -> Any:
             what = "uniform_" if name == "rand_like" else "normal_"
             kinds = "SparseCPU" if input.is_sparse else "SparseCsrCPU"
             raise NotImplementedError(unsupported(what, kinds))
-        need_float(KERNELS[name], kind)
+        need_float(KERNELS[name], kind, shape)
         like = order_of(input, memory_format)
 
         def draw(lead: Any) -> Tensor:

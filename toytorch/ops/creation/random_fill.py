@@ -81,6 +81,8 @@ def _normal_fill(
 ) -> Any:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if not a.size:
+        return a  # nothing is refused where nothing is drawn
     refuse("normal_kernel_cpu", a.dtype)
     rows = bool(a.flags.c_contiguous)
     return _filled(a, generator, lambda rng, n: normal_numbers(rng, n, a.dtype, mean, std, rows))
@@ -94,6 +96,8 @@ def _random_fill(
         if a.dtype.kind in "iu" and not np.iinfo(a.dtype).min <= low < high:
             raise RuntimeError(f"from is out of bounds for {c_name(from_numpy_dtype(a.dtype))}")
     if high is None or low is None:
+        if not a.size:
+            return a
         refuse("random_kernel_cpu", a.dtype)
         return _filled(a, generator, lambda rng, n: any_integers(rng, n, a.dtype))
     if low >= high:
@@ -107,6 +111,8 @@ def _random_fill(
 def _exponential_fill(xp: ArrayModule, a: Array, lambd: float, generator: Generator | None) -> Any:
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    if not a.size:
+        return a
     refuse_steps("Exponential", a)
     return _filled(a, generator, lambda rng, n: rng.exponential(n, lambd))
 
@@ -125,6 +131,8 @@ def _log_normal_fill(
 ) -> Any:
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    if not a.size:
+        return a
     refuse("log_normal_cpu", a.dtype)
     return _filled(a, generator, lambda rng, n: rng.log_normal(n, mean, std))
 
@@ -132,6 +140,8 @@ def _log_normal_fill(
 def _geometric_fill(xp: ArrayModule, a: Array, p: float, generator: Generator | None) -> Any:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if not a.size:
+        return a
     refuse("geometric_cpu", a.dtype)
     return _filled(a, generator, lambda rng, n: rng.geometric(n, p))
 
@@ -142,8 +152,12 @@ def _bernoulli_fill(
     if not hasattr(p, "dtype"):
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        if not a.size:
+            return a
         refuse("bernoulli_scalar_cpu_", a.dtype)
         return _filled(a, generator, lambda rng, n: rng.below(n, float(p)))
+    if not a.size:
+        return a
     refuse("bernoulli_tensor_cpu_self_", a.dtype)
     chances = probabilities(xp, p, a.shape)
     flat = chances.transpose(walk(a, chances)).reshape(-1)

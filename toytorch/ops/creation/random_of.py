@@ -38,10 +38,12 @@ def _normal_of(
     if deviations.size and float(deviations.min()) < 0:
         raise RuntimeError("normal expects all elements of std >= 0.0")
     like: Any = mean if hasattr(mean, "dtype") else std
-    refuse("normal_kernel_cpu", like.dtype)
     scale = 1.0 if hasattr(std, "dtype") else float(std)
     shape = broadcast_pair(getattr(mean, "shape", ()), getattr(std, "shape", ()))
     count = math.prod(shape)
+    if not count:
+        return xp.zeros(shape, like.dtype)  # nothing is refused where nothing is drawn
+    refuse("normal_kernel_cpu", like.dtype)
     values = normal_numbers(source_of(like, generator), count, like.dtype, 0.0, scale).reshape(
         shape
     )
@@ -62,6 +64,7 @@ normal_of = define(
     variant=lambda mean, std, generator: (
         1 + 2 * hasattr(std, "dtype") - (not hasattr(mean, "dtype"))
     ),
+    of_reals="normal",
     d_mean=_zero,
     d_std=_zero,
     doc="Normal numbers around means.",
@@ -107,7 +110,7 @@ def normal(
         return create.put_out(normal_of.function(mean, std, generator=generator), out)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    need_float("normal_kernel_cpu", dtype)
+    need_float("normal_kernel_cpu", dtype, size)
 
     def draw(lead: Any) -> Tensor:
         def numbers(rng: RandomSource, count: int, type: np.dtype[Any], rows: builtins.bool) -> Any:
@@ -170,6 +173,8 @@ def multinomial(
 
 
 def _bernoulli_of(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
+    if not a.size:
+        return a.copy()
     refuse("bernoulli_tensor_cpu_self_", a.dtype)
     refuse("bernoulli_tensor_cpu_p_", a.dtype)
     flat = probabilities(xp, a, a.shape).reshape(-1)
@@ -182,6 +187,7 @@ bernoulli_of = define(
     kind="general",
     forms="out",
     d_self=_zero,
+    of_reals="bernoulli",
     memory="rows",
     names="same",
     doc="Ones with the probabilities given, and zeros elsewhere.",

@@ -271,6 +271,7 @@ silu = pointwise(
         s = sigmoid(self)
         g * (s * (1 + self * (1 - s)))
     """,
+    of_reals="silu",
     rounds_once="float16 bfloat16",
     doc="x·sigmoid(x); Elfwing et al. 2018.",
 )

@@ -96,7 +96,7 @@ sub = pointwise(
     d_self="g",
     d_other="-g * alpha",
     identity={"other": 0.0},
-    spreads="other",
+    spreads="-other",
     doc="Difference, self - alpha·other.",
     older="factor first",
 )
@@ -110,7 +110,7 @@ rsub = pointwise(
     d_self="-g * alpha",
     d_other="g",
     memory="second",
-    spreads="self",
+    spreads="-self",
     older=True,
     overload=aten_words.number_at(1),
     doc="Difference the other way round, other - alpha·self.",

@@ -242,6 +242,7 @@ nan_to_num = pointwise(
     _nan_to_num,
     promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
+    of_reals="nan_to_num",
     overlap=lambda self, *_: self.dtype.rank < 2,  # of which nothing is written
     out_rows=lambda self, *_: self.dtype.rank < 2,
     memory="kept",

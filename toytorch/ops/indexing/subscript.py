@@ -129,7 +129,7 @@ def bound(value: SupportsIndex) -> int:
 
 def sliced(x: Tensor, dim: int, part: slice, among: bool = True) -> Tensor:
     """One dimension cut by a slice; the tensor itself where the slice, which is `among` others,
-    takes all of it, or says nothing."""
+    takes all of it."""
     start, stop, step = part.start, part.stop, part.step
     if not (start.__class__ is int is stop.__class__):  # the common case needs no calls
         start = None if start is None else bound(start)
@@ -139,10 +139,7 @@ def sliced(x: Tensor, dim: int, part: slice, among: bool = True) -> Tensor:
         raise ValueError("slice step cannot be zero")
     if step < 0:
         raise ValueError("step must be greater than zero")
-    whole = start is None and stop is None
-    if among and not start:
-        whole = stop is None or stop >= x._array.shape[dim]
-    if whole and step == 1:
+    if among and not start and step == 1 and (stop is None or stop >= x._array.shape[dim]):
         return x
     return slice_.function(x, dim, start, stop, step)  # an op's result
 
@@ -389,7 +386,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         picked, tensors = apply_views(x, [as_index(p) for p in as_tuple(index)])
         if any(t is not None for t in tensors):
             return gathering.index.function(picked, tensors)
-    if picked is x:  # x[...] and x[:] are views too
+    if picked is x:  # x[...] is a view, too
         return alias.function(x)  # an op's result
     return picked
 

@@ -197,6 +197,7 @@ eigvals = general(
     forms="function out",
     holomorphic=False,
     d_self=_eigvals_gradient,
+    memory="rows",
     node="LinalgEigBackward0",
     amp="float32",
     doc="Eigenvalues of square matrices, as complex numbers.",

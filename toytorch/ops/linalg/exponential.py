@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import need_square
+from toytorch.ops.shaping.view import steps_of_view
 
 # The [m/m] Padé approximants of eˣ that Higham (SIAM J. Matrix Anal. Appl. 26, 2005) recommends:
 # the norm up to which each is exact to rounding, in double and in single precision.
@@ -68,6 +70,10 @@ def _matrix_exp(xp: ArrayModule, a: Array) -> Any:
     need_square("linalg.matrix_exp", a)
     if not a.size:
         return a.copy()
+    if a.shape[-1] == 1:
+        return xp.exp(a)
+    if a.ndim > 3:
+        steps_of_view(a, (math.prod(a.shape[:-2]), *a.shape[-2:]))  # as one stack
     single = a.real.dtype == np.float32
     size = abs(a).sum(-2).max(-1)
     finite = xp.isfinite(size)

@@ -16,6 +16,7 @@ from toytorch.backends.base import on_host
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import int32
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public, underived, underived_parts
 from toytorch.ops.linalg.checks import (
     empty_of_any_type,
@@ -187,12 +188,9 @@ def solve_one(ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
 def _ldl_solve(xp: ArrayModule, ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
     name = "torch.linalg.ldl_solve"
     need_float(name, ld)
+    need_square(name, ld)
+    wrap_dim(-2, b.ndim, False)  # whose size is looked up first
     need_fit(name, ld, b)
-    if b.ndim < 2:
-        raise RuntimeError(
-            f"{name}: Expected B to have at least 2 dimensions, but it has {b.ndim} "
-            "dimensions instead"
-        )
     if ld.shape[:-1] != pivots.shape:
         raise RuntimeError(
             f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but "

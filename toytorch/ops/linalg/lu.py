@@ -272,6 +272,7 @@ def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: boo
             "torch.int32 dtype.\nNote: this function is intended to be used with "
             "the output produced by torch.linalg.lu_factor"
         )
+    _need_two_dims("torch.lu_unpack", lu)
     if order and _outside(pivots, lu.shape[-2]):
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."

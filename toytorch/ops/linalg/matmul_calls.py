@@ -73,7 +73,8 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if made is not None:
         return made
     x, y = input._array.shape, other._array.shape
-    if n == 2:  # one matrix for the whole batch: fold the batch into the rows
+    if n == 2 and (input.dtype is other.dtype or folds(input, other, out is not None)):
+        # one matrix for the whole batch: fold the batch into the rows
         rows = convert.reshape(input, (math.prod(x[:-1]), x[-1]))
         product = matmul.mm.function(rows, other)
         stack = view.unsafe_viewed(product, (*x[:-1], y[-1]))
@@ -86,6 +87,16 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
         convert.reshape(a, (count, *x[-2:])), convert.reshape(b, (count, *y[-2:]))
     )
     return create.put_out(view.unsafe_viewed(product, (*batch, x[-2], y[-1])), out)
+
+
+def folds(stack: Tensor, matrix: Tensor, into: bool) -> bool:
+    """Whether PyTorch multiplies a stack as one matrix, of which it asks other types than of a stack."""
+    shape, strides = stack.shape, stack.stride()
+    return (
+        (matrix.requires_grad and not into)
+        or not stack.numel()
+        or all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(stack.ndim - 2))
+    )
 
 
 @takes_words()
@@ -118,14 +129,14 @@ def linear(
         matmul.same_three(bias, input, weight)  # one product with a sum in PyTorch
     if x.ndim == 2 and w.ndim != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {w.ndim}-D tensor")
+    if x.ndim == 2:
+        return matmul.addmm.function(bias, input, weight.t())
     product = matmul_(input, weight.t())
     if x.ndim < 3 and b.shape not in (w.shape[:1], (1,), ()):
         width = w.shape[0]
         view.expand.function(bias, (product.numel() // width if width else 0, width))
     if bias.dtype is not product.dtype:
         return product.add_(bias)  # in place, as PyTorch: its type stays
-    if x.ndim == 2:
-        return product + bias
     return counted(product + bias, 1 + (x.ndim == 1 and w.ndim == 2))  # it is added in place
 
 

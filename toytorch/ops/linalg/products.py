@@ -279,6 +279,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
             f"{x.dtype.legacy} and y of type {y.dtype.legacy} instead"
         )
+    if x.ndim == 1 == y.ndim:  # whatever the dimension is said to be
+        return vdot.function(x, y, out=out)
     return put_out((x.conj() * y).sum(dim), out, same=True)
 
 

@@ -130,6 +130,7 @@ geqrf_op = general(
     forms="out",
     results=(True, True),
     d_self=_no_gradient,
+    of_reals="geqrf",
     amp="float32",
     memory="columns",
     doc="R and the reflections of Q, as LAPACK stores them.",

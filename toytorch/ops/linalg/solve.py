@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.memory_order import columns
+from toytorch.core.memory_order import columns, row_major
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
@@ -83,7 +83,7 @@ def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
         x, info = _system(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2))
         x = x.swapaxes(-1, -2)
     x = x[..., 0] if vector else x
-    return columns(x) if left else x, info
+    return columns(x) if left else row_major(x), info
 
 
 def _right_share(gs: Any, A: Any, B_shape: Sequence[int], left: bool) -> Any:

@@ -375,6 +375,7 @@ matrix_rank_op = general(
     " -> Tensor",
     _matrix_rank,
     upcast=False,
+    memory="rows",
     forms="out",
     amp="float32",
     doc="How many singular values are not 0.",

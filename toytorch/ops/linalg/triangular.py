@@ -8,12 +8,11 @@ from typing import Any
 from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.core.views import of_its_own
 from toytorch.core.write import refuse_grad
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
-from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel
@@ -101,6 +100,19 @@ solve_triangular_op: Op = general(
     doc="X of AX = B (or XA = B), where only a triangle of A counts.",
 )
 
+copied_coefficient = general(
+    "triangular_solve.coefficient(Tensor A, Tensor b) -> Tensor",
+    lambda xp, a, b: xp.broadcast_to(
+        a, (*broadcast_pair(a.shape[:-2], b.shape[:-2]), *a.shape[-2:])
+    ).copy(),
+    upcast=False,
+    forms="",
+    d_A=lambda g: g,
+    d_b=lambda g, b_shape: g.new_zeros(b_shape),  # PyTorch has one node for both results
+    memory="columns",
+    doc="The second result of `triangular_solve`, A in memory of its own.",
+)
+
 
 @public("triangular_solve", method=True, returns="(Tensor solution, Tensor cloned_coefficient)")
 @cast_to("float32")
@@ -129,7 +141,7 @@ def triangular_solve(
         )
     matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
-    made: tuple[Tensor, ...] = (x, of_its_own(A.mT.clone(memory_format=contiguous_format).mT))
+    made: tuple[Tensor, ...] = (x, copied_coefficient.function(A, input))
     if out is not None:
         made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
     name = "triangular_solve" if out is None else "triangular_solve_out"

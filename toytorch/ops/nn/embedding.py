@@ -16,6 +16,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.node import Node, lost_class
+from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public, watched
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.sparse.create import sparse_coo_tensor
@@ -214,6 +215,15 @@ def embedding_bag(
 
     Returns the bags, the bag of each index, the sizes of bags, and the places of maxima.
     """
+    if indices.ndim not in (1, 2):
+        raise RuntimeError(
+            f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
+        )
+    if indices.ndim == 1 != offsets.ndim:
+        raise RuntimeError(
+            f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.ndim}"
+        )
+    wrap_dim(0, offsets.ndim, False)  # how many there are, is asked next
     _indices("embedding_bag", indices._array)
     _indices("embedding_bag", offsets._array, "argument #1 'offsets'")
     array, rows = indices._array, weight.shape[0]
@@ -234,6 +244,8 @@ def embedding_bag(
             f"not equal {per_sample_weights.type().replace('toytorch', 'torch')} (while checking "
             "arguments for embedding_bag)"
         )
+    if mode not in (0, 1, 2):
+        raise RuntimeError("`mode` must be sum, mean, or max.")
     # PyTorch heeds the last offset where it adds rows without a look at each, and only there.
     slow = mode == 2 or padding_idx is not None
     numbers, bags = bag_numbers(offsets, indices.numel(), include_last_offset, slow)

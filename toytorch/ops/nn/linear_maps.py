@@ -32,6 +32,7 @@ class Fields(NamedTuple):
     places: Array  # (out, taps)
     weights: Array | None
     size: int  # of the input
+    gaps: bool = False  # whether weights of 0 stand for inputs that do not take part
 
 
 class Map(Fields):
@@ -61,7 +62,7 @@ def apply(xp: ArrayModule, a: Any, axis: int, m: Map) -> Any:
         weight = xp.asarray(m.weights[:, t].astype(a.dtype).reshape(-1, *ones))
         term = xp.take(a, xp.asarray(m.places[:, t]), axis)
         term *= weight
-        if not exact:
+        if not exact and m.gaps:
             term[np.broadcast_to(weight == 0, term.shape)] = 0
         total = term if total is None else xp.add(total, term, out=total)
     return total
@@ -81,7 +82,8 @@ def apply_transposed(xp: ArrayModule, g: Any, axis: int, m: Map) -> Any:
         ones = (1,) * (g.ndim - 1 - axis)
         weight = xp.asarray(m.weights.reshape(-1)[order].astype(g.dtype).reshape(-1, *ones))
         parts *= weight
-        parts[xp.broadcast_to(weight == 0, parts.shape)] = 0
+        if m.gaps:
+            parts[xp.broadcast_to(weight == 0, parts.shape)] = 0
     starts = np.flatnonzero(np.diff(inputs, prepend=-1))
     shape = (*g.shape[:axis], m.size, *g.shape[axis + 1 :])
     made = xp.zeros(shape, g.dtype)
@@ -158,9 +160,9 @@ def _centers(size: int, out: int, align_corners: bool, scale: float | None) -> A
 @lru_cache(256)
 def linear(size: int, out: int, align_corners: bool, scale: float | None) -> Map:
     """Interpolation between the two nearest inputs."""
-    x = np.maximum(_centers(size, out, align_corners, scale), 0)
+    x = np.arange(size) if out == size else np.maximum(_centers(size, out, align_corners, scale), 0)
     low = np.minimum(np.floor(x).astype(np.int64), size - 1)
-    high = np.minimum(low + 1, size - 1)
+    high = low if out == size else np.minimum(low + 1, size - 1)  # then nothing is between
     part = np.clip(x - low, 0, 1)
     return Map(np.stack([low, high], 1), np.stack([1 - part, part], 1), size)
 
@@ -208,7 +210,7 @@ def antialiased(support: int, size: int, out: int, align_corners: bool, scale: f
     weights = np.maximum(1 - d, 0) if support == 1 else cubic_weight(d, -0.5)
     weights = np.where(places < high[:, None], weights, 0.0)
     weights /= weights.sum(1, keepdims=True)
-    return Map(np.minimum(places, size - 1), weights, size)
+    return Map(np.minimum(places, size - 1), weights, size, True)
 
 
 @lru_cache(256)
@@ -218,7 +220,7 @@ def averages(size: int, out: int) -> Map:
     low, high = i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
     places = low[:, None] + np.arange(max(int((high - low).max(initial=1)), 1))
     inside = places < high[:, None]
-    return Map(np.minimum(places, size - 1), inside / (high - low)[:, None], size)
+    return Map(np.minimum(places, size - 1), inside / (high - low)[:, None], size, True)
 
 
 def picked(places: Any, size: int) -> Map:

@@ -261,10 +261,6 @@ def nll(
     if ndim > 2 and target.dtype is types.uint8:
         raise RuntimeError("expected scalar type Long but found Byte")
     if weight is not None:
-        if weight.dtype is not input.dtype:
-            raise RuntimeError(
-                f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
-            )
         if weight.ndim != 1 or weight.numel() != input.shape[1]:
             raise RuntimeError(
                 f"weight tensor should be defined either for all {input.shape[1]} classes or no "
@@ -274,5 +270,9 @@ def nll(
     if input.dtype.rank != 2:
         kernel = "nll_loss_out_frame" if ndim < 3 else "nll_loss2d_forward_out_frame"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
+        )
     loss = nll_loss.function(input, target, weight, ignore_index, reduction)
     return of_its_own(loss.squeeze(0)) if single and reduction == "none" else loss

@@ -347,6 +347,7 @@ with_logits = general(
     amp="float32",
     upcast=False,
     fused=WITH_LOGITS,
+    of_reals="binary_cross_entropy_with_logits",
     doc="binary_cross_entropy of sigmoid(x), without overflow.",
     d_self=lambda g, self, target, weight, pos_weight, reduction: share_last(
         g, _with_logits_slope(self, target, weight, pos_weight), reduction

@@ -133,6 +133,19 @@ def standardized(
     return (x - mean) * rstd, rstd
 
 
+SQUARED = float(np.finfo(np.float32).max) ** 0.5  # what float32 has no square of lies beyond
+
+
+def overflows(x: Array) -> bool:
+    """Whether variances of float32 are too large for it, which PyTorch computes in float64 where its
+    kernel for images, and what lies in rows, does not serve."""
+    if x.flags.c_contiguous or x.__class__ is not np.ndarray or not x.size:
+        return False
+    if x.ndim > 3 and np.moveaxis(x, 1, -1).flags.c_contiguous:
+        return False
+    return bool(max(abs(float(x.max())), abs(float(x.min()))) > SQUARED)
+
+
 # -- batch norm -----------------------------------------------------------------------------------
 
 
@@ -157,15 +170,18 @@ def _batch_norm(
         found = attempt(xp, "halves batch_norm", half, x, *wide, *running, momentum, eps)
         if found is not None:
             return found
-    compiled = _compiled_batch_norm(
-        xp, x, weight, bias, running_mean, running_var, training, momentum, eps
-    )
+    compiled, beyond = None, training and x.dtype == np.float32 and overflows(x)
+    if not beyond:
+        compiled = _compiled_batch_norm(
+            xp, x, weight, bias, running_mean, running_var, training, momentum, eps
+        )
     if compiled is not None:
         return compiled if half is None else tuple(v.astype(half) for v in compiled)
     x = x.reshape(x.shape[0], x.shape[1], -1) if x.ndim > 2 else x
     dims, column = ((0, 2), (-1, 1)) if x.ndim == 3 else ((0,), (-1,))
     if training:
-        made, mean, variance, rstd = centered(xp, x, dims, eps)
+        made, mean, variance, rstd = centered(xp, x.astype(np.float64) if beyond else x, dims, eps)
+        made, mean, rstd = (v.astype(x.dtype, copy=False) for v in (made, mean, rstd))
         _update_both(
             running_mean, running_var, mean, variance, x.size // max(x.shape[1], 1), momentum
         )

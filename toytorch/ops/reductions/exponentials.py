@@ -124,6 +124,7 @@ softmax = reduction(
     "softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
     _softmax,
     d_self="_softmax_backward_data(g, result, dim)",
+    of_reals="_softmax",
     batch="along",
     names="same",
     fused=SOFTMAX,
@@ -140,6 +141,7 @@ log_softmax = reduction(
     halves="halves log_softmax",
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
+    of_reals="_log_softmax",
     out_type="same",
     out_history="none",
 )

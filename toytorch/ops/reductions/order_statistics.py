@@ -41,6 +41,7 @@ nanmedian_dim = general(
     upcast=False,
     forms="method out",
     d_self=sort.back_to_place,
+    of_reals="nanmedian",
     memory="rows",
     names="reduced",
     node="NanmedianBackward1",
@@ -60,6 +61,7 @@ nanmedian_all = general(
     upcast=False,
     forms="out",
     d_self=sort.share_equals,
+    of_reals="nanmedian",
     doc="The middle number, NaN left out.",
 )
 
@@ -121,6 +123,7 @@ mode = general(
     results=(True, False),
     upcast=False,
     d_self=sort.back_to_place,
+    of_reals="mode",
     names="reduced",
     apart="partly",
     out_type="result",

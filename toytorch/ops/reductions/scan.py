@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import accumulate, attempt
+from toytorch.core.op import Op
+from toytorch.facts.dtype import finfo
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
-from toytorch.ops.indexing.by_index import type_name
+from toytorch.ops.indexing.by_index import type_name, where
 from toytorch.ops.reductions.reduce import sum_type
 from toytorch.ops.shaping.rearrange import cat
 
@@ -156,6 +158,7 @@ cummax = general(
     _running_extreme(np.maximum),
     results=(True, False),
     d_self=_put_all,
+    of_reals="cummax",
     memory="rows",
     out_type="expected",
     batch="along",
@@ -167,6 +170,7 @@ cummin = general(
     _running_extreme(np.minimum),
     results=(True, False),
     d_self=_put_all,
+    of_reals="cummin",
     memory="rows",
     out_type="expected",
     batch="along",
@@ -210,29 +214,37 @@ def _log_add_exp(xp: ArrayModule, x: Array, y: Array) -> Any:
 NARROW = 500.0  # e^x can be told from 0 and ∞ over such a range
 
 
+def _sums_of_what_follows(shares: Tensor, self: Tensor, dim: int) -> Any:
+    """Σ_{j≥i} e^{sⱼ}·e^{xᵢ}, from logarithms."""
+    return (logcumsumexp.function(shares.flip(dim), dim).flip(dim) + self).exp()
+
+
 def _logcumsumexp_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
     """gᵢ = Σ_{j≥i} gⱼ·e^{xᵢ-yⱼ}."""
     if self.ndim == 0 or not self.numel():
-        return g * 1
+        return g
     seen = result.detach()
     real = seen.real if seen.dtype.is_complex else seen
-    empty = real == -math.inf
-    top = real.masked_fill(empty, 0).amax(dim, True)
-    low = real.masked_fill(empty, math.inf).amin(dim, True)
+    odd = (~real.isfinite()).any()
+    if odd._batches is None and bool(odd):  # infinities go the way that PyTorch's formula takes
+        if g.dtype.is_complex:
+            return _sums_of_what_follows(g.log() - result, self, dim)
+        size, least = g.abs().log(), finfo(g.dtype).min
+        above = _sums_of_what_follows(where.function(g > 0, size, least) - result, self, dim)
+        return above - _sums_of_what_follows(where.function(g < 0, size, least) - result, self, dim)
+    top, low = real.amax(dim, True), real.amin(dim, True)
     narrow = ((top - low) < NARROW).all()
     if narrow._batches is None and bool(narrow):
-        weights = (g * (top - result).exp()).masked_fill(empty, 0)
-        return weights.flip(dim).cumsum(dim).flip(dim) * (self - top).exp()
+        return (g * (top - result).exp()).flip(dim).cumsum(dim).flip(dim) * (self - top).exp()
     n = self.shape[dim]  # the sum of what comes after, scaled step by step
     sums = [g.narrow(dim, n - 1, 1)]
     for i in range(n - 2, -1, -1):
         factor = (result.narrow(dim, i, 1) - result.narrow(dim, i + 1, 1)).exp()
         sums.append(g.narrow(dim, i, 1) + sums[-1] * factor)
-    share = (self - result).exp().masked_fill(empty, 0)
-    return cat(sums[::-1], dim) * share
+    return cat(sums[::-1], dim) * (self - result).exp()
 
 
-logcumsumexp = general(
+logcumsumexp: Op = general(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
     _logcumsumexp,
     d_self=_logcumsumexp_gradient,

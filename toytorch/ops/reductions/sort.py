@@ -302,6 +302,7 @@ median_dim = general(
     upcast=False,
     forms="method out",
     d_self=back_to_place,
+    of_reals="median",
     batch="along",
     names="reduced",
     node="MedianBackward1",
@@ -341,6 +342,7 @@ median = general(
     upcast=False,
     forms="out",
     d_self=share_equals,
+    of_reals="median",
     names=named_dims.none,
     doc="The middle element (the lower of two).",
 )

@@ -377,11 +377,11 @@ triu = general(
 
 
 def _diag_embed(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> Any:
-    n = a.shape[-1] + abs(offset)
     ndim = a.ndim + 1
     d1, d2 = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    n = a.shape[-1] + abs(offset)
     shape = list(a.shape[:-1])
     for d in sorted((d1, d2)):
         shape.insert(d, n)

@@ -44,6 +44,17 @@ def _bytes_from(array: Array) -> Any:
     return flat[start:]
 
 
+def steps_of_view(a: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a view of another shape, which is refused where there is none."""
+    strides = view_strides(a.shape, strides_of(a), shape)
+    if strides is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+        )
+    return strides
+
+
 def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     if len(shape) == 1 and shape[0].__class__ is not int:
         return a.view(shape[0].numpy)
@@ -51,12 +62,7 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     odd = 1 in a.shape and a.strides[-1] != a.itemsize  # a last dimension whose stride goes on
     if a.flags.c_contiguous and a.size and new != a.shape and not odd:
         return a.reshape(new)
-    strides = view_strides(a.shape, strides_of(a), new)
-    if strides is None:
-        raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one "
-            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
-        )
+    strides = steps_of_view(a, new)
     made = as_numpy_views(a, new, strides)
     return restride(a, new, strides) if made is None else made
 

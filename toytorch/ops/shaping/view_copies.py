@@ -7,6 +7,7 @@ from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.op import Op
+from toytorch.core.record import refuse_complex
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad, refuse_leaf
 from toytorch.facts.hints import Array, ArrayModule, DType
@@ -111,6 +112,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
             order = None if made.is_sparse else convert.CONTIGUOUS
             if out is None and name == "detach" and not made.is_sparse:
                 return detached.function(*sources)
+            if name == "slice" and out is None and made._requires_grad:
+                refuse_complex("slice_copy", made)
             copy = made.clone(memory_format=order)
             return create.put_out(copy, out, same=True, aten=aten, of=sources)
         outs = [None] * len(made) if out is None else out
@@ -190,6 +193,7 @@ slice_scatter: Op = general(
         g, g.new_zeros(src_shape), dim, start, end, step
     ),
     d_src=lambda g, dim, start, end, step: slices.slice_.function(g, dim, start, end, step),
+    of_reals="slice_scatter",
     doc="A copy with src written over a slice.",
     out_type="same",
     out_history="none",

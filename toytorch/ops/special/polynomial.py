@@ -66,12 +66,13 @@ def _polynomial(first: Any, step: Any, shifted: bool, bounded: bool) -> Any:
     def kernel(xp: ArrayModule, x: Array, degree: Array) -> Any:
         with np.errstate(all="ignore"):
             kind = x.dtype
+            degree = xp.where(abs(degree) < 2.0**63, degree, -1)  # as none of an int64 is
             if bounded:  # beyond these degrees PyTorch gives up
-                high = xp.isfinite(degree) & (degree > (512 if kind == np.float64 else 128))
+                high = degree > (512 if kind == np.float64 else 128)
                 if high.any():
                     made = kernel(xp, x, xp.where(high, 0, degree))
                     return xp.where(high, np.nan, made).astype(kind)
-            x, n = xp.broadcast_arrays(x, xp.where(xp.isfinite(degree), degree, -1).astype(int))
+            x, n = xp.broadcast_arrays(x, degree.astype(int))
             x = x.astype(wider(kind) if x.__class__ is np.ndarray else np.float64)
             x = 2 * x - 1 if shifted else x
             before, now = xp.ones_like(x), first(x)

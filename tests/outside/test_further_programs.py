@@ -1,0 +1,277 @@
+"""More short programs of which both sides do the same, each a rule that random programs had found
+broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import torch, tt
+from tests.outside.alike import told_rounded
+from tests.outside.test_short_programs import differing, statements
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PROGRAMS = {
+    "both results of a triangular solution want gradients": """
+        a = torch.eye(2)
+        b = torch.ones(2, 1).requires_grad_()
+        c = torch.triangular_solve(b, a)
+        d = torch.triangular_solve(b.detach(), a.clone().requires_grad_())
+        e = torch.triangular_solve(b.detach(), a)
+        f = torch.triangular_solve(torch.ones(3, 2, 2).requires_grad_(), a, False)
+        c[1].sum().backward()
+    """,
+    "losses of margins, however they are reduced": """
+        x = torch.tensor([[-1.0, 2.0], [3.0, 0.5]]).requires_grad_()
+        y = torch.nn.functional.multilabel_margin_loss(x, torch.tensor([[0, -1], [1, 0]]), reduction='sum')
+        z = torch.nn.functional.multi_margin_loss(x, torch.tensor([0, 1]), reduction='none')
+        q = (y + z.sum()).backward()
+    """,
+    "what a loss of classes asks first": """
+        a = torch.tensor([2, 1, 5])
+        w = torch.tensor([1.0, 2.0, 3.0])
+        b = torch.nn.functional.nll_loss(a, torch.tensor(0), weight=w.double())
+        b = torch.nn.functional.nll_loss(a.reshape(1, 3, 1), torch.tensor([[0]]), weight=w)
+        b = torch.nn.functional.nll_loss(a.double(), torch.tensor(0), weight=w)
+        b = torch.nn.functional.nll_loss(a, torch.tensor(0), weight=w[:2])
+    """,
+    "gradients of running sums of exponentials": """
+        a = torch.zeros(0, 3).requires_grad_()
+        b = a.logcumsumexp(0)
+        c = torch.autograd.grad(b.abs().sum(), [b, a])
+        a = torch.tensor([-float('inf'), 1.0, -float('inf'), 2.0, float('inf'), 3.0]).requires_grad_()
+        b = a.logcumsumexp(0)
+        b.backward(torch.tensor([1.0, 0.0, -1.0, 2.0, 3.0, -2.0]))
+    """,
+    "a stack is one matrix only where it lies so": """
+        a = torch.ones(2, 2, 3).permute(2, 0, 1)
+        b = a.half() @ torch.zeros(2, 3).half()
+        c = a.half() @ torch.zeros(2, 3)
+        d = a.contiguous().half() @ torch.zeros(2, 0)
+    """,
+    "views of integers with a history": """
+        a = torch.tensor([4, -1, 0, 3, 5])
+        b = torch.tensor(-1.0).requires_grad_()
+        a[a > 0] = b
+        with torch.no_grad():
+            c = a.view(-1), a[1:], a.expand(2, 5), a.detach(), a[:2].squeeze(), a.view(torch.int32)
+            d = a.unbind(0), a.split(2), a.as_strided((2,), (1,)), a.unfold(0, 2, 1), a.reshape(5, 1)
+    """,
+    "an out= made in inference mode is not resized outside": """
+        with torch.inference_mode():
+            a = torch.ones(0)
+        c = torch.logspace(start=0, end=2.5, steps=3, out=a)
+        c = torch.arange(3, out=a)
+        c = torch.eye(2, out=a)
+        c = torch.randn(2, out=a)
+    """,
+    "a layer of a matrix and a bias of any shape": """
+        a = torch.ones(0, 1).requires_grad_()
+        b = torch.nn.functional.linear(a, a, a)
+        c = torch.ones(2, 3).requires_grad_()
+        d = torch.nn.functional.linear(c, torch.ones(4, 3), torch.ones(2, 4))
+        d = torch.nn.functional.linear(c, torch.ones(4, 3), torch.ones(2, 1))
+        d = torch.nn.functional.linear(c, torch.ones(4, 3), torch.tensor(1.0))
+        d = torch.nn.functional.linear(c, torch.ones(4, 3), torch.ones(3, 2, 4))
+    """,
+    "degrees that no integer holds": """
+        a = torch.tensor([0.5, 3.0, -0.542, 1.0, 0.0])
+        b = torch.tensor([1e30, float('inf'), -1e30, 129.0, float('nan')])
+        c = torch.special.hermite_polynomial_he(a, b)
+        d = torch.special.hermite_polynomial_h(a, 1e30)
+        e = torch.special.laguerre_polynomial_l(a, b)
+    """,
+    "exponents beside complex numbers": """
+        a = torch.tensor([complex(1, 2), complex(0.5, -1), complex(-1, 0)])
+        b = torch.tensor([float('inf'), 1.0, -float('inf')])
+        c = torch.ldexp(a, b), torch.ldexp(a, b.double()), a.ldexp(b.sign().nan_to_num().int())
+        d = torch.ldexp(a, b.half())
+        a.ldexp_(b)
+    """,
+    "dimensions of diagonals and of vectors": """
+        a = torch.tensor(1.0).diag_embed(dim1=-1)
+        b = torch.linalg.vecdot(torch.ones(3), torch.ones(3), dim=-2)
+        c = torch.linalg.ldl_solve(torch.eye(2), torch.tensor([1, 2]), torch.ones(2))
+        d = torch.linalg.ldl_solve(torch.ones(2, 3), torch.tensor([1, 2]), torch.tensor(1.0))
+        e = torch.lu_unpack(torch.tensor(1.0), torch.tensor(1, dtype=torch.int32))
+    """,
+    "NumPy's words for a first argument": """
+        a = torch.ones(1, 2, 4, 4)
+        b = torch.max_pool2d(x=a, kernel_size=(2, 1)), torch.max_pool1d(a=a[0], kernel_size=2)
+        a.copy_(other=a * 2)
+        a.copy_(src=a)
+        c = torch.nn.functional.logsigmoid(x=a), torch.nn.functional.relu_(x=a)
+    """,
+    "variances that float32 does not hold": """
+        a = torch.tensor([[1e30, 0.6], [-0.5, 0.0], [1.8, 1.5], [-1.0, 2.5]])
+        b = torch.nn.functional.batch_norm(a, None, None, training=True)
+        c = torch.nn.functional.batch_norm(a.t().contiguous().t(), None, None, training=True)
+    """,
+    "exponentials of matrices of a stack that is no view of one": """
+        a = torch.arange(24.0).reshape(2, 2, 3, 2).permute(0, 2, 1, 3) / 24
+        b = torch.matrix_exp(a)
+        c = torch.matrix_exp(a[..., :1, :1])
+    """,
+    "detached in place within traces": """
+        a = torch.ones(2).requires_grad_()
+        def f1(x):
+            y = x * 2
+            y.detach_()
+            return y * x
+        def f2(x0, x1):
+            y = torch.detach_(input=x1)
+            return y, x0
+        f1 = traced(f1, apart(a))
+        b = f1(a)
+        b.sum().backward()
+        f2 = traced(f2, apart(a, torch.ones(2)))
+        c = a * 2
+        d = f2(torch.ones(2), c)
+    """,
+    "a slice alone is a slice, whatever it takes": """
+        x = torch.ones(3).requires_grad_()
+        a, b, c = x[:], x[::1], x[(slice(None),)]
+        d, e = x[None][:], x[None][:, :]
+        f = torch.autograd.grad(a.sum(), [a, x])
+        g = torch.autograd.grad(c.sum(), [c, x])
+    """,
+    "signs of zeros in sums and differences of complex numbers": """
+        a = torch.tensor([complex(x, y) for x in (0.0, -0.0, 1.5, -1.0) for y in (0.0, -0.0, -2.0)])
+        b = [(a - a.flip(0)).sqrt(), (a + a.flip(0)).sqrt(), (a - 3).sqrt(), (3 - a).sqrt(), (a + 3).angle()]
+        c = torch.view_as_real(a - a).signbit(), torch.view_as_real(a + a).signbit()
+        def f1(x):
+            return torch.view_as_real(x - 3).signbit(), torch.view_as_real(3 - x).signbit()
+        f1 = compiled(f1)
+        d = f1(a)
+        e = f1(a)
+    """,
+    "refused with an out= for another reason": """
+        a = torch.ones(2).double()
+        b = torch.ones(2, dtype=torch.bool)
+        def f1(x, y):
+            return torch.floor(y, out=x)
+        f1 = traced(f1, apart(a, b))
+    """,
+}
+
+
+@pytest.mark.parametrize("about", PROGRAMS)
+def test_both_do_the_same(about: str) -> None:
+    assert not differing(statements(PROGRAMS[about]))
+
+
+OF_REALS: dict[str, Callable[[Any, Any], Any]] = {
+    "softmax": lambda m, x: x.softmax(0),
+    "log_softmax": lambda m, x: x.log_softmax(0),
+    "softmax of real numbers": lambda m, x: m.softmax(x.real, 0, dtype=m.complex64),
+    "amax": lambda m, x: x.amax(1),
+    "amin": lambda m, x: x.amin(1),
+    "cummax": lambda m, x: x.cummax(1),
+    "cummin": lambda m, x: x.cummin(1),
+    "geqrf": lambda m, x: m.geqrf(x),
+    "median": lambda m, x: x.median(),
+    "nanmedian": lambda m, x: x.nanmedian(),
+    "mode": lambda m, x: x.mode(1),
+    "nan_to_num": lambda m, x: x.nan_to_num(),
+    "nan_to_num_": lambda m, x: (x * 1).nan_to_num_(),
+    "normal": lambda m, x: m.normal(x, 1.0).sum() * 0,
+    "bernoulli": lambda m, x: m.bernoulli(x),
+    "slice_copy": lambda m, x: m.slice_copy(x, 0, 0, 1),
+    "slice_scatter": lambda m, x: m.slice_scatter(x, x),
+    "silu": lambda m, x: m.nn.functional.silu(x),
+    "silu in place": lambda m, x: m.nn.functional.silu(x * 1, inplace=True),
+    "entropy": lambda m, x: m.nn.functional.binary_cross_entropy_with_logits(m.ones(x.shape), x),
+}
+
+
+@pytest.mark.parametrize("name", OF_REALS)
+def test_complex_results_of_what_is_differentiated_for_real_numbers(name: str) -> None:
+    for shape in ((0, 3), (2, 2)):
+        for wants in (False, True):
+
+            def called(m: Any, shape: tuple[int, ...] = shape, wants: bool = wants) -> Any:
+                x = m.ones(shape, dtype=m.complex64, requires_grad=wants)
+                made = OF_REALS[name](m, x)
+                return [t.requires_grad for t in (made if isinstance(made, tuple) else (made,))]
+
+            got, want = told_rounded(tt, called), told_rounded(torch, called)
+            assert got[0] == want[0], (shape, wants)  # the class of an error, or the first answer
+
+
+DRAWS: dict[str, Callable[[Any, Any], Any]] = {
+    **{
+        name: lambda m, x, name=name: getattr(x, name)()
+        for name in [
+            "bernoulli_",
+            "normal_",
+            "uniform_",
+            "exponential_",
+            "cauchy_",
+            "log_normal_",
+            "random_",
+        ]
+    },
+    "geometric_": lambda m, x: x.geometric_(0.5),
+    "bernoulli": lambda m, x: m.bernoulli(x),
+    "normal": lambda m, x: m.normal(x, 1.0),
+    "randn_like": lambda m, x: m.randn_like(x),
+    "rand_like": lambda m, x: m.rand_like(x),
+    "poisson": lambda m, x: m.poisson(x),
+}
+
+
+@pytest.mark.parametrize("kind", ["complex64", "int64", "bool", "float16"])
+@pytest.mark.parametrize("name", DRAWS)
+def test_where_nothing_is_drawn_no_type_is_refused(name: str, kind: str) -> None:
+    def called(m: Any) -> Any:
+        made = DRAWS[name](m, m.zeros((0, 3), dtype=getattr(m, kind)))
+        return str(made.dtype)[-8:], tuple(made.shape)
+
+    assert told_rounded(tt, called) == told_rounded(torch, called)
+
+
+@pytest.mark.parametrize("mode", ["linear", "bilinear", "bicubic", "trilinear"])
+def test_weights_of_0_beside_infinities(mode: str) -> None:
+    shape = {"linear": (2, 2, 5), "trilinear": (1, 2, 3, 2, 2)}.get(mode, (1, 2, 3, 4))
+    numbers = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    numbers.reshape(-1)[[1, 5, -2]] = np.inf, np.inf, -np.inf
+    for scale in (1, 2, 0.5, 1.5):
+        for corners in (False, True):
+            got, want = (
+                m.nn.functional.interpolate(
+                    m.from_numpy(numbers), scale_factor=scale, mode=mode, align_corners=corners
+                ).numpy()
+                for m in (tt, torch)
+            )
+            np.testing.assert_allclose(got, want, 1e-4, 1e-5)
+
+
+LIES: dict[str, Callable[[Any], list[Any]]] = {
+    "overlapping": lambda x: [x[:1], x[1:]],
+    "distinct": lambda x: [x[:1].clone(), x[1:].clone()],
+    "alias": lambda x: [x[:1], x[:1].detach()],
+    "view": lambda x: [x[:1], x[:1].view_as(x[:1])],
+    "same": lambda x: [x[:1]] * 2,
+}
+
+
+@pytest.mark.parametrize("example", LIES)
+def test_a_view_of_what_an_out_moves_stays_known_to_a_trace(example: str) -> None:
+    def moved(x: Any, y: Any) -> Any:
+        shown = x.reshape((-1,))
+        tt.mul(tt.tensor([[1, 1, 1]]), 2, out=y)
+        return shown
+
+    def numbers() -> Any:
+        return tt.tensor([0.92, 0.5], dtype=tt.float64)
+
+    traced = tt.jit.trace(moved, tuple(LIES[example](numbers())), check_trace=False)
+    for lie in LIES.values():
+        for _ in range(2):
+            a, b = lie(numbers()), lie(numbers())
+            want, got = moved(*a), traced(*b)
+            assert [t.tolist() for t in (got, *b)] == [t.tolist() for t in (want, *a)]
