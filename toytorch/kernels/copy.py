@@ -91,7 +91,7 @@ def joined(arrays: Sequence[Array], d: int) -> Any:
     return made
 
 
-def interleaved(a: Array, times: Any, d: int) -> Any:
+def interleaved(a: Array, times: Array | int, d: int) -> Any:
     """Every element along a dimension as often; None where NumPy repeats them as fast."""
     if threads.thread_count() < 2 or not a.size * times >= jit.SMALLEST:
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache as once
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.kernel import laid
 from toytorch.loops.runtime.trampoline import DATA, HEAD, RANK, SHAPE, STRIDES
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
 
 LARGE = 1 << 18  # elements, from which it pays to share
 SPREAD = 1 << 12  # elements of a result, from which arrays of two shapes or orders are a loop
@@ -202,22 +205,22 @@ class Stub(builder.Builder):
                 self.unless(b.icmp_signed("==", one, two), "large")
         b.branch(self.ways["plain"])
 
-    def unless(self, condition: Any, way: str) -> None:
+    def unless(self, condition: Value, way: str) -> None:
         """Goes on if the condition holds, and else that way."""
         following = self.block()
         self.b.cbranch(condition, following, self.ways[way])
         self.b.position_at_end(following)
 
-    def is_array(self, thing: Any) -> Any:
+    def is_array(self, thing: Value) -> Any:
         """Whether an object is NumPy's array, of no class derived from it."""
         kind = self.at(self.table, WORDS.index("ndarray"))
         return self.b.icmp_unsigned("==", self.at(thing, HEAD - 1), kind)
 
-    def rank(self, array: Any) -> Any:
+    def rank(self, array: Value) -> Any:
         """How many dimensions an array has."""
         return self.b.zext(self.at(array, RANK, "half"), self.word)
 
-    def result_size(self, first: Any, second: Any, alike: Any) -> Any:
+    def result_size(self, first: Value, second: Value, alike: Value) -> Any:
         """How many elements the result for two arrays has; that of the larger if their ranks differ."""
         b, product = self.b, self.var(1)
         with b.if_else(alike) as (of_each, of_one):
@@ -227,15 +230,15 @@ class Stub(builder.Builder):
                 b.store(self.larger(self.size(first), self.size(second)), product)
         return b.load(product)
 
-    def sizes(self, first: Any, second: Any, k: Any) -> list[Any]:
+    def sizes(self, first: Value, second: Value, k: Value) -> list[Any]:
         """The k-th dimensions of two arrays."""
         return [self.get(self.pointer(self.at(a, SHAPE)), k) for a in (first, second)]
 
-    def larger(self, one: Any, two: Any) -> Any:
+    def larger(self, one: Value, two: Value) -> Any:
         """The larger of two integers."""
         return self.b.select(self.b.icmp_signed(">", one, two), one, two)
 
-    def size(self, array: Any) -> Any:
+    def size(self, array: Value) -> Any:
         """How many elements an array has."""
         product = self.var(1)
         with self.counting(self.rank(array)) as k:

@@ -128,7 +128,7 @@ class Sampler(Points):
         k = b.add(b.mul(j, self.word(KEPT[self.mode])), self.word(k))
         return b.mul(k, self.word(self.lanes))
 
-    def keep(self, j: Value, name: Any, value: Any) -> None:
+    def keep(self, j: Value, name: Any, value: Value) -> None:
         """Writes a vector, for whoever knows its name, which may be itself; a mask as numbers below 0."""
         if isinstance(value, int) or (name is value and isinstance(value, self.ir.Constant)):
             return

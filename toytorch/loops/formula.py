@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.facts import syntax
+from toytorch.facts.hints import Array
 from toytorch.loops import Recipe
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.language.functions import FUNCTIONS
@@ -521,7 +522,7 @@ class OnePass:
             made = self.by_kind(rows, key)
         return self.spread(args, out) if made is None and self.tensors > 1 else made
 
-    def spread(self, args: tuple[Any, ...], out: Any) -> Any:
+    def spread(self, args: tuple[Any, ...], out: Array | None) -> Any:
         """The result for operands of several shapes, by one loop, or None."""
         given = args[: self.tensors]
         if out is not None or any(a.__class__ is not np.ndarray for a in given):

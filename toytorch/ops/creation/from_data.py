@@ -23,7 +23,7 @@ from toytorch.ops.creation.create import asking, finish, full, put_out
 from toytorch.ops.define import creating, takes_words
 
 
-def _numbers(data: Any, dtype: Any) -> Any:
+def _numbers(data: Any, dtype: DType | None) -> Any:
     """The array of a number, or of a list of numbers of one class; None for anything else, and for
     types that these numbers may not fit."""
     kind = data.__class__

@@ -278,7 +278,7 @@ roll = general(
 )
 
 
-def interleaved(xp: ArrayModule, a: Array, times: Any, d: int) -> Any:
+def interleaved(xp: ArrayModule, a: Array, times: Array | int, d: int) -> Any:
     """Every element along a dimension repeated as often as all others, or as it says for each."""
     made = base.attempt(xp, "interleaved", a, times, d) if np.size(times) == 1 else None
     return xp.repeat(a, times, d) if made is None else made
