@@ -98,8 +98,8 @@ def places(row: Array, values: Array, right: bool) -> Any:
     if kind is None or not (0 < values.size <= FEW and values.flags.c_contiguous):
         return None
     made = np.empty(values.shape, np.int64)
-    what = "right" if right else "left"
-    ready(Places, what, kind, values.size, row.size, values.size)(row, values, made)
+    side = "right" if right else "left"
+    ready(Places, side, kind, values.size, row.size, values.size)(row, values, made)
     return made
 
 
