@@ -126,3 +126,15 @@ def test_unknown_case() -> None:
     done = run("-k", "no such case")
     assert done.returncode == 2
     assert "no case holds" in done.stderr
+
+
+@selftest
+def test_the_database_is_timed() -> None:
+    pytest.importorskip("expecttest", reason="PyTorch's database of operators needs expecttest")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.database", "-k", "cumsum", "--over", "0"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert "masked.cumsum" in done.stdout, done.stderr
+    assert "geometric mean" in done.stdout
