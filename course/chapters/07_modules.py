@@ -669,7 +669,7 @@ look(nn.Module.__setattr__, register)
 # This is the walk over the tree:
 
 # %%
-look(nn.Module._named, named_parameters)
+look(nn.Module._named_members, named_parameters)
 
 # %% [markdown]
 # toytorch's function is used for parameters and for buffers. It first lists the
