@@ -49,7 +49,7 @@ def lu(a: Array) -> Any:
 def triangular(a: Array, b: Array, upper: bool, unit: bool) -> Any:
     """X of AX = B for the upper or lower triangle of A, whose diagonal counts as ones if `unit`; or
     None (Dongarra et al. 1990, trsm)."""
-    found = routine("trsm", a) if a.dtype == b.dtype else None
+    found = routine("trsm", a) if a.dtype == b.dtype and b.size else None
     if found is None:
         return None
     run, integer = found

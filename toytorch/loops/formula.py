@@ -50,6 +50,7 @@ LARGE = 1 << 16  # elements, from which a loop is worth compiling for a single f
 EXACT = {"add", "sub", "mul", "div", "neg", "abs", "where", "maximum", "minimum"}
 EXACT |= {"eq", "ne", "lt", "le", "gt", "ge"}
 MOST = 1024  # plans that are kept
+CONSTANT = (bool, int, float, str, np.floating, np.integer)  # what a loop may be made for
 LARGEST = 1e30  # of the numbers that float32 has, roughly
 REMAINDERS = ("fmod", "remainder", "floordiv")  # for which NumPy takes thirty times as long
 # Words for which NumPy takes several calls, or goes element by element.
@@ -524,14 +525,20 @@ class OnePass:
 
     def spread(self, args: tuple[Any, ...], out: Array | None) -> Any:
         """The result for operands of several shapes, by one loop, or None."""
-        given = args[: self.tensors]
+        given, shape = args[: self.tensors], args[0].shape
+        for a in given:
+            if a.__class__ is not np.ndarray:
+                return None
+            if a.shape != shape:
+                break
+        else:
+            return None  # the usual case is soon known
         if out is not None or any(a.__class__ is not np.ndarray for a in given):
             return None
-        shapes, kind = [a.shape for a in given], given[0].dtype
-        if shapes.count(shapes[0]) == len(shapes) or kind.char not in "fd":
+        shapes, kind, rest = [a.shape for a in given], given[0].dtype, args[self.tensors :]
+        if kind.char not in "fd" or any(a.dtype is not kind for a in given):
             return None
-        rest = args[self.tensors :]
-        if any(a.dtype is not kind for a in given) or any(isinstance(a, np.ndarray) for a in rest):
+        if not all(a is None or isinstance(a, CONSTANT) for a in rest):
             return None
         key = (kind.char, *shapes, *rest)
         if key not in self.plans:
@@ -557,8 +564,8 @@ class OnePass:
         if math.prod(whole) < self.smallest or not jit.works():
             return None
         sizes, owns = joined(whole, shapes)
-        numbers = dict(zip(self.params[self.tensors :], args[self.tensors :]))
-        used = {p: a for p, a in numbers.items() if isinstance(a, (bool, int, float, np.number))}
+        rest = zip(self.params[self.tensors :], args[self.tensors :])
+        used = {p: a for p, a in rest if a is not None and not isinstance(a, str)}
         places = [",".join(f"d{d}" for d in own) for own in owns]
         inputs = [f"{safe(p)}[{place}]" for p, place in zip(self.params, places)]
         every = ",".join(f"d{d}" for d in range(len(sizes)))
