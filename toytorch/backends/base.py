@@ -291,6 +291,7 @@ def some(mask: Any) -> bool:
 
 FUNCTIONS: dict[np.ufunc, str] = {  # of arrays, that reduce as ufuncs do
     np.maximum: "amax", np.minimum: "amin", np.logical_or: "any", np.logical_and: "all",
+    np.add: "sum",
 }  # fmt: skip
 
 
