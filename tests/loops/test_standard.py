@@ -154,7 +154,7 @@ def test_arm() -> None:
         assert all(name == "memset" or f"\n{name}:" in text for name in calls), calls
         for loop in innermost(text):
             added = count(loop, "fmla")
-            if added >= 12 and 4 * added > len(loop):
+            if added >= 12 and 2 * added > len(loop):  # not e^x beside a sum
                 tiles += 1
                 assert re.search(r"\tfmla\tv\d+\.4s", "\n".join(loop))
                 assert count(loop, "str", "stp", "stur") <= 2
