@@ -92,9 +92,9 @@ def exchanged(m: int, places: list[int]) -> list[int]:
 def order_of(xp: ArrayModule, pivots: Array, m: int) -> Any:
     """The rows in the order in which a series of exchanges leaves them."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]) - 1
-    if len(flat) < FEW:
+    if flat.__class__ is np.ndarray and len(flat) < FEW:
         orders = np.array([exchanged(m, one) for one in flat.tolist()], np.int64)
-        return xp.asarray(orders.reshape(*pivots.shape[:-1], m))
+        return orders.reshape(*pivots.shape[:-1], m)
     rows = xp.broadcast_to(xp.arange(m), (flat.shape[0], m)).copy()
     every = xp.arange(flat.shape[0])
     for j in range(flat.shape[1]):
