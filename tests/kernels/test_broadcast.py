@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from tests.oracle import torch, tt
-from toytorch.kernels.dispatch_stub import SPREAD, TRIAL
+from toytorch.kernels.dispatch_stub import SPREAD, TRIAL, Shared
+
+
+def test_parts_of_larger_arrays() -> None:
+    """A way that was found for one pair is that of all that lie so, wherever they begin."""
+    held, shared = np.arange(40_000, dtype="float32"), Shared(np.multiply)
+    for begin in (7, 0, 4_000, 12_345):
+        rows = held[begin : begin + 6_400].reshape(100, 64)
+        for other in (held[begin + 9 : begin + 73], held[begin : begin + 128 : 2], held[64:0:-1]):
+            for a, b in ((rows, other), (other, rows), (rows[:, :1], other)):
+                np.testing.assert_array_equal(shared(a, b), a * b)
+    assert shared.plans
 
 
 def operand(random: Any, shape: list[int], whole: bool, kind: str) -> Any:

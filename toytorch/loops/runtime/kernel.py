@@ -119,11 +119,16 @@ class Kernel:
         python_function(self.nest)(*views, *types.values(), *(table[n] for n in names))
 
     def laid(
-        self, arrays: Sequence[Array], numbers: tuple[float, ...] = (), shared: bool = True
+        self,
+        arrays: Sequence[Array],
+        numbers: tuple[float, ...] = (),
+        shared: bool = True,
+        bases: bool = True,
     ) -> ArrayCall:
         """The kernel as a call of arrays that lie as these do, with these numbers: nothing is looked
         at again, so they may have any shape. Whoever gives a view here gives to the call what it is
-        a view of. Threads share the work unless told otherwise."""
+        a view of, or without `bases` a view that begins at the same element. Threads share the work
+        unless told otherwise."""
         from toytorch.loops.runtime.array_call import ArrayCall  # for the first that asks
 
         nest, sizes = self.nest, sizes_of(self.program, arrays)
@@ -146,7 +151,10 @@ class Kernel:
         words = [table.get(name, 0) for name in slot]
         places = [slot[f"data {name}"] for name in by_name]
         for place, a in zip(places, arrays):
-            words[place] = 0 if a.base is None else a.ctypes.data - a.base.ctypes.data
+            if bases and a.base is not None:
+                words[place] = a.ctypes.data - a.base.ctypes.data
+            else:
+                words[place] = 0
         elements = math.prod(sizes.values()) if shared else 0
         work = elements * (self.program.cost + jit.TRAFFIC * len(arrays))
         return ArrayCall(self.compiled, words, places, table["range"], work)
@@ -212,9 +220,11 @@ def ready(recipe: Recipe, type: str, shapes: tuple[tuple[int, ...], ...], *numbe
     return compile_program(program, *arrays).laid(arrays, numbers, shared=False).here
 
 
-def laid(recipe: Recipe, *arrays: Array, numbers: tuple[float, ...] = ()) -> ArrayCall:
+def laid(
+    recipe: Recipe, *arrays: Array, numbers: tuple[float, ...] = (), bases: bool = True
+) -> ArrayCall:
     """A recipe's kernel as a call of arrays (outputs, then inputs) that lie as these do, with these
-    scalars; of a view, what it is a view of is given.
+    scalars; of a view, what it is a view of is given, or the view itself (not `bases`).
 
     >>> import numpy as np
     >>> total = Recipe("x[i], y[i] -> z[i]\\n z = x + y")
@@ -223,7 +233,7 @@ def laid(recipe: Recipe, *arrays: Array, numbers: tuple[float, ...] = ()) -> Arr
     array([1., 5.])
     """
     kind = arrays[recipe.outputs].dtype.name
-    return compile_program(recipe.program(kind), *arrays).laid(arrays, numbers)
+    return compile_program(recipe.program(kind), *arrays).laid(arrays, numbers, bases=bases)
 
 
 class Recipe:
