@@ -703,7 +703,7 @@ def smallest(formula: Formula, of_arrays: bool) -> int:
     """The number of elements from which a loop is worth compiling; one `of_arrays` alone is called
     with less ado."""
     primitives = formula.primitives
-    if not SLOW.isdisjoint(primitives) or len(primitives) > 4:
+    if not SLOW.isdisjoint(primitives):
         return FEW // 16 if of_arrays else SMALLEST
     if len(primitives) == 1 and formula.cost > 4:
         return LARGE
