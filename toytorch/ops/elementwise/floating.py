@@ -75,7 +75,7 @@ public_with_names(frexp)
 def _as_exponent(x: Tensor, other: Tensor) -> Tensor:
     """`other`, where it is whole numbers, in the floating type of x; complex beside complex numbers."""
     if x.dtype.is_complex and other.dtype.rank == 2:
-        if other.dtype.itemsize == 2:
+        if other.dtype.itemsize == 2:  # PyTorch has no power of complex halves: its class and words
             raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
         return other.to(other.dtype.to_complex())
     whole = other.dtype.rank < 2 <= x.dtype.rank
