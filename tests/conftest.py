@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.gpu import GPU
+from toytorch.backends import base
 from toytorch.facts import state, warned
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -135,6 +137,15 @@ def nobody_is_asked() -> Iterator[None]:
     overrides = sys.modules.get("toytorch.overrides")
     if overrides is not None:
         overrides.disarm()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def devices_are_put_back() -> Iterator[None]:
+    """A file that leaves a simulated device behind gives `cuda` to all that run after it."""
+    before = base.of_kind("cuda")
+    yield
+    assert base.of_kind("cuda") is before
+    assert before.is_available() == GPU
 
 
 @pytest.fixture(scope="module")

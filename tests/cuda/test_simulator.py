@@ -211,7 +211,15 @@ def test_graphs_replay_with_new_inputs(sim: Any) -> None:
     assert sim.now - before < 15  # one launch for three kernels
     with pytest.raises(torch.AcceleratorError, match="legacy stream"):
         torch.cuda.CUDAGraph().capture_begin() or x * 2
-    torch.cuda.simulate()
+
+
+def test_a_block_ends_what_was_simulated_inside(sim: Any) -> None:
+    with torch.cuda.simulate(model="H100"):
+        torch.cuda.simulate(model="T4")
+        assert torch.cuda.get_device_name() == "T4 (simulated)"
+    assert torch.cuda.get_device_name() == "V100 (simulated)"
+    sim.end()
+    assert not torch.cuda.is_simulated()
 
 
 def test_graphed_modules_train(sim: Any) -> None:

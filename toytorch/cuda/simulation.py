@@ -31,8 +31,8 @@ __all__ = [
 
 
 class Simulation:
-    """Simulated devices in force; as a context it ends with its block, and the devices that were
-    simulated before are in force again.
+    """Simulated devices in force; as a context it ends with its block, as does what was simulated
+    anew inside of it, and the devices that were simulated before are in force again.
 
     `timeline` is the record of what ran (see `viz.timeline`), `races` what was found.
     """
@@ -60,10 +60,11 @@ class Simulation:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if base.simulation is self._backend:
-            self.end()
-            if self._before is not None:
-                self._before.enter()
+        if base.simulation is not None:
+            base.simulation.leave()
+        if self._before is not None:
+            self._before.enter()
+        forget("cuda")
 
     def __repr__(self) -> str:
         devices = self._backend.machine.devices
