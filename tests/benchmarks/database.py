@@ -13,11 +13,9 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import signal
 import statistics
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -94,39 +92,23 @@ def main() -> None:
     parser.add_argument("--backward", action="store_true")
     parser.add_argument("--cpu", default=LEVEL, help="the level of vector instructions of both")
     options = parser.parse_args()
-    from tests.ops.test_database import ABSENT, ENTRIES, UNSET, ours
+    from tests.ops.entries import each, resize
+    from tests.ops.test_database import UNSET
 
-    warnings.simplefilter("ignore")
     if options.size:
-        sizes = {"S": options.size, "M": options.size + 16, "L": 2 * options.size}
-        for name, module in list(sys.modules.items()):
-            if name.startswith("torch.testing._internal"):
-                vars(module).update({k: n for k, n in sizes.items() if hasattr(module, k)})
+        resize({"S": options.size, "M": options.size + 16, "L": 2 * options.size})
     for side in (torch, tt):
         side.set_num_threads(1)
     print(
         f"toytorch {tt.__version__}, PyTorch {torch.__version__}, one thread, vectors {options.cpu}"
     )
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+    def work(name: str, info: Any, function: Any) -> list[tuple[float, float, str]]:
+        able = not options.backward or (info.supports_autograd and name not in UNSET)
+        return measured(info, function, options.backward) if able else []
+
     ratios, worst = list[float](), list[tuple[float, str]]()
-    for name in sorted(ENTRIES.keys() - ABSENT.keys() - TOO_LARGE):
-        info, function = ENTRIES[name], ours(ENTRIES[name])
-        backward = options.backward and info.supports_autograd and name not in UNSET
-        if options.k not in name or function is None or torch.float32 not in info.dtypes:
-            continue
-        if options.backward and not backward:
-            continue
-        signal.alarm(SECONDS)
-        try:
-            found = measured(info, function, backward)
-        except (KeyboardInterrupt, MemoryError) as error:
-            print(f"{name}: {type(error).__name__}")  # too long, or too large, in one of the two
-            continue
-        except Exception as error:  # samples that are written for the database's own sizes
-            print(f"{name}: no samples, {type(error).__name__}")
-            continue
-        finally:
-            signal.alarm(0)
+    for name, found in each(work, torch.float32, SECONDS, options.k, TOO_LARGE):
         ratios += [ours / theirs for theirs, ours, _ in found]
         if found:
             theirs, mine, shapes = max(found, key=lambda row: row[1] / row[0])

@@ -10,13 +10,13 @@ products that are left to BLAS, which divides them otherwise for each number of 
 from __future__ import annotations
 
 import itertools
-import signal
 import sys
-import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from tests.ops.entries import each, resize
 from tests.oracle import ORACLE, SUBJECT, attempt, leaves, torch, tt
 from toytorch.loops.runtime import jit
 
@@ -49,7 +49,7 @@ def run(function: Any, args: Any, kwargs: Any) -> list[bytes]:
     return found
 
 
-def check(info: Any, function: Any, kind: Any) -> tuple[int, int, list[str]]:
+def check(kind: Any, name: str, info: Any, function: Any) -> tuple[int, int, list[str]]:
     """How many samples were compared and had more than 4,096 elements, and which differ."""
     compared, large, bad = 0, 0, list[str]()
     for sample in itertools.islice(
@@ -65,36 +65,16 @@ def check(info: Any, function: Any, kind: Any) -> tuple[int, int, list[str]]:
         compared += 1
         large += max((t.numel() for t in ORACLE.tensors([list(args), kwargs])), default=0) >= 4096
         if not made[0] == made[1] == made[2]:
-            bad.append(f"{info.full_name}: {sample.summary()[:150]}")
+            bad.append(f"{name}: {sample.summary()[:150]}")
     return compared, large, bad
 
 
 def main() -> None:
-    from tests.ops.test_database import ABSENT, ENTRIES, ours
-
-    warnings.simplefilter("ignore")
-    for name, module in list(sys.modules.items()):
-        if name.startswith("torch.testing._internal"):
-            vars(module).update({k: n for k, n in SIZES.items() if hasattr(module, k)})
+    resize(SIZES)
     jit.WORK = 1
     kind = getattr(torch, (sys.argv[1:] or ["float32"])[0])
     totals = np.zeros(2, int)
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    for name in sorted(ENTRIES.keys() - ABSENT.keys() - UNSET):
-        info, function = ENTRIES[name], ours(ENTRIES[name])
-        if function is None or kind not in info.dtypes:
-            continue
-        signal.alarm(SECONDS)
-        try:
-            *counts, bad = check(info, function, kind)
-        except KeyboardInterrupt:
-            print(f"{name}: more than {SECONDS} seconds")
-            continue
-        except Exception as error:  # samples that are written for the database's own sizes
-            print(f"{name}: {type(error).__name__}, {str(error)[:80]}")
-            continue
-        finally:
-            signal.alarm(0)
+    for _, (*counts, bad) in each(partial(check, kind), kind, SECONDS, leave_out=UNSET):
         totals += counts
         print(*bad, sep="\n", end="\n" * bool(bad), flush=True)
     print(f"{totals[0]} samples, {totals[1]} of them with more than 4,096 elements")

@@ -89,8 +89,8 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
     return functional.adaptive_max_pool1d(input, output_size, True)
 
 
-def _largest(name: str) -> Callable[..., Any]:
-    """A pool of functional that gives the largest numbers alone."""
+def _largest(name: str, places: bool = False) -> Callable[..., Any]:
+    """A pool of functional that gives the largest number of each window, alone or with its place."""
     inner = getattr(functional, name)
 
     def function(
@@ -101,29 +101,16 @@ def _largest(name: str) -> Callable[..., Any]:
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> Any:
-        return inner(input, kernel_size, stride or None, padding, dilation, ceil_mode)
+        return inner(input, kernel_size, stride or None, padding, dilation, ceil_mode, places)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`torch.nn.functional.{name}`, which gives no places."
+    function.__name__ = function.__qualname__ = name + "_with_indices" * places
+    given = "where they are" if places else "no places"
+    function.__doc__ = f"`torch.nn.functional.{name}`, which gives {given}."
     return takes_words()(function)
 
 
 max_pool1d, max_pool2d, max_pool3d = map(_largest, ("max_pool1d", "max_pool2d", "max_pool3d"))
-
-
-@takes_words()
-def max_pool1d_with_indices(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> Any:
-    """The largest number of each window, and where it is."""
-    return functional.max_pool1d(
-        input, kernel_size, stride or None, padding, dilation, ceil_mode, return_indices=True
-    )
+max_pool1d_with_indices = _largest("max_pool1d", places=True)
 
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
