@@ -78,9 +78,17 @@ def measured(info: Any, function: Any, backward: bool) -> list[tuple[float, floa
             theirs, ours = timed(works)
         except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
             continue  # whether it should run is asked by the tests
-        shapes = [list(t.shape) for t in ORACLE.tensors([sample.input, list(sample.args)])]
-        found.append((theirs, ours, str(shapes)))
+        found.append((theirs, ours, brief([sample.input, *sample.args, sample.kwargs])))
     return found
+
+
+def brief(given: Any) -> str:
+    """Arguments as text, tensors by their shapes."""
+    if isinstance(given, torch.Tensor):
+        return f"[{', '.join(map(str, given.shape))}]"
+    if isinstance(given, dict):
+        return ", ".join(f"{name}={brief(value)}" for name, value in given.items())
+    return ", ".join(map(brief, given)) if isinstance(given, (list, tuple)) else str(given)
 
 
 def main() -> None:
@@ -111,11 +119,11 @@ def main() -> None:
     for name, found in each(work, torch.float32, SECONDS, options.k, TOO_LARGE):
         ratios += [ours / theirs for theirs, ours, _ in found]
         if found:
-            theirs, mine, shapes = max(found, key=lambda row: row[1] / row[0])
+            theirs, mine, sample = max(found, key=lambda row: row[1] / row[0])
             ratio = mine / theirs
-            row = f"{name:45.45} {mine:9.1f} µs {theirs:9.1f} µs {ratio:7.2f}  {shapes:.60}"
+            row = f"{name:45.45} {mine:9.1f} µs {theirs:9.1f} µs {ratio:7.2f}  {sample:.70}"
             worst += [(ratio, row)] * (ratio > options.over)
-    print(f"{'':45} {'toytorch':>12} {'PyTorch':>12} {'ratio':>7}  shapes")
+    print(f"{'':45} {'toytorch':>12} {'PyTorch':>12} {'ratio':>7}  sample")
     print(*(row for _, row in sorted(worst, reverse=True)), sep="\n")
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
     most = sum(r <= 1 for r in ratios)

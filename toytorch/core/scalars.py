@@ -42,12 +42,12 @@ def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
             return xp.asarray(value)
         number = value.item()
     # Most numbers, without the rest, which takes ten times as long: reading `kind.name` alone does.
-    finite = kind.char in "fd" and number.__class__ in (float, int) and abs(number) < 3.4e38
+    finite = kind.char in "fd" and number.__class__ in (float, int, bool) and abs(number) < 3.4e38
     if finite or (kind.char in "fd" and number in (math.inf, -math.inf)):
         return xp.asarray(np.array(number, kind))
-    name = kind.name
-    if name == "bool":
+    if kind.char == "?":
         return xp.asarray(bool(number))
+    name = kind.name
     if isinstance(number, complex) and kind.kind != "c":
         if number.imag:
             raise_overflow(name)

@@ -257,10 +257,13 @@ def group_ready(kind: str, shape: tuple[int, ...], groups: int, eps: float) -> A
 
 def group(a: Array, w: Array | None, b: Array | None, groups: int, eps: float) -> Any:
     """(y, mean, rstd) of images normalised by groups of channels, or None."""
-    if not fits(a, w, b) or a.ndim < 3 or a.size // a.shape[0] // a.shape[1] < 8:
+    if not fits(a, w, b) or a.ndim < 3:
         return None
     n, c = a.shape[:2]
-    if few(a, w, b):
+    together = few(a, w, b)
+    if not together and a.size // n // c < 8:
+        return None
+    if together:
         made = np.empty(a.shape, a.dtype)
         mean, rstd = np.empty((n, groups), a.dtype), np.empty((n, groups), a.dtype)
         call = group_ready(a.dtype.char, a.shape, groups, eps)

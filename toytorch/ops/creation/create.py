@@ -42,9 +42,9 @@ def get_default_device() -> Any:
 
 def place(device: Device) -> tuple[Any, Any]:
     """The array module of a device and a context that makes its arrays there."""
-    device = state.local.default_device if device is None else device
-    if device is None:
+    if on_cpu(device):
         return np, None
+    device = state.local.default_device if device is None else device
     where = device_class(device)
     backend = base.of_device(where)
     return backend.xp, backend.on(where)

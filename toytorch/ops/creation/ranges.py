@@ -46,6 +46,7 @@ def _steps_between(start: float, end: float, step: float) -> int:
     return math.ceil((end - start) / step)
 
 
+REAL = (int, float)
 LEAST = -1 << 62  # below which, and above its opposite, integers may not fit
 
 
@@ -188,6 +189,8 @@ def _end_points(
     name: str, start: Any, end: Any, steps: int, dtype: DType | None
 ) -> tuple[Any, Any]:
     """The ends as numbers."""
+    if start.__class__ in REAL and end.__class__ in REAL and steps.__class__ is int and steps >= 0:
+        return start, end
     widest = max(
         (start, end), key=lambda v: (v.dtype if isinstance(v, Tensor) else of_scalar(v)).rank
     )

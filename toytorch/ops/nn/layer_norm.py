@@ -264,7 +264,7 @@ def _group_norm(
     found = (
         attempt(xp, "group_norm", a, weight, bias, group, eps) if a.shape[:2] == (n, c) else None
     )
-    if found is not None:  # of eight elements or more in each channel
+    if found is not None:
         return found
     made, mean, _, rstd = centered(xp, a.reshape(n, group, c // group * area), (2,), eps)
     made *= rstd

@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import made_view, quick
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
 from toytorch.facts.hints import Ints
-from toytorch.facts.size import WHOLE, broadcast_pair, infer_size, wrap_dim, wrap_dims
+from toytorch.facts.size import WHOLE, broadcast_pair, infer_size, wrap_dim
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
 from toytorch.ops.define import PUBLIC, on_tensors, public
@@ -82,7 +80,7 @@ def dims_of(tensors: Any) -> tuple[int, ...]:
 @public(method=True)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """`view` in the shape of another tensor."""
-    return view.view_.function(self, tuple(other.shape))
+    return view.viewed(self, tuple(other.shape))
 
 
 @public(method=True)
@@ -106,14 +104,15 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         if isinstance(start_dim, (list, tuple)):  # flatten(dims, out_dim)
             return flattened(input, start_dim, end_dim)
         start_dim, end_dim = input.names.index(start_dim), input.names.index(end_dim)
-    first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
-    if input.ndim == 0:
+    n = input._array.ndim
+    first, last = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
+    if n == 0:
         return convert.reshape(input, 1)
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
         return input
-    sizes = input.shape
+    sizes = input._array.shape
     return convert.reshape(
         input, (*sizes[:first], math.prod(sizes[first : last + 1]), *sizes[last + 1 :])
     )
@@ -170,15 +169,15 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should "
             f"contain the same number of dims as destination ({list(destination)} dims)"
         )
-    both = [[wrap_dim(d, input.ndim) for d in dims] for dims in (source, destination)]
-    for name, dims, wrapped in zip(("source", "destination"), (source, destination), both):
+    n = input._array.ndim
+    src, dst = ([wrap_dim(d, n) for d in dims] for dims in (source, destination))
+    for name, dims, wrapped in ("source", source, src), ("destination", destination, dst):
         if len(set(wrapped)) != len(wrapped):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
-    src, dst = wrap_dims(source, input.ndim), wrap_dims(destination, input.ndim)
-    rest = iter(d for d in range(input.ndim) if d not in src)
     places = dict(zip(dst, src))
+    rest = (d for d in range(n) if d not in src)
     return view.permute.function(
-        input, tuple(places[d] if d in places else next(rest) for d in range(input.ndim))
+        input, tuple([places[d] if d in places else next(rest) for d in range(n)])
     )
 
 
@@ -317,7 +316,7 @@ def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tupl
         if parts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {parts}")
         small, extra = divmod(n, parts)
-        cuts = np.cumsum([small + (i < extra) for i in range(parts)])[:-1].tolist()
+        cuts = [small * i + min(i, extra) for i in range(1, parts)]
     else:
         cuts = list(indices_or_sections)
     edges = [0, *cuts, None]
