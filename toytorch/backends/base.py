@@ -363,6 +363,45 @@ def counting(n: int) -> Any:
     return made
 
 
+KNOWN = 1 << 14  # indices up to which `beginnings` are kept
+
+
+def flattened(xp: ArrayModule, index: Array, shape: tuple[int, ...], d: int) -> Any:
+    """The places in a flattened array of a shape at which dimension d has these indices.
+
+    >>> flattened(np, np.array([[1], [0]]), (2, 3), 1).tolist()
+    [[1], [3]]
+    """
+    step = math.prod(shape[d + 1 :])
+    many = index.__class__ is not np.ndarray or index.size > KNOWN
+    first = beginnings.__wrapped__ if many else beginnings
+    return (index if step == 1 else index * step) + first(xp, index.shape, shape, d)
+
+
+@functools.lru_cache(256)
+def beginnings(xp: ArrayModule, shape: tuple[int, ...], of: tuple[int, ...], d: int) -> Any:
+    """`flattened` of indices 0, which nobody may write to."""
+    made = xp.zeros((), np.int64)
+    for k, n in enumerate(shape):
+        if k != d and n > 1:
+            step = xp.arange(n) * math.prod(of[k + 1 :])
+            made = made + step.reshape([-1 if m == k else 1 for m in range(len(shape))])
+    return made
+
+
+def taken(xp: ArrayModule, a: Array, index: Array, d: int) -> Any:
+    """`take_along_axis` for indices that count from the front and are inside.
+
+    >>> taken(np, np.array([[1, 2], [3, 4]]), np.array([[1], [0]]), 1).tolist()
+    [[2], [3]]
+    """
+    if a.ndim == 1:
+        return a[index]
+    if a.__class__ is not np.ndarray or index.size > KNOWN or not a.flags.c_contiguous:
+        return xp.take_along_axis(a, index, d)
+    return a.reshape(-1)[flattened(xp, index, a.shape, d)]
+
+
 def solve(xp: ArrayModule, a: Array, b: Array) -> Any:
     """`linalg.solve`: X of AX = B for batches of matrices that broadcast."""
     made = attempt(xp, "solve", a, b)

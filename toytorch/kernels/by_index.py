@@ -45,16 +45,25 @@ def around(shape: tuple[int, ...], d: int) -> tuple[int, int]:
     return math.prod(shape[:d]), math.prod(shape[d + 1 :])
 
 
+def matched(shape: tuple[int, ...], wanted: tuple[int, ...], d: int) -> bool:
+    """Whether indices of a shape lie beside the slices of an array along d: of the first dimension they
+    may leave out the end."""
+    return (
+        len(shape) == len(wanted)
+        and shape[d + 1 :] == wanted[d + 1 :]
+        and (not d or (wanted[0] <= shape[0] and shape[1:d] == wanted[1:d]))
+    )
+
+
 def indexed(a: Array, d: int, i: Array) -> bool:
     """Whether an index with an element for each result is worth a compiled loop."""
     return (
         i.size >= jit.SMALLEST
         and i.__class__ is np.ndarray
         and i.dtype.char in "lqi"
-        and a.ndim == i.ndim > 0
+        and i.ndim > 0
+        and matched(a.shape, i.shape, d)
         and a.shape[d] > 0
-        and a.shape[:d] == i.shape[:d]
-        and a.shape[d + 1 :] == i.shape[d + 1 :]
         and movable(a)
         and jit.works()
     )
@@ -69,7 +78,7 @@ def gather(a: Array, d: int, i: Array) -> Any:
     if not indexed(a, d, i):
         return None
     made = np.empty(i.shape, a.dtype)
-    blocks, inner = around(a.shape, d)
+    blocks, inner = around(i.shape, d)
     return made if _run("get", a.dtype, a, i, made, blocks, a.shape[d], i.shape[d], inner) else None
 
 
@@ -93,7 +102,7 @@ def combine(how: str, target: Array, d: int, i: Array, values: Array) -> bool | 
         or (how not in MOVES and target.dtype.char not in ADDED)
     ):
         return None
-    blocks, inner = around(target.shape, d)
+    blocks, inner = around(i.shape, d)
     n = target.shape[d]
     return _run(how, target.dtype, target, i, values, blocks, n, i.shape[d], inner) or None
 
@@ -126,15 +135,13 @@ def ready(
     """The kernel for few indices as a builtin function of (array, indices, other, bad); None where
     there is none."""
     if (
-        len(shape) != len(wanted)
+        not matched(shape, wanted, d)
         or not (math.prod(wanted) and math.prod(shape))
-        or shape[:d] != wanted[:d]
-        or shape[d + 1 :] != wanted[d + 1 :]
         or item not in (1, 2, 4, 8)
         or (how not in MOVES and kind not in ADDED)
     ):
         return None
-    blocks, inner = around(shape, d)
+    blocks, inner = around(wanted, d)
     total = blocks * wanted[d] if how == "get" and inner > 1 else blocks
     name = kind if how not in MOVES and kind in FLOATS else str(8 * item)
     words = (blocks, shape[d], wanted[d], inner, 0, 0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Reductions that records state as formulas (`fused`), over any dimensions of large arrays.
+"""Reductions that records state as formulas (`fused`), over any dimensions.
 
 The same lines that compiled functions are fused from become one kernel here, where NumPy would make
 an array of each intermediate value: a variance is `d = self - sum(self) / count; sum(d * d) / …`.
@@ -22,7 +22,6 @@ from toytorch.loops.formula import CONSTANTS, Formula
 from toytorch.loops.language.primitives import JOINS
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.loops.runtime.kernel import laid
 
 LETTERS = "abcdefgh"  # one for each group of dimensions that lie together
@@ -47,20 +46,21 @@ def folded(
     array([1398101.25, 1398101.25])
     """
     given = {name: a for name, a in arrays.items() if a is not None}
-    first = next(iter(given.values()))
-    if first.size < SMALLEST or first.dtype.char not in "fd" or not jit.works():
+    first, *others = values = given.values()
+    kind, shape, known = first.dtype, first.shape, tuple(numbers.items())
+    if not first.flags.c_contiguous or kind.char not in "fd" or not first.size or not jit.works():
         return None
-    for a in given.values():
-        if a.dtype != first.dtype or a.shape != first.shape or not a.flags.c_contiguous:
+    for a in others:
+        if a.dtype != kind or a.shape != shape or not a.flags.c_contiguous:
             return None
-    missing = dict.fromkeys([name for name, a in arrays.items() if a is None], None)
-    known = tuple({**numbers, **missing}.items())
-    plan = planned(text, tuple(given), first.dtype.char, first.shape, over, keepdim, whole, known)
+    if len(given) < len(arrays):
+        known += tuple([(name, None) for name, a in arrays.items() if a is None])
+    plan = planned(text, tuple(given), kind.char, shape, over, keepdim, whole, known)
     if plan is None:
         return None
     kept, run = plan
-    made = np.empty(kept, first.dtype)
-    run(made, *given.values())
+    made = np.empty(kept, kind)
+    run(made, *values)
     return made
 
 

@@ -36,16 +36,19 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
         return None
     n = a.shape[d]
     if a.size < jit.SMALLEST:
-        if a.size * k > FEW or not a.flags.c_contiguous or d != a.ndim - 1 or not jit.pays(a.size):
+        if a.size * k > FEW or not jit.pays(a.size):
             return None
-        shape = (*a.shape[:-1], k)
+        rows = a if d == a.ndim - 1 else a.swapaxes(d, -1)
+        rows = rows if rows.flags.c_contiguous else rows.copy()
+        shape = (*rows.shape[:-1], k)
         values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)
-        if not tell:
-            ready(kind, bool(largest), a.size // n, n, k, 3)(a, values, index)
+        equal = (np.empty(a.size // n, np.bool_),) if tell else ()
+        ready(kind, bool(largest), a.size // n, n, k, 3 + tell)(rows, values, index, *equal)
+        if d != a.ndim - 1:
+            values, index = values.swapaxes(d, -1).copy(), index.swapaxes(d, -1).copy()
+        if not equal:
             return values, index
-        equal = np.empty(a.size // n, np.bool_)
-        ready(kind, bool(largest), a.size // n, n, k, 4)(a, values, index, equal)
-        return values, index, b"\1" not in equal.tobytes()
+        return values, index, b"\1" not in equal[0].tobytes()
     if n < 2 * k or not jit.works():
         return None
     rows = np.ascontiguousarray(np.moveaxis(a, d, -1))

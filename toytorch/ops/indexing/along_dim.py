@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, inside, reduced, some, span
+from toytorch.backends.base import attempt, counting, flattened, inside, reduced, some, span
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
@@ -398,12 +398,7 @@ def places(
         )
     if not a.ndim or not i.ndim or not i.size:
         return i.reshape(-1) if not a.ndim else i
-    flat = i * math.prod(a.shape[d + 1 :])
-    for k in range(a.ndim):
-        if k != d and i.shape[k] > 1:
-            step = xp.arange(i.shape[k]) * math.prod(a.shape[k + 1 :])
-            flat = flat + step.reshape([-1 if m == k else 1 for m in range(a.ndim)])
-    return flat
+    return flattened(xp, i, a.shape, d)
 
 
 FEW = 1024  # numbers, of which all signs at once are sooner looked at than the smallest

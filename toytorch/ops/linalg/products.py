@@ -222,7 +222,7 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
     a, b = _common(xp, [a, b])
     made = xp.empty(broadcast_pair(a.shape, b.shape), a.dtype)
     before = (slice(None),) * d
-    x, y, z = ([t[(*before, i)] for i in range(3)] for t in (a, b, made))
+    x, y, z = ([t[(*before, i, ...)] for i in range(3)] for t in (a, b, made))
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         z[i][...] = x[j] * y[k] - x[k] * y[j]

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends.base import attempt, worthwhile
+from toytorch.backends.base import attempt, reduced
 from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
 from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
-from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.linalg.matmul import kinds
@@ -108,7 +107,7 @@ def _loss(
     words = tuple(part.split()[-1].split("=")[0] for part in params.split(",") if part)
 
     def forward(xp: ArrayModule, x: Any, t: Any, *rest: Any) -> Any:
-        if text is not None and worthwhile(x, SMALLEST) and rest[-1] in ("mean", "sum"):
+        if text is not None and x.ndim and rest[-1] in ("mean", "sum"):
             given = {**dict(zip(words, rest)), "reduction": rest[-1]}
             made = attempt(xp, "folded", text, {"self": x, "target": t}, given)
             if made is not None:
@@ -225,10 +224,11 @@ def _weighted(loss: Array | Tensor, weight: Array | Tensor | None) -> Any:
 
 
 def _cross_entropy(xp: ArrayModule, x: Array, t: Array, weight: Array | None) -> Any:
-    if x.size and (not x.min() >= 0 or not x.max() <= 1):
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    if t.size and (not t.min() >= 0 or not t.max() <= 1):
-        raise RuntimeError("all elements of target should be between 0 and 1")
+    for name, a in ("input", x), ("target", t):
+        if a.size and not (
+            reduced(np.minimum, xp, a) >= 0 and reduced(np.maximum, xp, a) <= 1  # NaN is neither
+        ):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     loss = (t - 1) * xp.maximum(xp.log1p(-x), -100) - t * xp.maximum(xp.log(x), -100)
     return _weighted(loss.astype(x.dtype), weight)
 
@@ -281,7 +281,7 @@ def _with_logits(
     for a in (weight, pos_weight):
         if a is not None:
             broadcast_pair(a.shape, t.shape)
-    if worthwhile(x, SMALLEST) and reduction in ("mean", "sum"):
+    if x.ndim and reduction in ("mean", "sum"):
         arrays = {"self": x, "target": t, "weight": weight, "pos_weight": pos_weight}
         made = attempt(xp, "folded", WITH_LOGITS, arrays, {"reduction": reduction})
         if made is not None:

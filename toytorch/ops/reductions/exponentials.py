@@ -26,7 +26,7 @@ def _logsumexp(xp: ArrayModule, a: Array, dim: Ints, keepdim: bool) -> Any:
     over = axes(dim, a.ndim)
     if not a.size:
         return xp.log(xp.sum(xp.exp(a), axis=over, keepdims=keepdim))
-    if worthwhile(a, SMALLEST):
+    if a.ndim:
         made = attempt(xp, "folded", LOG_SUM_EXP, {"self": a}, {}, over, keepdim)
         if made is not None:
             return made
@@ -76,20 +76,16 @@ LOG_SOFTMAX = "c = self - fmax(self); c - log(sum(exp(c)))"
 
 
 def _across(xp: ArrayModule, text: str, a: Array, dim: int) -> Any:
-    """A softmax along a dimension that is not the last, of a large array; or None."""
-    if not worthwhile(a, SMALLEST):
-        return None
-    return attempt(xp, "folded", text, {"self": a}, {}, (dim % a.ndim,), False, True)
+    """A softmax along a dimension that is not the last, or None."""
+    return attempt(xp, "folded", text, {"self": a}, {}, (dim,), False, True)
 
 
 def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
-    wrap_dim(dim, a.ndim)
+    d = wrap_dim(dim, a.ndim)
     a = a if dtype is None else a.astype(dtype.numpy, copy=False)
-    y = attempt(xp, "softmax", a, dim)
-    if y is not None:
-        return y
     if a.ndim and a.size and a.dtype.char in "fd":
-        y = _across(xp, SOFTMAX, a, dim)
+        last = d == a.ndim - 1
+        y = attempt(xp, "softmax", a, dim) if last else _across(xp, SOFTMAX, a, d)
         if y is not None:
             return y
         e = xp.exp(a - reduced(np.maximum, xp, a, dim, True))
@@ -107,9 +103,9 @@ def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
 def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     a = a if dtype is None else a.astype(dtype.numpy, copy=False)
     if a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
-        y = attempt(xp, "log_softmax", a, dim)
-        if y is None:
-            y = _across(xp, LOG_SOFTMAX, a, dim)
+        d = dim % a.ndim
+        last = d == a.ndim - 1
+        y = attempt(xp, "log_softmax", a, dim) if last else _across(xp, LOG_SOFTMAX, a, d)
         if y is not None:
             return y
         z = a - reduced(np.maximum, xp, a, dim, True)

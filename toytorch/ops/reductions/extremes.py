@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, reduced
+from toytorch.backends.base import attempt, counting, reduced, taken
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
@@ -182,11 +182,9 @@ def _with_indices(name: str) -> Any:
         if a.__class__ is np.ndarray and a.ndim == 2 and d == 1 and not keepdim and a.size < MANY:
             index = getattr(a, first)(1)
             return a[counting(len(a)), index], index
-        index = xp.expand_dims(getattr(xp, first)(a, axis=d), d)
-        values = xp.take_along_axis(a, index, d)
-        if not keepdim:
-            values, index = values.squeeze(d), index.squeeze(d)
-        return values, index.astype(np.int64)
+        index = getattr(xp, first)(a, axis=d, keepdims=True).astype(np.int64, copy=False)
+        values = taken(xp, a, index, d)
+        return (values, index) if keepdim else (values.squeeze(d), index.squeeze(d))
 
     return kernel
 

@@ -255,7 +255,8 @@ SPREAD = (
 def _var(xp: ArrayModule, a: Array, dim: Ints | None, correction: int, keepdim: bool) -> Any:
     _need_float("std and var", a)
     over = axes(dim, a.ndim)
-    if worthwhile(a, SMALLEST):
+    count = a.size if len(over) == a.ndim else math.prod([a.shape[d] for d in over])
+    if count > correction and (len(over) < a.ndim or worthwhile(a, SMALLEST)):
         given = {"correction": correction}
         made = attempt(xp, "folded", SPREAD + "v", {"self": a}, given, over, keepdim)
         if made is not None:
@@ -264,7 +265,6 @@ def _var(xp: ArrayModule, a: Array, dim: Ints | None, correction: int, keepdim: 
         made = attempt(xp, "spread", a, max(a.size - correction, 0), False)
         if made is not None:
             return made
-    count = a.size if len(over) == a.ndim else math.prod([a.shape[d] for d in over])
     mean = xp.add.reduce(a, axis=over, keepdims=True) / a.dtype.type(count) if count else xp.nan
     centre = a - mean
     squares = xp.abs(centre) ** 2 if a.dtype.kind == "c" else centre * centre

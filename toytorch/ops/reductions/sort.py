@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, every, some
+from toytorch.backends.base import attempt, every, some, taken
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -39,16 +39,6 @@ def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = 
     flipped = xp.flip(a, dim)  # sorting the reversed array keeps equal elements in order
     index = xp.flip(xp.argsort(flipped, axis=dim, kind="stable"), dim)
     return a.shape[dim] - 1 - index
-
-
-def taken(xp: ArrayModule, a: Array, index: Array, dim: int) -> Any:
-    """`take_along_axis`, whose preparations take longer than small arrays."""
-    if a.ndim == 1:
-        return a[index]
-    if a.__class__ is np.ndarray and a.ndim == 2:
-        along = counting(a.shape[1 - dim])
-        return a[along[:, None], index] if dim else a[index, along]
-    return xp.take_along_axis(a, index, dim)
 
 
 def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -> Any:
@@ -179,7 +169,7 @@ def _kth(xp: ArrayModule, a: Array, k: int, dim: int, keepdim: bool) -> Any:
     if a.dtype.kind in "bc":
         raise no_kernel("kthvalue_cpu", a.dtype)
     index = order(xp, a, d, False)[(slice(None),) * d + (slice(k - 1, k),)]
-    values = xp.take_along_axis(a, index, d)
+    values = taken(xp, a, index, d)
     few = n <= FEW and a.size <= SEVERAL and a.__class__ is np.ndarray
     if few and bool((_same(a, values).sum(d) > 1).any()):  # the one that PyTorch comes upon
         index = by_rows(a, d, lambda row: [selected(row, k - 1)])
