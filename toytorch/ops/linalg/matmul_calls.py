@@ -156,31 +156,29 @@ def tensordot(
     else:
         left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
     given = list(zip(left, right))
-    left, right = list(wrap_dims(tuple(left), a.ndim)), list(wrap_dims(tuple(right), b.ndim))
+    of_a, of_b = a._array.shape, b._array.shape
+    left, right = list(wrap_dims(tuple(left), len(of_a))), list(wrap_dims(tuple(right), len(of_b)))
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
     for i, j, said in zip(left, right, given):
-        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # one place for all
+        if of_a[i] != of_b[j] and 1 in (of_a[i], of_b[j]):  # one place for all
             a, b = (
                 x.sum(d, True, dtype=x.dtype) if x.shape[d] != 1 else x for x, d in ((a, i), (b, j))
             )
-        if a.shape[i] != b.shape[j]:
+            of_a, of_b = a._array.shape, b._array.shape
+        if of_a[i] != of_b[j]:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim "
-                f"{said[0]} and second has size {b.shape[j]} in dim {said[1]}"
+                f"contracted dimensions need to match, but first has size {of_a[i]} in dim "
+                f"{said[0]} and second has size {of_b[j]} in dim {said[1]}"
             )
-    rest_a = [d for d in range(a.ndim) if d not in left]
-    rest_b = [d for d in range(b.ndim) if d not in right]
-    n = math.prod(a.shape[d] for d in left)
-    x = convert.reshape(
-        view.permute.function(a, tuple(rest_a + left)), (math.prod(a.shape[d] for d in rest_a), n)
-    )
-    y = convert.reshape(
-        view.permute.function(b, tuple(right + rest_b)), (n, math.prod(b.shape[d] for d in rest_b))
-    )
-    made = convert.reshape(
-        x.mm(y), tuple([a.shape[d] for d in rest_a] + [b.shape[d] for d in rest_b])
-    )
+    rest_a = [d for d in range(len(of_a)) if d not in left]
+    rest_b = [d for d in range(len(of_b)) if d not in right]
+    n = math.prod([of_a[d] for d in left])
+    left_of, right_of = [of_a[d] for d in rest_a], [of_b[d] for d in rest_b]
+    x = view.permute.function(a, tuple(rest_a + left))
+    y = view.permute.function(b, tuple(right + rest_b))
+    x, y = convert.reshape(x, (math.prod(left_of), n)), convert.reshape(y, (n, math.prod(right_of)))
+    made = convert.reshape(x.mm(y), tuple(left_of + right_of))
     return create.put_out(made, out, same=True)
 
 
@@ -229,9 +227,10 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Tensor, ...]]:
 @public("inner", method=True)
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Σ over the last dimension of both."""
-    if input.ndim == 0 or other.ndim == 0:
+    of_input, of_other = input._array.shape, other._array.shape
+    if not (of_input and of_other):
         return arithmetic.mul.function(input, other, out=out)
-    if input.shape[-1] != other.shape[-1]:
+    if of_input[-1] != of_other[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input.shape)} and {list(other.shape)}"
