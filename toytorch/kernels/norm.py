@@ -54,12 +54,11 @@ KNOWN = Recipe("""x[n,c,p], m[c], v[c], w[c], b[c], eps -> y[n,c,p]
     y = (x - m) * (k * w) + b""")
 
 
-def fits(*arrays: Array | None, least: int = 1) -> bool:
+def fits(*arrays: Array | None) -> bool:
     """Whether the arrays are of one type that is compiled. Few numbers are, too: the same call should
-    give the same bits whether or not something else has loaded LLVM. Derivatives ask for `least`
-    numbers: below, the same ones written in tensors, which second derivatives need, take no longer."""
+    give the same bits whether or not something else has loaded LLVM."""
     first = arrays[0]
-    if first.__class__ is not np.ndarray or first.size < least or first.dtype.char not in "fd":
+    if first.__class__ is not np.ndarray or not first.size or first.dtype.char not in "fd":
         return False
     kind = first.dtype
     for a in arrays:
@@ -160,7 +159,7 @@ def batch_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
         from toytorch.kernels import halves  # whose modules nobody else needs at the start
 
         return halves.batch_backward(g, a, w, mean, rstd)
-    if not fits(a, g, w, mean, rstd, least=SMALLEST):
+    if not fits(a, g, w, mean, rstd):
         return None
     made, dx, last = _made_like(a)
     dw, db = np.empty(a.shape[1], a.dtype), np.empty(a.shape[1], a.dtype)
@@ -233,6 +232,17 @@ GROUP_SHARES = Recipe("""
     k = r * w
     u = s * r""")
 
+# Where a group is one piece of memory: what x gets, and each channel's share of the weight's and bias's.
+GROUP_INPUT = Recipe("""
+    d[n,g,c,p], x[n,g,c,p], w[g,c], m[n,g], r[n,g] -> dx[n,g,c,p]
+    h = (x - m) * r
+    k = d * w
+    dx = (k - mean[c,p](k) - h * mean[c,p](k * h)) * r""")
+GROUP_WEIGHT = Recipe("""
+    d[n,g,c,p], x[n,g,c,p], m[n,g], r[n,g] -> u[n,g,c], t[n,g,c]
+    u = sum[p](d * (x - m)) * r
+    t = sum[p](d)""")
+
 
 def _group_table(a: Array, last: bool) -> Any:
     """Images as (N, C, P), or (N, P, C) where channels lie last."""
@@ -292,14 +302,17 @@ def group_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
     With d = x - mean, t = Σg·w and s = Σg·w·d over a group of M elements, that of x is
     rstd·(g·w - t/M - d·rstd²·s/M).
     """
-    if (
-        not fits(a, g, w, mean, rstd, least=SMALLEST)
-        or a.ndim < 3
-        or (a.size // a.shape[0] // a.shape[1] < 8)
-    ):
+    if not fits(a, g, w, mean, rstd) or a.ndim < 3 or (a.size // a.shape[0] // a.shape[1] < 8):
         return None
     n, c = a.shape[:2]
     groups, last = mean.shape[1], channels_last(a)
+    if not last and a.nbytes <= processor.this().l2:  # where a second look at memory costs little
+        pieces = n, groups, c // groups, -1
+        x, g = (np.ascontiguousarray(v).reshape(pieces) for v in (a, g))
+        made, sums = np.empty(a.shape, a.dtype), np.empty((2, n, groups, c // groups), a.dtype)
+        GROUP_INPUT(made.reshape(pieces), g, x, _group_weight(w, a, groups), mean, rstd)
+        GROUP_WEIGHT(sums[0], sums[1], g, x, mean, rstd)
+        return made, *np.add.reduce(sums.reshape(2, n, c), 1)
     x, g = _group_table(a, last), _group_table(g, last)
     s, t, of_x, shift, scale, dw = (np.empty((n, groups, c // groups), a.dtype) for _ in range(6))
     m = np.repeat(mean, c // groups, 1)
@@ -371,7 +384,7 @@ def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -
         from toytorch.kernels import halves  # whose modules nobody else needs at the start
 
         return halves.layer_input(g, a, w, mean, rstd)
-    if not fits(a, g, w, mean, rstd, least=SMALLEST):
+    if not fits(a, g, w, mean, rstd):
         return None
     n = a.size // max(mean.size, 1)
     made = np.empty(a.shape, a.dtype)
@@ -388,7 +401,7 @@ def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: 
 
         return halves.layer_weight(g, a, shape, mean, rstd)
     n = math.prod(shape)
-    if not fits(a, g, mean, rstd, least=SMALLEST) or mean.size < 2:
+    if not fits(a, g, mean, rstd) or mean.size < 2:
         return None
     dw, db = np.empty(n, a.dtype), np.empty(n, a.dtype)
     rows = [np.ascontiguousarray(v).reshape(-1, n) for v in (g, a)]
@@ -405,7 +418,7 @@ def layer_backward(
     sums over the blocks are added at the end.
     """
     n, cache = math.prod(shape), processor.this().l2
-    if not fits(a, g, w, mean, rstd, least=SMALLEST) or 3 * a.nbytes <= cache:
+    if not fits(a, g, w, mean, rstd) or 3 * a.nbytes <= cache:
         return None
     rows = 3 * cache // (4 * 3 * n * a.itemsize)  # of g, x and dx, which leave a quarter free
     if rows * n < SMALLEST:

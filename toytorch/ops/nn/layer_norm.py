@@ -321,16 +321,20 @@ def _group_norm_input(
     x, mean, rstd = x.reshape(rows), mean.unsqueeze(-1), rstd.unsqueeze(-1)
     made = through(g, x, mean, rstd, [2], eps)
     batched = any(t._batches is not None for t in gs)  # of whose examples nothing can be asked
-    if batched or bool(gs[1].any()) or bool(gs[2].any()):  # gradients of the mean, and of rstd
-        if not batched and not bool(
-            gs[0].any()
-        ):  # PyTorch looks at them only beside one of the output
+    if batched or _arrives(gs, 1) or _arrives(gs, 2):  # gradients of the mean, and of rstd
+        if not (batched or _arrives(gs, 0)):  # PyTorch looks at them only beside one of the output
             return input.new_zeros(input.shape)
         hat, rstd = standardized(x, mean, rstd, [2], eps)
         count = max(C // group * HxW, 1)
         made = made + (gs[1].unsqueeze(-1) - gs[2].unsqueeze(-1) * hat * rstd * rstd) / count
     made = _narrow(made, input).reshape(input.shape)
     return made.contiguous(memory_format=last_format) if channels_last(input._array) else made
+
+
+def _arrives(gs: Sequence[Tensor], k: int) -> bool:
+    """Whether a gradient of that result came that is not zero."""
+    given = getattr(gs, "given", gs)[k]  # where it is not looked at, no zeros are made
+    return given is not None and bool(given.any())
 
 
 def _group_norm_at_once(
@@ -344,8 +348,12 @@ def _group_norm_at_once(
     work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
     """All gradients in compiled loops, where only the result has one; or None."""
-    if tuple(input.shape[:2]) != (n, c) or (
-        not (state.local.grad or state.local.modes) and (bool(gs[1].any()) or bool(gs[2].any()))
+    if "made" not in work and (
+        tuple(input.shape[:2]) != (n, c)
+        or state.local.grad
+        or state.local.modes
+        or _arrives(gs, 1)
+        or _arrives(gs, 2)
     ):
         return None
     return at_once(work, "group_norm_backward", gs[0], input, weight, mean, rstd)
