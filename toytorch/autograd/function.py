@@ -357,7 +357,7 @@ class Function:
             if not isinstance(r, Tensor):
                 metas.append(((), None))
                 continue
-            kept = any(r is t for t in context._non_differentiable)
+            kept = is_input(r, context._non_differentiable)
             dirty = is_input(r, context._dirty)
             if dirty and is_input(r, inputs):
                 refuse_dirty(r, len(results))
@@ -388,16 +388,18 @@ class Function:
             remember(node)
         saved: list[Any] = []
         versions: list[int | None] = []
+        outs = outputs if isinstance(outputs, tuple) else (outputs,)
         for t in context._to_save:
             if t is None:
                 saved.append(None)
                 versions.append(None)
                 continue
-            given = is_input(t, inputs) and not is_input(t, context._dirty)
-            outs = outputs if isinstance(outputs, tuple) else (outputs,)
-            index = next(
-                (i for i, r in enumerate(results) if not given and (r is t or outs[i] is t)), -1
-            )
+            index = -1
+            if not is_input(t, inputs) or is_input(t, context._dirty):
+                for i, r in enumerate(results):
+                    if r is t or outs[i] is t:
+                        index = i
+                        break
             value = t if index < 0 else alias(t)
             versions.append(0 if value._storage is None else value._storage.version)
             saved.append((index, Packed(value, hooks[-1]) if hooks else value))

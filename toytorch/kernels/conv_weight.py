@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array, Sizes
+from toytorch.kernels import depthwise
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.conv_grid import Grid, fits, vectors_of
 from toytorch.kernels.conv_tile import rows, tile, tiles_of
@@ -36,7 +37,13 @@ def weight_gradient(
 ) -> Any:
     """The gradient (O, C/groups, kh, kw) of the weight, from x (N, C, H, W) and g (N, O, H', W')."""
     if not fits(g, x, g.shape[1], groups):
-        return None
+        if x.shape[1] != groups:
+            return None
+        steps = tuple(stride), tuple(padding), tuple(dilation)
+        made = depthwise.weight_gradient(x, g, kernel, *steps)
+        if made is not None and channels_last(x):
+            made = made.reshape(len(made), *kernel, 1).transpose(0, 3, 1, 2)
+        return made
     inner, outer, (kh, kw) = x.shape[1] // groups, g.shape[1] // groups, kernel
     last, x, g = channels_last(x), plain(x), plain(g)
     # As many outputs as g has: a transposed convolution's output padding may leave room for more.

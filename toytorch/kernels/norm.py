@@ -309,10 +309,10 @@ def group_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
     if not last and a.nbytes <= processor.this().l2:  # where a second look at memory costs little
         pieces = n, groups, c // groups, -1
         x, g = (np.ascontiguousarray(v).reshape(pieces) for v in (a, g))
-        made, sums = np.empty(a.shape, a.dtype), np.empty((2, n, groups, c // groups), a.dtype)
+        made, shares = np.empty(a.shape, a.dtype), np.empty((2, n, groups, c // groups), a.dtype)
         GROUP_INPUT(made.reshape(pieces), g, x, _group_weight(w, a, groups), mean, rstd)
-        GROUP_WEIGHT(sums[0], sums[1], g, x, mean, rstd)
-        return made, *np.add.reduce(sums.reshape(2, n, c), 1)
+        GROUP_WEIGHT(shares[0], shares[1], g, x, mean, rstd)
+        return made, *np.add.reduce(shares.reshape(2, n, c), 1)
     x, g = _group_table(a, last), _group_table(g, last)
     s, t, of_x, shift, scale, dw = (np.empty((n, groups, c // groups), a.dtype) for _ in range(6))
     m = np.repeat(mean, c // groups, 1)

@@ -24,7 +24,7 @@ MOST = 128  # places; inserting into more of them takes longer than sorting
 TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}
 LANES = 16
 TOLD = 256  # numbers of a row of which it is told whether some are equal, where there are many rows
-FEW = 1 << 13  # comparisons at most, where there are few numbers
+FEW = 1 << 13  # comparisons at most, where there are few numbers and half of them are wanted
 
 
 def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
@@ -36,19 +36,17 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
         return None
     n = a.shape[d]
     if a.size < jit.SMALLEST:
-        if a.size * k > FEW or not jit.pays(a.size):
+        if (a.size * k > FEW and n < 2 * k) or not jit.pays(a.size):
             return None
         rows = a if d == a.ndim - 1 else a.swapaxes(d, -1)
         rows = rows if rows.flags.c_contiguous else rows.copy()
         shape = (*rows.shape[:-1], k)
         values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)
-        equal = (np.empty(a.size // n, np.bool_),) if tell else ()
-        ready(kind, bool(largest), a.size // n, n, k, 3 + tell)(rows, values, index, *equal)
+        told = [np.empty(a.size // n, np.bool_)] if tell else []
+        ready(kind, bool(largest), a.size // n, n, k, 3 + tell)(rows, values, index, *told)
         if d != a.ndim - 1:
             values, index = values.swapaxes(d, -1).copy(), index.swapaxes(d, -1).copy()
-        if not equal:
-            return values, index
-        return values, index, b"\1" not in equal[0].tobytes()
+        return (values, index, b"\1" not in told[0].tobytes()) if tell else (values, index)
     if n < 2 * k or not jit.works():
         return None
     rows = np.ascontiguousarray(np.moveaxis(a, d, -1))

@@ -21,7 +21,6 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.loops.runtime.kernel import laid
 from toytorch.ops.linalg.matmul import product_of
 
@@ -78,11 +77,11 @@ def fits(kind: np.dtype[Any], shape: tuple[int, ...], *arrays: Array) -> bool:
 
 
 def in_one_pass(parts: int, gates: Array, states: Sequence[Array], *others: Array) -> bool:
-    """Whether compiled loops do the steps: where they work and there is enough to do. Of the gates
+    """Whether compiled loops do the steps: where they work and there is something to do. Of the gates
     there are so many `parts` side by side; the others are as long as these."""
     kind, (rows, n) = gates.dtype, states[0].shape
     return (
-        gates.size >= SMALLEST
+        gates.size > 0
         and kind.char in "fd"
         and fits(kind, (len(gates), parts * n), gates)
         and fits(kind, (rows, n), *states)

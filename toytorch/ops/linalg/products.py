@@ -221,7 +221,7 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
         raise RuntimeError(f"expected scalar type {want} but found {got}")
     a, b = _common(xp, [a, b])
     made = xp.empty(broadcast_pair(a.shape, b.shape), a.dtype)
-    before = (slice(None),) * d
+    before: tuple[Any, ...] = (slice(None),) * d
     x, y, z = ([t[(*before, i, ...)] for i in range(3)] for t in (a, b, made))
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
