@@ -37,17 +37,24 @@ BACKWARD = """
 INPUTS = "x[{dims}], g[{dims}], w[c], m[c], r[c], count -> dx[{dims}], dw[c], db[c]"
 
 
-def _pair(forward: str, backward: str) -> dict[bool, Recipe]:
+def _pair(head: str, lines: str) -> dict[bool, Recipe]:
     """A recipe for images in plain order (False) and for channels that lie last (True)."""
     made = {}
     for last, dims, over in ((False, "n,c,p", "n,p"), (True, "n,c", "n")):
-        text = (forward + backward).replace("{dims}", dims).replace("{over}", over)
+        text = (head + lines).replace("{dims}", dims).replace("{over}", over)
         made[last] = Recipe(text)
     return made
 
 
 BATCH = _pair("x[{dims}], w[c], b[c], eps -> y[{dims}], m[c], v[c], r[c]", FORWARD)
 BATCH_BACKWARD = _pair(INPUTS, BACKWARD)
+KNOWN_BACKWARD = _pair(
+    "x[{dims}], g[{dims}], w[c], m[c], r[c] -> dx[{dims}], dw[c], db[c]",
+    """
+    db = sum[{over}](g)
+    dw = sum[{over}](g * (x - m)) * r
+    dx = g * (w * r)""",
+)
 AFFINE = _pair("x[{dims}], m[c], k[c], b[c] -> y[{dims}]", "\n    y = (x - m) * k + b")
 KNOWN = Recipe("""x[n,c,p], m[c], v[c], w[c], b[c], eps -> y[n,c,p]
     k = 1 / sqrt(v + eps)
@@ -161,19 +168,20 @@ def batch_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array
         return halves.batch_backward(g, a, w, mean, rstd)
     if not fits(a, g, w, mean, rstd):
         return None
+    return _by_channel(BATCH_BACKWARD, g, a, w, mean, rstd, float(a.size // a.shape[1]))
+
+
+def known_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
+    """`batch_backward` where the statistics are no results but were known."""
+    return _by_channel(KNOWN_BACKWARD, g, a, w, mean, rstd) if fits(a, g, w, mean, rstd) else None
+
+
+def _by_channel(
+    recipes: dict[bool, Recipe], g: Array, a: Array, w: Array | None, *given: Array | float
+) -> tuple[Any, Any, Any]:
     made, dx, last = _made_like(a)
     dw, db = np.empty(a.shape[1], a.dtype), np.empty(a.shape[1], a.dtype)
-    BATCH_BACKWARD[last](
-        dx,
-        dw,
-        db,
-        as_table(a, last),
-        as_table(g, last),
-        _ones(w, a),
-        mean,
-        rstd,
-        float(a.size // a.shape[1]),
-    )
+    recipes[last](dx, dw, db, as_table(a, last), as_table(g, last), _ones(w, a), *given)
     return made, dw, db
 
 

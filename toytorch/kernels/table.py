@@ -57,6 +57,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "attention_backward": later("attention", "backward"),
     "batch_norm": norm.batch,
     "batch_norm_affine": norm.affine,
+    "batch_norm_known_backward": norm.known_backward,
     "batch_norm_backward": norm.batch_backward,
     "batch_norm_known": norm.known,
     "convolution": later("conv", "forward"),

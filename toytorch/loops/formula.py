@@ -48,7 +48,7 @@ from toytorch.loops.runtime.kernel import laid
 FEW = 1 << 10  # elements, from which NumPy's functions one by one take longer than a loop's call
 LARGE = 1 << 16  # elements, from which a loop is worth compiling for a single function
 EXACT = {"add", "sub", "mul", "div", "neg", "abs", "where", "maximum", "minimum"}
-EXACT |= {"eq", "ne", "lt", "le", "gt", "ge"}
+EXACT |= {"straight", "eq", "ne", "lt", "le", "gt", "ge"}
 MOST = 1024  # plans that are kept
 CONSTANT = (bool, int, float, str, np.floating, np.integer)  # what a loop may be made for
 LARGEST = 1e30  # of the numbers that float32 has, roughly

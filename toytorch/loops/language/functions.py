@@ -275,6 +275,7 @@ FUNCTIONS: dict[str, Any] = {
     "fmax": np.fmax,
     "fmin": np.fmin,
     "copysign": np.copysign,
+    "straight": lambda x, y: x,
     "nextafter": np.nextafter,
     "eq": np.equal,
     "ne": np.not_equal,

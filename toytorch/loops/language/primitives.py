@@ -99,6 +99,7 @@ PRIMITIVES = {
         Primitive("fmax", 2, REAL, "fmax({0}, {1})", "fmax{f}({0}, {1})"),
         Primitive("fmin", 2, REAL, "fmin({0}, {1})", "fmin{f}({0}, {1})"),
         Primitive("copysign", 2, REAL, "copysign({0}, {1})", "copysign{f}({0}, {1})"),
+        Primitive("straight", 2, NUMBERS, "{0}"),  # x, a derivative of straight pieces of y
         _comparison("eq", "=="),
         _comparison("ne", "!="),
         _comparison("lt", "<"),

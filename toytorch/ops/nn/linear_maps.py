@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -37,6 +37,15 @@ class Fields(NamedTuple):
 
 class Map(Fields):
     """y[i] = Σ_t weights[i, t]·x[places[i, t]]; no weights means ones, as for copies."""
+
+    @cached_property
+    def repeats(self) -> int:
+        """Of a map that repeats each input so many times; 0 of others."""
+        times, rest = divmod(len(self.places), max(self.size, 1))
+        if self.weights is not None or rest or self.places.shape[1] != 1:
+            return 0
+        same = np.array_equal(self.places[:, 0], np.repeat(np.arange(self.size), times))
+        return times if same else 0
 
     def matrix(self, kind: Any) -> Any:
         """The map as a matrix (out, in) of a type, made once."""
@@ -74,6 +83,12 @@ def apply_transposed(xp: ArrayModule, g: Any, axis: int, m: Map) -> Any:
         made = _product(xp, g, axis, m, True)
         if bool(xp.isfinite(made.sum())):
             return made
+    where: tuple[Any, ...] = (slice(None),) * axis
+    if m.repeats > 1:
+        total = xp.add(*(g[(*where, slice(t, None, m.repeats))] for t in (0, 1)))
+        for t in range(2, m.repeats):
+            total += g[(*where, slice(t, None, m.repeats))]
+        return total
     order = np.argsort(m.places.reshape(-1), kind="stable")
     inputs = m.places.reshape(-1)[order]
     outputs = order // m.places.shape[1]
@@ -88,7 +103,6 @@ def apply_transposed(xp: ArrayModule, g: Any, axis: int, m: Map) -> Any:
     shape = (*g.shape[:axis], m.size, *g.shape[axis + 1 :])
     made = xp.zeros(shape, g.dtype)
     if len(starts):
-        where = (slice(None),) * axis
         sums = attempt(xp, "add_runs", parts, starts, axis)
         if sums is not None:
             made[(*where, inputs[starts])] = sums

@@ -294,6 +294,25 @@ def taken(made: list[Any], k: int) -> Any:
     return value
 
 
+def _batch_norm_at_once(
+    gs: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    eps: float,
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[Any, Any],
+) -> Any:
+    """All gradients in compiled loops, or None."""
+    if training or "made" in work or state.local.grad or state.local.modes:
+        return at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
+    given = gs[0], input, weight, running_mean, (running_var + eps).rsqrt()
+    return at_once(work, "batch_norm_known_backward", *given)
+
+
 def _batch_norm_input(
     gs: Sequence[Tensor],
     input: Tensor,
@@ -306,7 +325,9 @@ def _batch_norm_input(
     result2: Tensor,
     work: dict[Any, Any],
 ) -> Any:
-    made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
+    made = _batch_norm_at_once(
+        gs, input, weight, running_mean, running_var, training, eps, result1, result2, work
+    )
     if made:
         return taken(made, 0)
     x, dims = _channels(input)
@@ -329,7 +350,9 @@ def _batch_norm_weight(
     result2: Tensor,
     work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
-    made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
+    made = _batch_norm_at_once(
+        gs, input, weight, running_mean, running_var, training, eps, result1, result2, work
+    )
     if made:
         return taken(made, 1)
     x, dims = _channels(input)
@@ -347,7 +370,9 @@ def _batch_norm_bias(
     result2: Tensor,
     work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
-    made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
+    made = work.get("made")  # with the weight's
+    if made is None and training:
+        made = at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
     return taken(made, 2) if made else gs[0].sum([0, *range(2, gs[0].ndim)])
 
 
