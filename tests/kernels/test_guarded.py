@@ -27,7 +27,7 @@ if not sys.platform.startswith("linux"):
 
 ROOT = Path(__file__).parents[2]
 KERNELS = [f"tests/kernels/test_{name}.py" for name in (
-    "conv", "depthwise", "chain", "radix", "pool", "matmul", "tiled_product", "reduce", "dispatch_stub", "threads",
+    "conv", "few_channels", "chain", "radix", "pool", "matmul", "tiled_product", "reduce", "dispatch_stub", "threads",
     "memory_ops", "copy", "few",
     "batched_product")] + [
     "tests/ops/test_by_kernels.py",

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array, Sizes
-from toytorch.kernels import depthwise
+from toytorch.kernels import few_channels
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.conv_grid import Grid, fits, forward_grid, phases, run_of, vectors_of
 from toytorch.kernels.conv_tile import most_rows, rows, tile, tiles_of
@@ -51,7 +51,7 @@ def forward(
     """The convolution (N, O, H', W') of x (N, C, H, W) with w (O, C/groups, kh, kw)."""
     if not fits(x, w, w.shape[0], groups):
         steps = tuple(stride), tuple(padding), tuple(dilation)
-        return depthwise.forward(x, w, *steps, bias) if x.shape[1] == groups else None
+        return few_channels.forward(x, w, *steps, groups, bias)
     how = tuple(stride), tuple(padding), tuple(dilation), groups
     job = forward_job(x.dtype.char, x.shape, w.shape, *how, channels_last(x))
     return correlate(x, [by_group(w, groups)], bias, job)
@@ -69,8 +69,7 @@ def input_gradient(
     """The gradient (N, C, *sizes) of the input: also the transposed convolution of g."""
     if not fits(g, w, w.shape[1] * groups, groups):
         steps = tuple(stride), tuple(padding), tuple(dilation)
-        alone = w.shape[:2] == (groups, 1)
-        return depthwise.input_gradient(g, w, tuple(sizes), *steps) if alone else None
+        return few_channels.input_gradient(g, w, tuple(sizes), *steps, groups)
     how = tuple(stride), tuple(padding), tuple(dilation), groups
     job = gradient_job(g.dtype.char, g.shape, w.shape, tuple(sizes), *how, channels_last(g))
     taps = by_group(w, groups).swapaxes(3, 4)

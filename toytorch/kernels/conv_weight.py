@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array, Sizes
-from toytorch.kernels import depthwise
+from toytorch.kernels import few_channels
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.conv_grid import Grid, fits, vectors_of
 from toytorch.kernels.conv_tile import rows, tile, tiles_of
@@ -37,12 +37,11 @@ def weight_gradient(
 ) -> Any:
     """The gradient (O, C/groups, kh, kw) of the weight, from x (N, C, H, W) and g (N, O, H', W')."""
     if not fits(g, x, g.shape[1], groups):
-        if x.shape[1] != groups:
-            return None
         steps = tuple(stride), tuple(padding), tuple(dilation)
-        made = depthwise.weight_gradient(x, g, kernel, *steps)
+        made = few_channels.weight_gradient(x, g, tuple(kernel), *steps, groups)
         if made is not None and channels_last(x):
-            made = made.reshape(len(made), *kernel, 1).transpose(0, 3, 1, 2)
+            flat = in_rows(made.transpose(0, 2, 3, 1)).reshape(-1)  # its strides are told anew
+            made = flat.reshape(len(made), *kernel, -1).transpose(0, 3, 1, 2)
         return made
     inner, outer, (kh, kw) = x.shape[1] // groups, g.shape[1] // groups, kernel
     last, x, g = channels_last(x), plain(x), plain(g)

@@ -52,10 +52,10 @@ def _columns(
 def _direct(
     xp: Any, name: str, arrays: Sequence[Array], sizes: tuple[Sequence[int], ...], *rest: Any
 ) -> Any:
-    """The kernel of that name on images or lines, which are images of height 1; or None."""
+    """The kernel of that name on images or lines, which are images of height 1, or volumes; or None."""
     n = arrays[0].ndim - 2
     if n > 2:
-        return None
+        return VOLUMES[name](xp, *arrays, sizes, *rest) if n == 3 else None
     if n == 2:
         return attempt(xp, name, *arrays, *sizes, *rest)
     made = attempt(
@@ -66,6 +66,81 @@ def _direct(
         *rest,
     )
     return None if made is None else in_rows(made[:, :, 0])  # lines lie in rows, whatever was read
+
+
+# -- volumes ----------------------------------------------------------------------------------------
+#
+# The slices of a volume that one window sees are the channels of an image: convolution over volumes is
+# that over images, one for each place of a window along the first dimension.
+
+
+def _slices(
+    xp: ArrayModule, x: Array, taps: int, stride: int, padding: int, dilation: int, out: int
+) -> Any:
+    """Volumes (N, C, D, H, W) as images (N·D', C·taps, H, W)."""
+    x = padded(xp, x, (padding, 0, 0))
+    seen = [
+        x[:, :, k * dilation : k * dilation + stride * (out - 1) + 1 : stride] for k in range(taps)
+    ]
+    stacked = xp.stack(seen, 3).swapaxes(1, 2)  # (N, D', C, taps, H, W)
+    return stacked.reshape(-1, x.shape[1] * taps, *x.shape[3:])
+
+
+def _flat(a: Array) -> Any:
+    """Volumes (N, C, D, H, W) as images (N·D, C, H, W)."""
+    return a.swapaxes(1, 2).reshape(-1, a.shape[1], *a.shape[3:])
+
+
+def _volumes(a: Array, images: int) -> Any:
+    """`_flat` undone, in rows."""
+    return in_rows(a.reshape(images, -1, *a.shape[1:]).swapaxes(1, 2))
+
+
+def _volumes_forward(
+    xp: ArrayModule, x: Array, w: Array, sizes: Sequence[Sequence[int]], groups: int, bias: Array | None
+) -> Any:
+    (s, *stride), (p, *padding), (d, *dilation) = sizes
+    out = taps(x.shape[2], w.shape[2], s, p, d)
+    if x.dtype.char not in "fd" or out < 1 or not x.size:
+        return None
+    images, flat = _slices(xp, x, w.shape[2], s, p, d, out), w.reshape(len(w), -1, *w.shape[3:])
+    y = attempt(xp, "convolution", images, flat, stride, padding, dilation, groups, bias)
+    return None if y is None else _volumes(y, len(x))
+
+
+def _volumes_input(xp: ArrayModule, g: Array, w: Array, sizes: Sequence[Sequence[int]], groups: int) -> Any:
+    (depth, *size), (s, *stride), (p, *padding), (d, *dilation) = sizes
+    if g.dtype.char not in "fd" or not g.size:
+        return None
+    count, out = w.shape[2], g.shape[2]
+    flat, how = w.reshape(len(w), -1, *w.shape[3:]), (size, stride, padding, dilation)
+    parts = attempt(xp, "convolution_input", _flat(g), flat, *how, groups)
+    if parts is None:
+        return None
+    parts = parts.reshape(len(g), out, -1, count, *size).transpose(3, 0, 2, 1, 4, 5)
+    reach = (out - 1) * s + d * (count - 1) + 1
+    made = xp.zeros((*parts.shape[1:3], max(reach, depth + 2 * p), *size), g.dtype)
+    for k, part in enumerate(parts):
+        made[:, :, k * d : k * d + s * (out - 1) + 1 : s] += part
+    return in_rows(made[:, :, p : p + depth])
+
+
+def _volumes_weight(
+    xp: ArrayModule, x: Array, g: Array, sizes: Sequence[Sequence[int]], groups: int
+) -> Any:
+    (count, *kernel), (s, *stride), (p, *padding), (d, *dilation) = sizes
+    if g.dtype.char not in "fd" or not x.size or not g.size:
+        return None
+    images, how = _slices(xp, x, count, s, p, d, g.shape[2]), (kernel, stride, padding, dilation)
+    made = attempt(xp, "convolution_weight", images, _flat(g), *how, groups)
+    return None if made is None else made.reshape(g.shape[1], -1, count, *kernel)
+
+
+VOLUMES: dict[str, Any] = {
+    "convolution": _volumes_forward,
+    "convolution_input": _volumes_input,
+    "convolution_weight": _volumes_weight,
+}
 
 
 def _in_order_of(x: Array, w: Array, made: Array) -> Any:

@@ -368,7 +368,7 @@ def _batch_norm_bias(
     training: bool,
     result1: Tensor,
     result2: Tensor,
-    work: dict[str, Sequence[Tensor | None] | None],
+    work: dict[Any, Any],
 ) -> Any:
     made = work.get("made")  # with the weight's
     if made is None and training:

@@ -1,4 +1,4 @@
-"""Convolution of images each of whose channels has windows of its own, by vectors of columns.
+"""Convolution of images in groups of few channels, by vectors of columns.
 
 The gradient of the input is the same kernel on g between zeros, with the taps turned round; that of
 the weight has a vector of sums for each tap. Images lie in rows between zeros; where windows are three
@@ -24,7 +24,7 @@ from toytorch.loops.runtime.native import Call, Native
 if TYPE_CHECKING:
     from llvmlite.ir import Value
 
-MOST = 81  # taps; the kernels have a line for each
+MOST = 81  # taps of an output, in all inputs of its group; the kernels have a line for each
 ROWS = 4  # lines of outputs that are made together, where the next sees what the last has seen
 SIZES = ("each", "channels", "images", "lines", "columns", "step", "plane")
 FORWARD, WEIGHT = (
@@ -34,10 +34,11 @@ FORWARD, WEIGHT = (
 
 
 class Shape(NamedTuple):
-    """What a kernel is made for: the element type, the taps, the lines of outputs at a time, the lanes
-    of a vector, and how many columns a window is from the next (1 or 2)."""
+    """What a kernel is made for: the element type, the inputs of a group, the taps in each, the lines of
+    outputs at a time, the lanes of a vector, and how many columns a window is from the next (1 or 2)."""
 
     kind: str
+    inputs: int
     down: int
     along: int
     rows: int
@@ -55,7 +56,8 @@ class Windows(Native):
         self.vector = self.ir.VectorType(self.real, shape.lanes)
         self.source, self.made = self.array("source"), self.array("made")
         table = self.array("offsets", "word")
-        seen = itertools.product(range(shape.down + shape.rows - 1), range(shape.along))
+        lines = range(shape.down + shape.rows - 1)
+        seen = itertools.product(range(shape.inputs), lines, range(shape.along))
         self.offsets = {at: self.get(table, k) for k, at in enumerate(seen)}
         self.loop(self.lo, self.hi, 1, self.output)
 
@@ -73,11 +75,10 @@ class Windows(Native):
     def taps(self, begin: Value, rows: int) -> Iterator[tuple[Any, list[tuple[int, int]]]]:
         """What so many rows of outputs see, each with the (row, tap) that it counts for."""
         down, along = self.shape.down, self.shape.along
-        for (r, q), offset in self.offsets.items():
-            if r >= down + rows - 1:
-                break
-            uses = [(a, (r - a) * along + q) for a in range(rows) if 0 <= r - a < down]
-            yield self.seen(self.b.add(begin, offset)), uses
+        for (c, r, q), offset in self.offsets.items():
+            uses = [(a, (c * down + r - a) * along + q) for a in range(rows) if 0 <= r - a < down]
+            if uses:
+                yield self.seen(self.b.add(begin, offset)), uses
 
     def seen(self, place: Value) -> Any:
         """A vector of what one tap sees."""
@@ -104,7 +105,7 @@ class Forward(Windows):
 
     def output(self, o: Value) -> None:
         b, word, shape = self.b, self.word_of, self.shape
-        channel, count = b.urem(o, word["channels"]), shape.down * shape.along
+        channel, count = b.urem(o, word["channels"]), shape.inputs * shape.down * shape.along
         first = b.mul(channel, self.word(count))
         weight, bias = self.array("weight"), self.array("bias")
         taps = [self.get(weight, b.add(first, self.word(t))) for t in range(count)]
@@ -141,7 +142,7 @@ class Weight(Windows):
 
     def output(self, o: Value) -> None:
         b, word, lanes = self.b, self.word_of, self.word(self.shape.lanes)
-        count, none = self.shape.down * self.shape.along, self.word(0)
+        count, none = self.shape.inputs * self.shape.down * self.shape.along, self.word(0)
         rest = b.urem(word["lines"], self.word(self.shape.rows))
         whole = b.sub(word["lines"], rest)
         inside = self.lanes_below(b.urem(word["columns"], lanes))
@@ -208,20 +209,21 @@ def kernel(rule: str, shape: Shape) -> Call:
     """The compiled kernel, "forward" or "weight"."""
     made = Forward if rule == "forward" else Weight
     words = " ".join(map(str, shape))
-    return Call(f"depthwise {rule} {words}", lambda name: made(name, shape))
+    return Call(f"few_channels {rule} {words}", lambda name: made(name, shape))
 
 
 # -- from images to the kernels -------------------------------------------------------------------
 
 
-def fits(x: Array, kernel: Sequence[int], inputs: int, outputs: int) -> bool:
-    """Whether windows of this size over images of so many inputs are for these kernels."""
+def fits(x: Array, y: Array, inputs: int, taps: Sequence[int]) -> bool:
+    """Whether windows over so many inputs of a group are for these kernels."""
     return bool(
         x.dtype.char in "fd"
+        and x.dtype == y.dtype
         and x.ndim == 4
         and x.size
-        and outputs % inputs == 0
-        and 0 < math.prod(kernel) <= MOST
+        and y.size
+        and inputs * math.prod(taps) <= MOST
         and jit.works()
     )
 
@@ -243,10 +245,12 @@ def plan(
     stride: Sizes,
     dilation: Sizes,
     images: int,
-    channels: tuple[int, int],
+    outputs: int,
+    group: tuple[int, int],
     out: Sizes,
 ) -> Plan:
-    """The plan for so many images, (inputs, outputs) and taps, and results of these sizes."""
+    """The plan for so many images and outputs, (inputs, outputs) of a group, and results of these
+    sizes."""
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(out, stride, dilation, taps)]
     phases = 1 if stride[1] < 3 else stride[1]
     columns = -(-reach[1] // phases)
@@ -254,14 +258,19 @@ def plan(
     most = processor.this().lanes(kind)
     lanes = next(n for n in (most, most // 2, most // 4, 1) if 0 < n <= out[1])
     rows = next(n for n in (ROWS, 2, 1) if n <= out[0]) if stride[0] == dilation[0] else 1
-    shape = Shape(kind, taps[0], taps[1], rows, lanes, stride[1] if phases == 1 else 1)
+    inputs, each = group
+    shape = Shape(kind, inputs, taps[0], taps[1], rows, lanes, stride[1] if phases == 1 else 1)
+    plane = reach[0] * line
     offsets = [
-        p * dilation[0] * line + q * dilation[1] % phases * columns + q * dilation[1] // phases
+        c * plane
+        + p * dilation[0] * line
+        + q * dilation[1] % phases * columns
+        + q * dilation[1] // phases
+        for c in range(inputs)
         for p, q in itertools.product(range(taps[0] + rows - 1), range(taps[1]))
     ]
-    inputs, outputs = channels
     sizes = (reach[0], phases, columns)
-    words = outputs // inputs, outputs, images, *out, stride[0] * line, math.prod(sizes)
+    words = each, outputs, images, *out, stride[0] * line, inputs * plane
     return Plan(shape, sizes, np.array(offsets, np.int64), words)
 
 
@@ -304,66 +313,72 @@ def forward(
     stride: Sizes,
     padding: Sizes,
     dilation: Sizes,
+    groups: int,
     bias: Array | None = None,
 ) -> Any:
-    """The convolution (N, O, H', W') of x (N, C, H, W) with w (O, 1, kh, kw), in rows, or None."""
-    taps = w.shape[2:]
-    if not fits(x, taps, x.shape[1], w.shape[0]) or w.dtype != x.dtype:
-        return None
+    """The convolution (N, O, H', W') of x (N, C, H, W) with w (O, C/groups, kh, kw), or None."""
+    inputs, taps = w.shape[1], w.shape[2:]
     out = tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, p, d, k, s in zip(x.shape[2:], padding, dilation, taps, stride)
     )
-    if min(out) < 1:
+    if not fits(x, w, inputs, taps) or min(out) < 1:
         return None
-    return correlated(x, w, out, (stride, dilation), (padding, (1, 1)), bias)
+    return correlated(x, w, groups, out, (stride, dilation), (padding, (1, 1)), bias)
 
 
 def correlated(
     x: Array,
     w: Array,
+    groups: int,
     out: Sizes,
     steps: tuple[Sizes, Sizes],
     lies: tuple[Sequence[int], Sequence[int]],
     bias: Array | None,
 ) -> Any:
     """The sums over windows of x, which `between_zeros` puts where `lies` says."""
-    how = plan(x.dtype.char, w.shape[2:], *steps, len(x), (x.shape[1], len(w)), out)
+    group = w.shape[1], len(w) // groups
+    how = plan(x.dtype.char, w.shape[2:], *steps, len(x), len(w), group, out)
     source = between_zeros(x, how, *lies)
     made = np.empty((len(x), len(w), *out), x.dtype)
     weight = np.ascontiguousarray(w)
     row = np.zeros(len(w), x.dtype) if bias is None else np.ascontiguousarray(bias)
     places = map(jit.address_of, (source, how.offsets, weight, row, made))
-    work = made.size * math.prod(w.shape[2:])
+    work = made.size * math.prod(w.shape[1:])
     kernel("forward", how.shape)(len(x) * len(w), work, *how.words, *places)
     return made
 
 
 def input_gradient(
-    g: Array, w: Array, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+    g: Array, w: Array, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Any:
-    """The gradient (N, C, *sizes) of the input, of as many outputs as inputs, in rows, or None."""
-    taps = w.shape[2:]
-    if not fits(g, taps, g.shape[1], len(w)) or w.dtype != g.dtype or min(sizes) < 1:
+    """The gradient (N, C, *sizes) of the input, or None."""
+    taps, each = w.shape[2:], len(w) // groups
+    if not fits(g, w, each, taps) or min(sizes) < 1:
         return None
     first = [d * (k - 1) - p for d, k, p in zip(dilation, taps, padding)]
-    turned = w[:, :, ::-1, ::-1]
-    return correlated(g, turned, tuple(sizes), ((1, 1), tuple(dilation)), (first, stride), None)
+    turned = w.reshape(groups, each, *w.shape[1:])[..., ::-1, ::-1].swapaxes(1, 2)
+    turned = turned.reshape(groups * w.shape[1], each, *taps)
+    return correlated(g, turned, groups, sizes, ((1, 1), dilation), (first, stride), None)
 
 
 def weight_gradient(
-    x: Array, g: Array, taps: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+    x: Array, g: Array, taps: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Any:
-    """The gradient (O, 1, kh, kw) of the weight, from x (N, C, H, W) and g (N, O, H', W'), or None."""
-    if not fits(x, taps, x.shape[1], g.shape[1]) or g.dtype != x.dtype or not g.size:
+    """The gradient (O, C/groups, kh, kw) of the weight, from x (N, C, H, W) and g (N, O, H', W'), or
+    None."""
+    inputs, outputs = x.shape[1] // groups, g.shape[1]
+    if not fits(x, g, inputs, taps):
         return None
-    channels, out, count = (x.shape[1], g.shape[1]), g.shape[2:], math.prod(taps)
-    how = plan(x.dtype.char, tuple(taps), stride, dilation, len(x), channels, out)
-    source, vectors = between_zeros(x, how, padding, (1, 1)), in_vectors(g, how.shape.lanes)
-    made = np.empty((g.shape[1], count, how.shape.lanes), g.dtype)
+    out, count = g.shape[2:], inputs * math.prod(taps)
+    group = inputs, outputs // groups
+    how = plan(x.dtype.char, taps, stride, dilation, len(x), outputs, group, out)
+    lanes = how.shape.lanes
+    source, vectors = between_zeros(x, how, padding, (1, 1)), in_vectors(g, lanes)
+    made = np.empty((outputs, count, lanes), g.dtype)
     places = map(jit.address_of, (source, how.offsets, vectors, made))
-    kernel("weight", how.shape)(g.shape[1], g.size * count, *how.words, *places)
-    return np.add.reduce(made, 2).reshape(g.shape[1], 1, *taps)
+    kernel("weight", how.shape)(outputs, g.size * count, *how.words, *places)
+    return np.add.reduce(made, 2).reshape(outputs, inputs, *taps)
 
 
 __all__ = ["forward", "input_gradient", "weight_gradient"]

@@ -1,4 +1,4 @@
-"""Convolutions whose channels have windows of their own, and their gradients, against PyTorch."""
+"""Convolutions in groups of few channels, and their gradients, against PyTorch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if SELFTEST:
     pytest.skip("looks into toytorch's own kernels", allow_module_level=True)
 
 import toytorch
-from toytorch.kernels import depthwise
+from toytorch.kernels import few_channels
 from toytorch.loops.runtime import jit
 
 RNG = np.random.default_rng(0)
@@ -28,45 +28,35 @@ def pair(least: int, most: int) -> Any:
 
 @st.composite
 def cases(draw: Any) -> tuple[Any, ...]:
-    """(type, x's shape, outputs of each channel, taps, stride, padding, dilation), with some windows."""
-    shape = (
-        draw(st.integers(1, 3)),
-        draw(st.integers(1, 4)),
-        draw(st.integers(1, 18)),
-        draw(st.integers(1, 40)),
-    )
-    taps, stride, padding, dilation = (
-        draw(pair(1, 5)),
-        draw(pair(1, 3)),
-        draw(pair(0, 4)),
-        draw(pair(1, 3)),
-    )
-    kind, each = draw(st.sampled_from("fd")), draw(st.sampled_from((1, 1, 2, 3)))
-    return kind, shape, each, taps, stride, padding, dilation
+    """(type, x's shape, groups, inputs and outputs of each, taps, stride, padding, dilation)."""
+    size, columns = draw(st.integers(1, 18)), draw(st.integers(1, 40))
+    groups, inputs, each = (draw(st.integers(1, 3)) for _ in range(3))
+    shape = draw(st.integers(1, 3)), groups * inputs, size, columns
+    how = draw(pair(1, 5)), draw(pair(1, 3)), draw(pair(0, 4)), draw(pair(1, 3))
+    return draw(st.sampled_from("fd")), shape, groups, inputs, each, *how
 
 
-@settings(max_examples=120)
+@settings(max_examples=150)
 @given(cases())
 def test_values_and_gradients(case: tuple[Any, ...]) -> None:
-    kind, shape, each, taps, *how = case
-    channels = shape[1]
-    x, w, b = (
-        RNG.standard_normal(s).astype(kind)
-        for s in (shape, (channels * each, 1, *taps), (channels * each,))
-    )
+    kind, shape, groups, inputs, each, taps, *how = case
+    shapes = shape, (groups * each, inputs, *taps), (groups * each,)
+    x, w, b = (RNG.standard_normal(s).astype(kind) for s in shapes)
     wide = [torch.from_numpy(a).double().requires_grad_() for a in (x, w, b)]
     try:
-        y = torch.nn.functional.conv2d(*wide, *how, channels)
+        y = torch.nn.functional.conv2d(*wide, *how, groups)
     except RuntimeError:
         return  # no window fits
     g = RNG.standard_normal(tuple(y.shape)).astype(kind)
-    wanted = torch.autograd.grad(y, wide[:2], torch.from_numpy(g).double())
+    wanted = y, *torch.autograd.grad(y, wide[:2], torch.from_numpy(g).double())
+    found = (
+        few_channels.forward(x, w, *how, groups, b),
+        few_channels.input_gradient(g, w, shape[2:], *how, groups),
+        few_channels.weight_gradient(x, g, taps, *how, groups),
+    )
     near = {"rtol": 1e-4, "atol": 1e-4} if kind == "f" else {"rtol": 1e-11, "atol": 1e-11}
-    np.testing.assert_allclose(depthwise.forward(x, w, *how, b), y.detach(), **near)
-    np.testing.assert_allclose(depthwise.weight_gradient(x, g, taps, *how), wanted[1], **near)
-    if each == 1:
-        of_x = depthwise.input_gradient(g, w, shape[2:], *how)
-        np.testing.assert_allclose(of_x, wanted[0], **near)
+    for ours, theirs in zip(found, wanted):
+        np.testing.assert_allclose(ours, theirs.detach(), **near)
 
 
 @pytest.mark.parametrize("where", [(0, 4), (1, 5), (3, 7), (7, 0)])
