@@ -76,7 +76,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "kernels/halves.py": ("the reduction of a loss", "mean"),
     "kernels/sequential.py": (
         "functions of C's library, of Python and of LLVM",
-        "abs cos exp lgamma log log1p pow sin",
+        "abs cos erfc exp expm1 lgamma log log1p pow sin",
     ),
     "cuda/comm.py": ("functions between devices", "scatter gather"),
     "cuda/memory.py": ("both pools of an allocator", "all"),
