@@ -24,7 +24,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
-from toytorch.ops.shaping.rearrange import cat
+from toytorch.ops.nn.pad import constant_pad_nd
 
 NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}
 
@@ -168,15 +168,14 @@ def promoted(x: Tensor, need_complex: bool) -> Any:
 
 def resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Any:
     """The signal cut off, or filled up with zeros, at the end of its dimensions."""
+    pad = [0] * (2 * x.ndim)
     for d, n in zip(dims, sizes):
         now = x._array.shape[d]
         if n < now:
             x = x.narrow(d, 0, n)
         elif n > now:
-            fill = list(x.shape)
-            fill[d] = n - now
-            x = cat.function([x, x.new_zeros(fill)], d)
-    return x
+            pad[2 * (x.ndim - d) - 1] = n - now
+    return constant_pad_nd.function(x, pad, 0) if any(pad) else x
 
 
 def normalization(norm: str | None, forward: bool) -> int:
