@@ -220,13 +220,12 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
         want, got = (from_numpy_dtype(x.dtype).legacy for x in (a, b))
         raise RuntimeError(f"expected scalar type {want} but found {got}")
     a, b = _common(xp, [a, b])
-    a, b = xp.moveaxis(a, d, 0), xp.moveaxis(b, d, 0)
-    made = xp.empty((3, *broadcast_pair(a.shape[1:], b.shape[1:])), a.dtype)
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        xp.multiply(a[j], b[k], out=made[i, ...])
-        made[i, ...] -= a[k] * b[j]
-    return xp.ascontiguousarray(xp.moveaxis(made, 0, d))
+    made = xp.empty(broadcast_pair(a.shape, b.shape), a.dtype)
+    x, y, z = ((*(slice(None),) * d, i, ...) for i in range(3))
+    for i, j, k in ((x, y, z), (y, z, x), (z, x, y)):
+        xp.multiply(a[j], b[k], out=made[i])
+        made[i] -= a[k] * b[j]
+    return made
 
 
 linalg_cross: Op = general(
