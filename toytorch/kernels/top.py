@@ -36,7 +36,11 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
         return None
     n = a.shape[d]
     if a.size < jit.SMALLEST:
-        if a.size * k > FEW or not a.flags.c_contiguous or d != a.ndim - 1 or not jit.pays(a.size):
+        if d != a.ndim - 1 and a.ndim > 1:
+            found = top(np.ascontiguousarray(a.swapaxes(d, -1)), k, a.ndim - 1, largest, tell)
+            turned = [np.ascontiguousarray(v.swapaxes(d, -1)) for v in (found or ())[:2]]
+            return (*turned, *found[2:]) if found else None
+        if a.size * k > FEW or not a.flags.c_contiguous or not jit.pays(a.size):
             return None
         shape = (*a.shape[:-1], k)
         values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)

@@ -182,13 +182,24 @@ def _with_indices(name: str) -> Any:
         if a.__class__ is np.ndarray and a.ndim == 2 and d == 1 and not keepdim and a.size < MANY:
             index = getattr(a, first)(1)
             return a[counting(len(a)), index], index
-        index = xp.expand_dims(getattr(xp, first)(a, axis=d), d)
-        values = xp.take_along_axis(a, index, d)
+        index = getattr(xp, first)(a, axis=d)[(slice(None),) * d + (None,)]
+        values = taken(xp, a, index, d)
         if not keepdim:
             values, index = values.squeeze(d), index.squeeze(d)
         return values, index.astype(np.int64)
 
     return kernel
+
+
+def taken(xp: ArrayModule, a: Array, index: Array, dim: int) -> Any:
+    """`take_along_axis`, whose preparations take longer than small arrays."""
+    if a.ndim == 1:
+        return a[index]
+    if a.__class__ is np.ndarray and a.ndim == 2:
+        along = counting(a.shape[1 - dim])
+        return a[along[:, None], index] if dim else a[index, along]
+    made = attempt(xp, "gather", a, dim, index)
+    return xp.take_along_axis(a, index, dim) if made is None else made
 
 
 def put_at(g: Tensor | None, shape: tuple[int, ...], dim: int, index: Tensor, keepdim: bool) -> Any:

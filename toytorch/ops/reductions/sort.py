@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, every, some
+from toytorch.backends.base import attempt, every, some
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import general, underived
-from toytorch.ops.reductions.extremes import put_at
+from toytorch.ops.reductions.extremes import put_at, taken
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -39,16 +39,6 @@ def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = 
     flipped = xp.flip(a, dim)  # sorting the reversed array keeps equal elements in order
     index = xp.flip(xp.argsort(flipped, axis=dim, kind="stable"), dim)
     return a.shape[dim] - 1 - index
-
-
-def taken(xp: ArrayModule, a: Array, index: Array, dim: int) -> Any:
-    """`take_along_axis`, whose preparations take longer than small arrays."""
-    if a.ndim == 1:
-        return a[index]
-    if a.__class__ is np.ndarray and a.ndim == 2:
-        along = counting(a.shape[1 - dim])
-        return a[along[:, None], index] if dim else a[index, along]
-    return xp.take_along_axis(a, index, dim)
 
 
 def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -> Any:
