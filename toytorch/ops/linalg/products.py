@@ -221,7 +221,8 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
         raise RuntimeError(f"expected scalar type {want} but found {got}")
     a, b = _common(xp, [a, b])
     made = xp.empty(broadcast_pair(a.shape, b.shape), a.dtype)
-    x, y, z = ((*(slice(None),) * d, i, ...) for i in range(3))
+    parts: list[Any] = [(*(slice(None),) * d, i, ...) for i in range(3)]
+    x, y, z = parts
     for i, j, k in ((x, y, z), (y, z, x), (z, x, y)):
         xp.multiply(a[j], b[k], out=made[i])
         made[i] -= a[k] * b[j]

@@ -17,6 +17,7 @@ from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import general, public
 from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.reductions import sort
+from toytorch.ops.reductions.extremes import taken
 
 # -- the median of what is a number ---------------------------------------------------------------
 
@@ -25,7 +26,7 @@ def _middle(xp: ArrayModule, a: Array, places: Array, d: int) -> Any:
     missing = xp.isnan(a).sum(axis=d, keepdims=True) if a.dtype.kind == "f" else 0  # come last
     middle = xp.maximum((a.shape[d] - missing - 1) // 2, 0)
     wanted = [1 if k == d else n for k, n in enumerate(a.shape)]
-    return sort.taken(xp, places, xp.broadcast_to(middle, wanted), d)
+    return taken(xp, places, xp.broadcast_to(middle, wanted), d)
 
 
 def _nanmedian(
@@ -101,7 +102,7 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     places, lines = sort.order(xp, a, d, False), a
     if d != a.ndim - 1:
         places, lines = xp.moveaxis(places, d, -1), xp.moveaxis(a, d, -1)
-    rows = sort.taken(xp, lines, places, a.ndim - 1)
+    rows = taken(xp, lines, places, a.ndim - 1)
     # The length of the run of equals up to each place; the first longest run holds the mode.
     starts = xp.concatenate(
         [xp.ones((*rows.shape[:-1], 1), bool), rows[..., 1:] != rows[..., :-1]], axis=-1
@@ -109,7 +110,7 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     at = xp.arange(n)
     length = at - accumulate(xp, "maximum", xp.where(starts, at, 0), -1)
     end = xp.argmax(length, axis=-1)[..., None]
-    values, index = (sort.taken(xp, x, end, a.ndim - 1) for x in (rows, places))
+    values, index = (taken(xp, x, end, a.ndim - 1) for x in (rows, places))
     if d != a.ndim - 1:
         values, index = xp.moveaxis(values, -1, d), xp.moveaxis(index, -1, d)
     if not keepdim:

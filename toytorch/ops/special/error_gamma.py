@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import numbers
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 def poly(coefficients: tuple[float, ...], x: Any) -> Any:
     """Horner's rule, the highest power first."""
@@ -31,11 +34,11 @@ def poly(coefficients: tuple[float, ...], x: Any) -> Any:
     return value
 
 
-def by_number(name: str, *numbers: float, wide: bool = True) -> Any:
+def by_number(name: str, *numbers: float, wide: bool = True) -> Callable[[F], F]:
     """A kernel that leaves arrays to `of_numbers` where it can; `wide`: float64 numbers, too."""
     given = tuple(map(float, numbers))
 
-    def around(kernel: Any) -> Any:
+    def around(kernel: F) -> F:
         @functools.wraps(kernel)
         def run(xp: ArrayModule, *arrays: Any) -> Any:
             made = None
@@ -43,7 +46,7 @@ def by_number(name: str, *numbers: float, wide: bool = True) -> Any:
                 made = of_numbers(xp, name, given, *arrays)
             return kernel(xp, *arrays) if made is None else made
 
-        return run
+        return cast(F, run)
 
     return around
 

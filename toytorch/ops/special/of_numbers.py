@@ -42,10 +42,10 @@ def modified_bessel_k(order: float, scaled: float, x: float) -> float:
         return near_k1(x) * factor
     if x <= FAR:
         row = math.floor((x - 1) / STEP + 0.5)
-        k, h, value = row * ORDER_K + ORDER_K - 1, x - (1 + row * STEP), 0.0
-        while k >= row * ORDER_K:
-            value = value * h + (K0[int(k)] if order == 0 else K1[int(k)])
-            k -= 1
+        at, h, value = row * ORDER_K + ORDER_K - 1, x - (1 + row * STEP), 0.0
+        while at >= row * ORDER_K:
+            value = value * h + (K0[int(at)] if order == 0 else K1[int(at)])
+            at -= 1
     else:
         value, k = 1.0, 29.0
         while k > 0:
