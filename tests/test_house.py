@@ -53,7 +53,7 @@ WITHOUT_FORMULA = {
     "special_shifted_chebyshev_polynomial_w special_hermite_polynomial_h special_hermite_polynomial_he "
     "special_laguerre_polynomial_l special_legendre_polynomial_p": "recurrences of n steps",
     "special_modified_bessel_k0 special_scaled_modified_bessel_k0 special_modified_bessel_k1 "
-    "special_scaled_modified_bessel_k1 special_bessel_y0 special_bessel_y1 special_spherical_bessel_j0 "
+    "special_scaled_modified_bessel_k1 special_bessel_y0 special_bessel_y1 "
     "special_airy_ai": "several expansions with tables, of which each element needs one",
 }
 

@@ -14,6 +14,7 @@ import functools
 import inspect
 import math
 import struct
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -50,21 +51,25 @@ def from_c() -> Any:
     return np.array([in_c(f) for f in FROM_C], np.int64)
 
 
-def each(module: ModuleType, name: str, numbers: tuple[float, ...], *arrays: Array) -> Any:
-    """What the module's function, which draws nothing, gives for these numbers and each element of
-    arrays of one real type, computed in float64; or None."""
+def each(
+    text: Callable[[], ModuleType], name: str, numbers: tuple[float, ...], *arrays: Array
+) -> Any:
+    """What a function, which draws nothing, of the module that `text` imports gives for these numbers
+    and each element of arrays of one real type, computed in float64; or None."""
     kinds, shapes = zip(*[(a.dtype.char, a.shape) for a in arrays])
-    found = ready(module, name, numbers, kinds, shapes)
+    found = ready(text, name, numbers, kinds, shapes)
     if found is None:
         return None
     shape, call = found
     made = np.empty(shape, arrays[0].dtype)
-    call(made, *[a if a.shape == shape and a.flags.c_contiguous else rows(a, made) for a in arrays])
+    call(made, *[rows(a, made) for a in arrays])
     return made
 
 
-def rows(a: Array, like: Array) -> Any:
-    """An array as it is broadcast against another, in rows."""
+def rows(a: Any, like: Array) -> Any:
+    """An array, or one of NumPy's numbers, as it is broadcast against an array, in rows."""
+    if a.__class__ is np.ndarray and a.shape == like.shape and a.flags.c_contiguous:
+        return a
     made = np.empty_like(like)
     made[...] = a
     return made
@@ -72,7 +77,7 @@ def rows(a: Array, like: Array) -> Any:
 
 @functools.lru_cache(256)
 def ready(
-    module: ModuleType,
+    text: Callable[[], ModuleType],
     name: str,
     numbers: tuple[float, ...],
     kinds: tuple[str, ...],
@@ -85,7 +90,7 @@ def ready(
     shape = np.broadcast_shapes(*shapes)
     words = (from_c().ctypes.data, *np.array(numbers, np.float64).view(np.int64).tolist())
     places, total = range(len(words), len(words) + 1 + count), math.prod(shape)
-    run = map_kernel(module, name, kind, len(numbers), count)
+    run = map_kernel(text(), name, kind, len(numbers), count)
     return shape, ArrayCall(run, (*words, *[0 for _ in places]), places, total, COST * total)
 
 

@@ -54,7 +54,7 @@ def by_number(name: str, *numbers: float, wide: bool = True) -> Callable[[F], F]
 def of_numbers(xp: ArrayModule, name: str, numbers: tuple[float, ...], *arrays: Any) -> Any:
     """What the compiled function of the module `of_numbers` gives for these numbers and each element
     of arrays; None where there is none."""
-    return attempt(xp, "of_numbers", text(), name, numbers, *arrays) if xp is np else None
+    return attempt(xp, "of_numbers", text, name, numbers, *arrays)
 
 
 @functools.cache
