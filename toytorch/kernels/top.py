@@ -38,7 +38,7 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
     if a.size < jit.SMALLEST:
         if d != a.ndim - 1 and a.ndim > 1:
             found = top(np.ascontiguousarray(a.swapaxes(d, -1)), k, a.ndim - 1, largest, tell)
-            turned = [np.ascontiguousarray(v.swapaxes(d, -1)) for v in (found or ())[:2]]
+            turned = [v.swapaxes(d, -1).copy() for v in (found or ())[:2]]
             return (*turned, *found[2:]) if found else None
         if a.size * k > FEW or not a.flags.c_contiguous or not jit.pays(a.size):
             return None
