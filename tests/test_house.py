@@ -53,7 +53,7 @@ WITHOUT_FORMULA = {
     "special_shifted_chebyshev_polynomial_w special_hermite_polynomial_h special_hermite_polynomial_he "
     "special_laguerre_polynomial_l special_legendre_polynomial_p": "recurrences of n steps",
     "special_modified_bessel_k0 special_scaled_modified_bessel_k0 special_modified_bessel_k1 "
-    "special_scaled_modified_bessel_k1 special_bessel_y0 special_bessel_y1 special_spherical_bessel_j0 "
+    "special_scaled_modified_bessel_k1 special_bessel_y0 special_bessel_y1 "
     "special_airy_ai": "several expansions with tables, of which each element needs one",
 }
 
@@ -76,7 +76,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "kernels/halves.py": ("the reduction of a loss", "mean"),
     "kernels/sequential.py": (
         "functions of C's library, of Python and of LLVM",
-        "abs cos exp lgamma log log1p pow sin",
+        "abs cos erfc exp expm1 lgamma log log1p pow sin",
     ),
     "cuda/comm.py": ("functions between devices", "scatter gather"),
     "cuda/memory.py": ("both pools of an allocator", "all"),

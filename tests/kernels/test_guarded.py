@@ -30,7 +30,7 @@ KERNELS = [f"tests/kernels/test_{name}.py" for name in (
     "conv", "few_channels", "chain", "radix", "pool", "matmul", "tiled_product", "reduce", "dispatch_stub", "threads",
     "memory_ops", "copy", "few",
     "batched_product")] + [
-    "tests/ops/test_by_kernels.py",
+    "tests/ops/test_by_kernels.py", "tests/ops/test_special_values.py",
     "tests/loops/test_elementwise.py", "tests/loops/test_pieces.py", "tests/loops/test_loops.py",
     "tests/loops/test_vectors.py",
     "tests/ops/test_one_pass.py"]  # fmt: skip

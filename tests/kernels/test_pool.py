@@ -16,7 +16,14 @@ from toytorch.kernels import hashed_mask, pool
 from toytorch.kernels import rows as rows_native
 from toytorch.loops.runtime import jit
 from toytorch.ops.nn.linear_maps import apply_all
-from toytorch.ops.nn.pool_arrays import average_maps, max_arrays, pooled_size, put_flat
+from toytorch.ops.nn.pool import of_volumes, of_windows
+from toytorch.ops.nn.pool_arrays import (
+    adaptive_max_arrays,
+    average_maps,
+    max_arrays,
+    pooled_size,
+    put_flat,
+)
 
 RNG = np.random.default_rng(0)
 pytestmark = pytest.mark.skipif(not jit.works(), reason="there is no compiler")
@@ -60,6 +67,31 @@ def test_max(case: Any, last: bool, dtype: Any) -> None:
     g = np.asarray(RNG.integers(-9, 9, got.shape).astype(dtype))
     back = pool.max_pool_backward(g, where, shape[-2:], *how)
     np.testing.assert_array_equal(back, put_flat(np, g, places, shape[-2:], False))
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 5, 6, 7), (3, 4, 5, 6), (0, 2, 4, 4, 4), (2, 16, 9, 9, 9)]
+)
+@pytest.mark.parametrize(
+    "how",
+    [((3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1)), ((2, 3, 1), (1, 2, 1), (1, 1, 0), (1, 1, 2))],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_volumes(shape: Any, how: Any, dtype: Any) -> None:
+    x = RNG.integers(-3, 4, shape).astype(dtype)
+    if dtype is np.float32:
+        x[RNG.random(shape) < 0.1] = np.nan
+    out = tuple(pooled_size(*v, False) for v in zip(shape[-3:], *how))
+    for got, want in zip(of_volumes(np, x, *how, out), max_arrays(np, x, *how, out)):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5, 6), (4, 4, 4), (3, 1, 1), (1, 9, 21, 17)])
+@pytest.mark.parametrize("out", [(2, 2), (3, 4), (1, 1), (7, 3)])
+def test_even_bins(shape: Any, out: Any) -> None:
+    x = images(shape, np.float32, False)
+    for got, want in zip(of_windows(shape, "f", out)(x), adaptive_max_arrays(np, x, out)):
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("last", [False, True])

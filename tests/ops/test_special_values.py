@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle import torch, tt
+from tests.ops.records import REGISTRY
+from tests.oracle import SELFTEST, torch, tt
+from toytorch.kernels import sequential
 
 VALUES = {
     "bessel_j0": {
@@ -136,3 +138,62 @@ def test_at_the_ends(label: str) -> None:
     points = (INF, NAN, 0.0, 1.0, 1.5, 3.0, -1.0)
     theirs, ours = (ENDS[label](m, m.tensor(points)).tolist() for m in (torch, tt))
     assert ours == pytest.approx(theirs, rel=1e-6, nan_ok=True)
+
+
+PLACES = (
+    0.0,
+    -0.0,
+    INF,
+    -INF,
+    NAN,
+    1.0,
+    2.0,
+    -1.0,
+    -2.5,
+    0.3,
+    0.9,
+    1e-40,
+    7.1,
+    25.5,
+    99.0,
+    130.0,
+    300.0,
+)
+
+
+@pytest.mark.skipif(SELFTEST, reason="compares two kernels of toytorch")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("igamma", "igammac", "special_zeta", "special_airy_ai", "special_bessel_y0", "mvlgamma"),
+        *("special_bessel_y1", "special_modified_bessel_k0", "special_scaled_modified_bessel_k1"),
+        *(f"special_shifted_chebyshev_polynomial_{k}" for k in "tuvw"),
+        *(f"special_hermite_polynomial_{k}" for k in ("h", "he")),
+        *("special_laguerre_polynomial_l", "special_legendre_polynomial_p"),
+    ],
+)
+def test_by_numbers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled of single numbers is what functions of arrays make, of any shapes."""
+    op = REGISTRY[name]
+    points = tt.tensor(PLACES)
+    pairs = [
+        (points[:, None], points),
+        (points, points[3]),
+        (points[:0, None], points),
+        (points[9:16:2],) * 2,
+    ]
+    given = (
+        pairs
+        if len(op.tensor_at) == 2
+        else [(a, *[3] * (len(op.schema.args) - 1)) for a, _ in pairs]
+    )
+    compiled = [op.function(*args) for args in given]
+    monkeypatch.setattr(sequential, "works", lambda: False)
+    sequential.ready.cache_clear()
+    for made, args in zip(compiled, given, strict=True):
+        plain = op.function(*args)
+        assert made.shape == plain.shape and made.stride() == plain.stride()
+        assert made.flatten().tolist() == pytest.approx(
+            plain.flatten().tolist(), rel=3e-7, abs=1e-38, nan_ok=True
+        )
+    sequential.ready.cache_clear()

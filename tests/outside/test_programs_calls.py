@@ -68,6 +68,10 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "runs of nothing": lambda m: m.unique_consecutive(m.ones(0, 3, 0), dim=1),
     "strides missing": lambda m: m.empty_strided([1], []),
     "new strides missing": lambda m: m.ones(2).new_empty_strided([1], []),
+    "strides, with a gradient": lambda m: [
+        m.empty_strided(*at, requires_grad=True).requires_grad
+        for at in (((2, 3), (1, 2)), ((2, 0), (1, 2)), ((2, 3), (0, 4)))
+    ],
     "large truths": lambda m: m.tensor([2**70, 0, 1.5, -(2**63) - 1], dtype=m.bool).tolist(),
     "no truths": lambda m: m.tensor([1.0, None], dtype=m.bool),
     "items that are refused": lambda m: m.tensor(Refusing()),

@@ -398,7 +398,8 @@ def taken(xp: ArrayModule, a: Array, index: Array, d: int) -> Any:
     if a.ndim == 1:
         return a[index]
     if a.__class__ is not np.ndarray or index.size > KNOWN or not a.flags.c_contiguous:
-        return xp.take_along_axis(a, index, d)
+        made = attempt(xp, "gather", a, d, index)
+        return xp.take_along_axis(a, index, d) if made is None else made
     return a.reshape(-1)[flattened(xp, index, a.shape, d)]
 
 

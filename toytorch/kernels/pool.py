@@ -284,6 +284,15 @@ def windows(
     return made[0], made[1]
 
 
+def bins(sizes: Sizes, out: Sizes) -> tuple[Array, Array]:
+    """The same of bins that are as even as can be."""
+    made = []
+    for n, o in zip(sizes, out):
+        i = np.arange(o)
+        made.append(np.stack([i * n // o, -(-(i + 1) * n // o)], 1))
+    return made[0], made[1]
+
+
 @functools.lru_cache(256)
 def coverings(
     sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
@@ -332,12 +341,12 @@ def few(
     where there is none. The rule is "max" or "mean"."""
     planes, made = math.prod(shape[:-2]), (*shape[:-2], *out)
     numbers = math.prod(shape) + math.prod(made)
-    if kind not in "fd" or len(shape) not in (3, 4) or 0 in shape or not jit.works():
+    if kind not in "fd" or len(shape) not in (3, 4) or 0 in made or 0 in shape or not jit.works():
         return None
     if planes >= 8 and numbers >= FEW:
         return None
     how = tuple(kernel), tuple(stride), tuple(padding), tuple(dilation)
-    lines, seen = windows(shape[-2:], *how, out)
+    lines, seen = windows(shape[-2:], *how, out) if kernel else bins(shape[-2:], out)
     names = ("lines seen", "seen", "source", *(("places",) if rule == "max" else ()), "made")
     names = names if factor is None else (*names, "factor")
     call = at_once(rule, kind, (planes, 1), shape[-2:], out, tuple(dilation), names)

@@ -1,9 +1,10 @@
-"""Functions of numbers that draw as they go, compiled from their Python text.
+"""Functions of numbers, compiled from their Python text.
 
-A module such as `toytorch/backends/counts.py` has functions f(stream, a, b, …, rounded). Their
-statements are assignments, `if`, `while`, `continue` and `return`; every value is a float64, or a
-condition. `stream.one()` reads the next of the uniform numbers at hand. When these run out, all
-functions return, and the element is begun again with more of them.
+The statements of a module are assignments, `if`, `while`, `continue` and `return`; every value is a
+float64, or a condition. One such as `toytorch/ops/special/of_numbers.py` has functions f(a, b, …) of
+single elements (`each`). One such as `toytorch/backends/counts.py` has functions
+f(stream, a, b, …, rounded) that draw as they go: `stream.one()` reads the next of the uniform numbers
+at hand. When these run out, all functions return, and the element is begun again with more of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import inspect
 import math
 import struct
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from toytorch.facts.hints import Array
 from toytorch.kernels.mersenne import in_c
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
 
 if TYPE_CHECKING:
@@ -30,15 +33,97 @@ if TYPE_CHECKING:
 # Words of a stream's table: where its numbers are, how many, the next, whether they ran out; the
 # normal number that is kept and whether there is one; how many elements are done, and what was read.
 NUMBERS, COUNT, NEXT, OUT, KEPT, HAS, DONE, READ = range(8)
-FROM_C = ("exp", "log", "log1p", "lgamma", "pow", "cos", "sin")
+FROM_C = ("exp", "log", "log1p", "lgamma", "pow", "cos", "sin", "expm1", "erfc")
 COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 REFILL = 8192  # numbers drawn at a time
 PART = 2048  # elements of a call
+COST = 200  # of an element without draws, roughly, in additions
 
 
 def works() -> bool:
     """Whether the C library's functions are to be found."""
-    return jit.works() and all(in_c(name) for name in FROM_C)
+    return jit.works() and None not in map(in_c, FROM_C)
+
+
+@functools.cache
+def from_c() -> Any:
+    """Where the C library's functions are."""
+    return np.array([in_c(f) for f in FROM_C], np.int64)
+
+
+def each(
+    text: Callable[[], ModuleType], name: str, numbers: tuple[float, ...], *arrays: Array
+) -> Any:
+    """What a function, which draws nothing, of the module that `text` imports gives for these numbers
+    and each element of arrays of one real type, computed in float64; or None."""
+    kinds, shapes = zip(*[(a.dtype.char, a.shape) for a in arrays])
+    found = ready(text, name, numbers, kinds, shapes)
+    if found is None:
+        return None
+    shape, call = found
+    made = np.empty(shape, arrays[0].dtype)
+    call(made, *[rows(a, made) for a in arrays])
+    return made
+
+
+def rows(a: Any, like: Array) -> Any:
+    """An array, or one of NumPy's numbers, as it is broadcast against an array, in rows."""
+    if a.__class__ is np.ndarray and a.shape == like.shape and a.flags.c_contiguous:
+        return a
+    made = np.empty_like(like)
+    made[...] = a
+    return made
+
+
+@functools.lru_cache(256)
+def ready(
+    text: Callable[[], ModuleType],
+    name: str,
+    numbers: tuple[float, ...],
+    kinds: tuple[str, ...],
+    shapes: tuple[tuple[int, ...], ...],
+) -> tuple[tuple[int, ...], ArrayCall] | None:
+    """The shape of the result of `each`, and its kernel for arrays of these shapes."""
+    kind, count = kinds[0], len(kinds)
+    if kind not in "fd" or kinds != (kind,) * count or not works():
+        return None
+    shape = np.broadcast_shapes(*shapes)
+    words = (from_c().ctypes.data, *np.array(numbers, np.float64).view(np.int64).tolist())
+    places, total = range(len(words), len(words) + 1 + count), math.prod(shape)
+    run = map_kernel(text(), name, kind, len(numbers), count)
+    return shape, ArrayCall(run, (*words, *[0 for _ in places]), places, total, COST * total)
+
+
+@functools.cache
+def map_kernel(module: ModuleType, name: str, kind: str, numbers: int, arrays: int) -> Call:
+    return Call(
+        f"numbers {module.__name__} {name} {kind} {inspect.getsource(module)}",
+        lambda symbol: Mapped(symbol, module, name, kind, numbers, arrays),
+    )
+
+
+class Mapped(Native):
+    """LLVM for `each`: a loop over elements, and the functions that it needs."""
+
+    def __init__(
+        self, symbol: str, module: ModuleType, name: str, kind: str, numbers: int, arrays: int
+    ) -> None:
+        given = [f"number {k}" for k in range(numbers)]
+        columns = [f"column {k}" for k in range(arrays)]
+        super().__init__(symbol, kind, ("functions", *given, "made", *columns))
+        b, double = self.b, self.type("double")
+        table = self.array("functions", "word")
+        values = [b.bitcast(self.word_of[w], double) for w in given]
+        called = Functions(self, module, False).get(name)
+
+        def element(k: Value) -> None:
+            found = [self.get(self.array(c), k) for c in columns]
+            if kind == "f":
+                found = [b.fpext(v, double) for v in found]
+            result = b.call(called, [table, table, *values, *found])
+            self.put(self.array("made"), k, b.fptrunc(result, self.real) if kind == "f" else result)
+
+        self.loop(self.lo, self.hi, 1, element)
 
 
 def drawn(module: ModuleType, name: str, source: Any, single: bool, *arrays: Array) -> Any:
@@ -48,7 +133,7 @@ def drawn(module: ModuleType, name: str, source: Any, single: bool, *arrays: Arr
     single  whether `rounded` rounds to float32
     """
     run = kernel(module, name, single)
-    functions = np.array([in_c(f) for f in FROM_C], np.int64)
+    functions = from_c()
     arrays = tuple(np.ascontiguousarray(a, np.float64) for a in arrays)
     total, made = arrays[0].size, np.empty(arrays[0].size)
     table = np.zeros(8, np.int64)
@@ -127,7 +212,7 @@ class Functions:
     def get(self, name: str) -> Any:
         if name not in self.made:
             tree = self.trees[name]
-            parameters = [a.arg for a in tree.args.args if a.arg not in ("stream", "rounded")]
+            parameters = [a.arg for a in tree.args.args if a.arg not in PASSED]
             made = Function(self, name, parameters)
             self.made[name] = made.function
             made.body(tree.body)
@@ -264,8 +349,8 @@ class Function(Builder):
         """A constant of a tuple: TABLE[int(k)]."""
         values = getattr(self.family.python, name_of(node.value))
         type = self.ir.ArrayType(self.real, len(values))
-        name = f"{self.function.name}_table"
-        table = self.ir.GlobalVariable(self.module, type, name)
+        name = f"{self.function.name}_{name_of(node.value)}"
+        table = self.module.globals.get(name) or self.ir.GlobalVariable(self.module, type, name)
         table.initializer, table.global_constant = self.ir.Constant(type, list(values)), True
         table.linkage = "internal"
         index = self.b.fptosi(self.value(node.slice), self.word)
@@ -291,7 +376,8 @@ class Function(Builder):
             single = b.fptrunc(values[0], self.type("float"))
             return b.fpext(single, self.real) if self.family.single else values[0]
         made = b.call(self.family.get(function.id), [self.stream, self.table, *values])
-        self.stop()
+        if len(given) < len(node.args):  # it was handed the stream
+            self.stop()
         return made
 
     def intrinsic(self, name: str, values: list[Value]) -> Any:

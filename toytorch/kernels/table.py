@@ -78,6 +78,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "log_softmax": softmax.log_softmax,
     "log_softmax_backward": softmax.log_softmax_backward,
     "max_runs": rows.max_runs,
+    "of_numbers": later("sequential", "each"),
     "pool of few": later("pool", "few"),
     "picked_mean": rows.picked_mean,
     "product": matmul.product,

@@ -460,7 +460,7 @@ class OnePass:
         self.slow = is_slow(formula)
         # Whether a loop's bits are those of NumPy's functions, so that either may do it.
         self.exact = formula.known and set(formula.primitives) <= EXACT
-        self.smallest = 1 if self.slow else smallest(formula, len(params) == self.tensors)
+        self.smallest = 0 if self.slow else smallest(formula, len(params) == self.tensors)
         asked, tested = conditions(formula)
         self.asked = [k for k, p in enumerate(params) if p in asked]  # whether there is a value
         self.tested = [k for k, p in enumerate(params) if p in tested]  # which value it is

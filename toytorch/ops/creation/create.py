@@ -601,8 +601,15 @@ def empty_strided(
             f"({len(stride)})"
         )
     needed = 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
-    made = empty(needed, dtype=dtype, device=device).as_strided(tuple(size), tuple(stride))
-    return made.detach()
+    flat = empty(needed, dtype=dtype, device=device)
+    array, size, stride = flat._array, tuple(size), tuple(stride)
+    plain = array.__class__ is np.ndarray and state.fast_path is None and array.size
+    if not plain or builtins.min(stride, default=0) < 0:
+        made = flat.as_strided(size, stride).detach()
+    else:
+        made = wrap(np.ndarray(size, array.dtype, array, 0, [s * array.itemsize for s in stride]))
+        made.dtype = flat.dtype
+    return asking(made) if requires_grad else made
 
 
 @public("empty_permuted", tensor_first=False)

@@ -103,6 +103,15 @@ def order_of(xp: ArrayModule, pivots: Array, m: int) -> Any:
     return rows.reshape(*pivots.shape[:-1], m)
 
 
+def in_order(xp: ArrayModule, b: Array, order: Array) -> Any:
+    """The rows of matrices in an order, which may be another for each."""
+    if order.ndim == 1:
+        return b[..., order, :]
+    batch = xp.broadcast_shapes(order.shape[:-1], b.shape[:-2])
+    b = xp.broadcast_to(b, (*batch, *b.shape[-2:]))
+    return xp.take_along_axis(b, xp.broadcast_to(order[..., None], b.shape), -2)
+
+
 def permutation(xp: ArrayModule, pivots: Array, m: int, dtype: np.dtype[Any]) -> Any:
     """P of A = PLU."""
     return xp.eye(m, dtype=dtype)[order_of(xp, pivots, m)].swapaxes(-1, -2)
@@ -361,12 +370,9 @@ def _lu_solve(
     if adjoint:
         h = lu.swapaxes(-1, -2).conj()
         x = triangular(xp, h, triangular(xp, h, b, False), True, True)
-        back = xp.argsort(order, -1)[..., None]
-        x = xp.take_along_axis(x, xp.broadcast_to(back, x.shape), -2)
+        x = in_order(xp, x, xp.argsort(order, -1))
     else:
-        batch = xp.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
-        b = xp.broadcast_to(b, (*batch, *b.shape[-2:]))
-        b = xp.take_along_axis(b, xp.broadcast_to(order[..., None], b.shape), -2)
+        b = in_order(xp, b, order)
         x = triangular(xp, lu, triangular(xp, lu, b, False, True), True)
     return columns(x) if left else columns(x).swapaxes(-1, -2).conj()
 

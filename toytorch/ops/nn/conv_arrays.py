@@ -5,7 +5,6 @@ Images whose channels lie last in memory give images whose channels lie last.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from toytorch.core.memory_order import has_channels_last
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.copy import in_rows
 from toytorch.kernels.memory_format import with_last
+from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.nn.windows import inner, padded, tap_slices, taps, windows
 
 CHUNK = 1 << 20  # elements of a matrix of columns: a few images at a time stay in the cache
@@ -97,7 +97,12 @@ def _volumes(a: Array, images: int) -> Any:
 
 
 def _volumes_forward(
-    xp: ArrayModule, x: Array, w: Array, sizes: Sequence[Sequence[int]], groups: int, bias: Array | None
+    xp: ArrayModule,
+    x: Array,
+    w: Array,
+    sizes: Sequence[Sequence[int]],
+    groups: int,
+    bias: Array | None,
 ) -> Any:
     (s, *stride), (p, *padding), (d, *dilation) = sizes
     out = taps(x.shape[2], w.shape[2], s, p, d)
@@ -108,7 +113,9 @@ def _volumes_forward(
     return None if y is None else _volumes(y, len(x))
 
 
-def _volumes_input(xp: ArrayModule, g: Array, w: Array, sizes: Sequence[Sequence[int]], groups: int) -> Any:
+def _volumes_input(
+    xp: ArrayModule, g: Array, w: Array, sizes: Sequence[Sequence[int]], groups: int
+) -> Any:
     (depth, *size), (s, *stride), (p, *padding), (d, *dilation) = sizes
     if g.dtype.char not in "fd" or not g.size:
         return None
@@ -189,7 +196,7 @@ def _multiplied(
         y[...] = 0
         return y
     x = padded(xp, x, padding)
-    if w.shape[1] == 1 and outputs == groups:
+    if w.shape[1] == 1 and outputs == groups and y.size >= SMALLEST:
         return _depthwise(xp, x, w, stride, dilation, y)
     flat = y.reshape(x.shape[0], groups, outputs // groups, -1)
     rows = w.reshape(groups, outputs // groups, -1)
@@ -205,8 +212,9 @@ def _depthwise(
     """Each channel with a kernel of its own: the sum over the places of the kernel."""
     term = xp.empty_like(y)
     ones = (1,) * (w.ndim - 2)
-    for i, place in enumerate(itertools.product(*map(range, w.shape[2:]))):
-        seen = x[tap_slices(place, stride, dilation, y.shape[2:])]
+    sizes = map(tuple, (w.shape[2:], stride, dilation, y.shape[2:]))
+    for i, (place, at) in enumerate(tap_slices(*sizes)):
+        seen = x[at]
         weight = w[(slice(None), 0, *place)].reshape(-1, *ones)
         if i == 0:
             xp.multiply(seen, weight, out=y)
@@ -291,10 +299,8 @@ def add_columns(
     out: tuple[int, ...],
 ) -> None:
     """Adds windows (B, C, *kernel, *out) where they lie in padded images."""
-    for place in itertools.product(*map(range, kernel)):
-        wide[tap_slices(place, stride, dilation, out)] += columns[
-            (slice(None), slice(None), *place)
-        ]
+    for place, at in tap_slices(*map(tuple, (kernel, stride, dilation, out))):
+        wide[at] += columns[(slice(None), slice(None), *place)]
 
 
 def weight_arrays(

@@ -159,6 +159,39 @@ def of_few(
     return attempt(np, *made)
 
 
+@functools.lru_cache(512)
+def of_windows(shape: Sizes, kind: str, *how: Sizes) -> Any:
+    """The function that has the maxima of planes of few numbers in rows; None where there is none.
+    `how` are windows, steps, borders, dilation and the result's sizes, or these alone for even bins."""
+    windows = how[:-1] or ((), (), (), (1, 1))
+    return attempt(np, "pool of few", "max", shape, kind, *windows, how[-1])
+
+
+def of_planes(xp: ArrayModule, a: Array, *how: Sizes) -> Any:
+    """The maxima of windows of planes, and their places."""
+    if a.__class__ is np.ndarray and a.flags.c_contiguous:
+        quick = of_windows(a.shape, a.dtype.char, *how)
+        if quick is not None:
+            return quick(a)
+    found = attempt(xp, "max_pool", a, *how)
+    return max_arrays(xp, a, *how) if found is None else found
+
+
+def of_volumes(xp: ArrayModule, a: Array, *how: Sizes) -> Any:
+    """The maxima of windows of volumes: those of each plane, and of these along the depth."""
+    *lead, depth, height, width = a.shape
+    *across, out = (tuple(each[1:]) for each in how)
+    *down, deep = (each[0] for each in how)
+    area, n = math.prod(out), math.prod(lead)
+    best, inside = of_planes(xp, a.reshape(n, depth, height, width), *across, out)
+    columns = best.reshape(n, depth, area)
+    whole = zip(down, (1, 1, 0, 1))
+    best, which = of_planes(xp, columns, *whole, (deep, area))
+    inside = xp.take_along_axis(inside.reshape(n, depth * area), which.reshape(n, deep * area), 1)
+    places = inside.reshape(which.shape) + which // area * (height * width)
+    return tuple(v.reshape(*lead, deep, *out) for v in (best, places))
+
+
 def in_rows(a: Array, *how: Any) -> bool:
     """Whether images lie in rows, and a pool's arguments can be looked up."""
     return a.__class__ is np.ndarray and a.flags.c_contiguous and list not in map(type, how)
@@ -183,11 +216,10 @@ def _max_pool(n: int) -> Op:
                 return quick(a)
         window, steps, pad, apart, out = sized(name, a.shape, n, *how)
         _need(name, a, "fiu")
-        found = attempt(xp, "max_pool", a, window, steps, pad, apart, out) if n == 2 else None
-        if found is not None:
-            return found
-        made = max_arrays(xp, a, window, steps, pad, apart, out)
-        return tuple(_as(a, v) for v in made)
+        shape = tuple(window), tuple(steps), tuple(pad), tuple(apart), tuple(out)
+        if n == 2:
+            return of_planes(xp, a, *shape)
+        return tuple(_as(a, v) for v in of_volumes(xp, a, *shape))
 
     def backward(
         xp: ArrayModule,
@@ -415,6 +447,10 @@ PUT = {n: _put_record(n) for n in (2, 3)}
 def _adaptive_max(n: int) -> Op:
     def forward(xp: ArrayModule, a: Array, out: Sequence[int]) -> Any:
         _need(f"adaptive_max_pool{n}d", a, "f")
+        if n == 2 and a.__class__ is np.ndarray and a.flags.c_contiguous:
+            quick = of_windows(a.shape, a.dtype.char, tuple(out))
+            if quick is not None:
+                return quick(a)
         return adaptive_max_arrays(xp, a, out)
 
     return general(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toytorch.facts.hints import Array, ArrayModule, Ints
+from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.facts.size import WHOLE
 
 if TYPE_CHECKING:
@@ -76,17 +78,15 @@ def windows(
     return xp.lib.stride_tricks.as_strided(a, shape, strides)
 
 
-def tap_slices(
-    offsets: tuple[int, ...], stride: Sequence[int], dilation: Sequence[int], out: Sequence[int]
-) -> tuple[Any, ...]:
-    """The elements that all windows have at one place of the kernel."""
-    return (
-        ...,
-        *(
-            slice(k * d, k * d + s * (o - 1) + 1, s)
-            for k, s, d, o in zip(offsets, stride, dilation, out)
-        ),
-    )
+@functools.lru_cache(512)
+def tap_slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> list[Any]:
+    """Every place of the kernel, and the elements that all windows have there."""
+    made = []
+    for place in itertools.product(*map(range, kernel)):
+        firsts = [k * d for k, d in zip(place, dilation)]
+        ranges = [slice(f, f + s * (o - 1) + 1, s) for f, s, o in zip(firsts, stride, out)]
+        made.append((place, (..., *ranges)))
+    return made
 
 
 def checked_gradient(g: Tensor, name: str) -> Tensor:

@@ -180,14 +180,12 @@ def _quantile(name: str, skip: bool) -> Any:
         d = 0 if dim is None else wrap_dim(dim, input.ndim)
         rows = (x.reshape(1) if x.ndim == 0 else x).movedim(d, -1).sort(-1).values  # NaN last
         flat = fractions.reshape(-1)
-        bad = rows.isnan()
+        most = rows.shape[-1] - 1
         if skip:
-            last = (~bad).sum(-1, True) - 1  # (…, 1)
-        else:
-            last = bad.new_full((*rows.shape[:-1], 1), rows.shape[-1] - 1, dtype=INT64)
-        ranks = flat * last.clamp(min=0).to(rows.dtype)  # (…, q)
-        if not skip:  # NaN, which is last, stands for all: it takes the gradient, too
-            ranks = ranks.masked_fill(bad.any(-1, True), rows.shape[-1] - 1)
+            last = rows.isnan().logical_not().sum(-1, True) - 1  # (…, 1)
+            ranks = flat * last.clamp(min=0).to(rows.dtype)  # (…, q)
+        else:  # NaN, which is last, stands for all: it takes the gradient, too
+            ranks = (flat * most).masked_fill(rows.narrow(-1, most, 1).isnan(), most)
         if interpolation == "lower":
             ranks = ranks.floor()
         elif interpolation == "higher":
@@ -223,5 +221,4 @@ def _quantile(name: str, skip: bool) -> Any:
     return public(name, method=True)(function)
 
 
-INT64 = from_data.tensor(0).dtype
 quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)

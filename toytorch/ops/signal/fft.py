@@ -24,7 +24,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
-from toytorch.ops.shaping.rearrange import cat
+from toytorch.ops.nn.pad import constant_pad_nd
 
 NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}
 
@@ -38,12 +38,10 @@ def _c2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, forw
     dims = wrap_dims(tuple(dim), a.ndim)
     if not dims:
         return copied(a)
-    norm = _norm(normalization, forward)
-    if len(dims) == 1:  # the same without NumPy's look at all dimensions
-        way = "fft" if forward else "ifft"
-        return _laid(_along(xp, way, a, a.shape[dims[0]], dims[0], norm), a, dims)
-    transform = xp.fft.fftn if forward else xp.fft.ifftn
-    return _laid(transform(a, axes=dims, norm=norm), a, by_stride(a, dims))
+    made, norm = a, _norm(normalization, forward)
+    for d in reversed(dims):
+        made = _along(xp, "fft" if forward else "ifft", made, a.shape[d], d, norm)
+    return _laid(made, a, by_stride(a, dims))
 
 
 def _along(xp: ArrayModule, way: str, a: Array, n: int, d: int, norm: str) -> Any:
@@ -80,12 +78,11 @@ fft_c2c: Op = general(
 
 def _r2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     dims, norm = wrap_dims(tuple(dim), a.ndim), _norm(normalization, True)
-    if len(dims) == 1:
-        way = "rfft" if onesided else "fft"
-        return _laid(_along(xp, way, a, a.shape[dims[0]], dims[0], norm), a, dims)
-    transform = xp.fft.rfftn if onesided else xp.fft.fftn
-    made = transform(a, axes=dims, norm=norm)
-    return _laid(made, a, [*by_stride(a, dims[:-1]), dims[-1]])
+    *rest, last = dims
+    made = _along(xp, "rfft" if onesided else "fft", a, a.shape[last], last, norm)
+    for d in reversed(rest):
+        made = _along(xp, "fft", made, a.shape[d], d, norm)
+    return _laid(made, a, [*by_stride(a, rest), last])
 
 
 def _r2c_gradient(
@@ -113,15 +110,14 @@ fft_r2c = general(
 def _c2r(
     xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, last_dim_size: int
 ) -> Any:
-    dims = wrap_dims(tuple(dim), a.ndim)
-    if len(dims) == 1:
-        norm = _norm(normalization, False)
-        return _laid(_along(xp, "irfft", a, last_dim_size, dims[0], norm), a, dims)
-    sizes = [a.shape[d] for d in dims[:-1]] + [last_dim_size]
-    made = xp.fft.irfftn(a, sizes, axes=dims, norm=_norm(normalization, False))
-    if len(dims) > 1:  # all but the last are transformed before
-        a = _laid(xp.empty_like(a), a, by_stride(a, dims[:-1]))
-    return _laid(made, a, dims[-1:])
+    *rest, last = wrap_dims(tuple(dim), a.ndim)
+    made, norm = a, _norm(normalization, False)
+    for d in rest:
+        made = _along(xp, "ifft", made, a.shape[d], d, norm)
+    made = _along(xp, "irfft", made, last_dim_size, last, norm)
+    if rest:  # all but the last are transformed before
+        a = _laid(xp.empty_like(a), a, by_stride(a, rest))
+    return _laid(made, a, [last])
 
 
 def _c2r_gradient(
@@ -172,15 +168,14 @@ def promoted(x: Tensor, need_complex: bool) -> Any:
 
 def resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Any:
     """The signal cut off, or filled up with zeros, at the end of its dimensions."""
+    pad = [0] * (2 * x.ndim)
     for d, n in zip(dims, sizes):
         now = x._array.shape[d]
         if n < now:
             x = x.narrow(d, 0, n)
         elif n > now:
-            fill = list(x.shape)
-            fill[d] = n - now
-            x = cat.function([x, x.new_zeros(fill)], d)
-    return x
+            pad[2 * (x.ndim - d) - 1] = n - now
+    return constant_pad_nd.function(x, pad, 0) if any(pad) else x
 
 
 def normalization(norm: str | None, forward: bool) -> int:

@@ -20,6 +20,7 @@ from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import special_function
 from toytorch.ops.elementwise.operand_checks import numbers
+from toytorch.ops.special.error_gamma import by_number
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -151,6 +152,7 @@ def scaled_k(xp: ArrayModule, order: int, x: Array) -> Any:
 
 
 def _modified_k(order: int, scaled: bool) -> Any:
+    @by_number("modified_bessel_k", order, scaled)
     def kernel(xp: ArrayModule, a: Array) -> Any:
         x = a.astype(np.float64)
         value = scaled_k(xp, order, x)
@@ -230,6 +232,7 @@ def _zero_of_y() -> Any:
 
 
 def _bessel_y(order: int) -> Any:
+    @by_number("bessel_y", order)
     def kernel(xp: ArrayModule, a: Array) -> Any:
         x = a.astype(np.float64)
         tiny = x < 1e-5
@@ -270,15 +273,9 @@ for _order in (0, 1):
     )
 
 
-def _spherical_j0(xp: ArrayModule, a: Array) -> Any:
-    zero = a == 0
-    value = xp.sin(a) / xp.where(zero, a.dtype.type(1), a)
-    return xp.where(xp.isinf(a), a.dtype.type(0), xp.where(zero, a.dtype.type(1), value))
-
-
 special_function(
     "special_spherical_bessel_j0(Tensor x) -> Tensor",
-    _spherical_j0,
+    formula="0.0 if isinf(x) else 1.0 if x == 0 else sin(x) / x",
     checks=numbers("spherical_bessel_j0_cpu", halves=False),
     forms="function out",
     doc="The spherical Bessel function j₀, sin(x)/x.",
@@ -325,6 +322,7 @@ def _airy_table() -> Any:
     return taylor.table_airy(STEP, round(EDGE / STEP) + 1, ORDER)
 
 
+@by_number("airy")
 def _airy(xp: ArrayModule, a: Array) -> Any:
     x = a.astype(np.float64)
     total = evaluated(xp, _airy_table(), -EDGE, STEP, xp.where(xp.abs(x) <= EDGE, x, 0.0))

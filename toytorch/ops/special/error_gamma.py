@@ -6,11 +6,14 @@ erf, lgamma and digamma texts (`defined`).
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
@@ -20,6 +23,8 @@ from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import numbers
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 def poly(coefficients: tuple[float, ...], x: Any) -> Any:
     """Horner's rule, the highest power first."""
@@ -27,6 +32,37 @@ def poly(coefficients: tuple[float, ...], x: Any) -> Any:
     for c in coefficients[1:]:
         value = value * x + c
     return value
+
+
+def by_number(name: str, *numbers: float, wide: bool = True) -> Callable[[F], F]:
+    """A kernel that leaves arrays to `of_numbers` where it can; `wide`: float64 numbers, too."""
+    given = tuple(map(float, numbers))
+
+    def around(kernel: F) -> F:
+        @functools.wraps(kernel)
+        def run(xp: ArrayModule, *arrays: Any) -> Any:
+            made = None
+            if wide or arrays[0].dtype == np.float32:
+                made = of_numbers(xp, name, given, *arrays)
+            return kernel(xp, *arrays) if made is None else made
+
+        return cast(F, run)
+
+    return around
+
+
+def of_numbers(xp: ArrayModule, name: str, numbers: tuple[float, ...], *arrays: Any) -> Any:
+    """What the compiled function of the module `of_numbers` gives for these numbers and each element
+    of arrays; None where there is none."""
+    return attempt(xp, "of_numbers", text, name, numbers, *arrays)
+
+
+@functools.cache
+def text() -> Any:
+    """The module, whose tables take 30 ms."""
+    from toytorch.ops.special import of_numbers  # seldom needed
+
+    return of_numbers
 
 
 # Of NumPy's arrays.

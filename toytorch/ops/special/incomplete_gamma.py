@@ -16,7 +16,9 @@ from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_t
 from toytorch.ops.special.error_gamma import (
     BERNOULLI,
     at_the_ends,
+    by_number,
     lgamma_array,
+    of_numbers,
     poly,
 )
 
@@ -179,6 +181,7 @@ def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
 
 
 def _incomplete(lower: bool) -> Any:
+    @by_number("incomplete_gamma", lower)
     def kernel(xp: ArrayModule, a: Array, x: Array) -> Any:
         return _upper(xp, a, x, lower).astype(a.dtype)
 
@@ -222,6 +225,9 @@ igammac = special_function(
 def _mvlgamma(xp: ArrayModule, a: Array, p: int) -> Any:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    made = of_numbers(xp, "mvlgamma", (float(p),), a)
+    if made is not None:
+        return made
     x = a.astype(np.float64)
     total: Any = p * (p - 1) * math.log(math.pi) / 4
     for i in range(p):
@@ -256,6 +262,8 @@ public("special.multigammaln")(mvlgamma.function)
 # -- zeta -----------------------------------------------------------------------------------------
 
 
+@by_number("zeta", False, wide=False)
+@by_number("zeta", True)
 def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
     with np.errstate(all="ignore"):

@@ -14,6 +14,7 @@ import numpy as np
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import special_function
 from toytorch.ops.elementwise.operand_checks import numbers, one_tensor
+from toytorch.ops.special.error_gamma import by_number
 
 
 def _twice(k: int, x: Array, p: Array, q: Array) -> Any:
@@ -62,7 +63,8 @@ def wider(kind: np.dtype[Any]) -> Any:
     return np.longdouble if kind == np.float64 else np.float64
 
 
-def _polynomial(first: Any, step: Any, shifted: bool, bounded: bool) -> Any:
+def _polynomial(family: int, first: Any, step: Any, shifted: bool, bounded: bool) -> Any:
+    @by_number("polynomial", family, shifted, wide=False)
     def kernel(xp: ArrayModule, x: Array, degree: Array) -> Any:
         with np.errstate(all="ignore"):
             kind = x.dtype
@@ -90,12 +92,12 @@ def _polynomial(first: Any, step: Any, shifted: bool, bounded: bool) -> Any:
     return kernel
 
 
-for _name, (_first, _step, _doc) in FAMILIES.items():
+for _family, (_name, (_first, _step, _doc)) in enumerate(FAMILIES.items()):
     for _prefix in ("", "shifted_") if _name.startswith("chebyshev") else ("",):
         _full = f"special_{_prefix}{_name}"
         special_function(
             f"{_full}(Operand x, Operand n) -> Tensor",
-            _polynomial(_first, _step, bool(_prefix), _name.startswith("hermite")),
+            _polynomial(_family, _first, _step, bool(_prefix), _name.startswith("hermite")),
             forms="function out",
             checks=one_tensor(_full, numbers(f"{_prefix}{_name}_cpu", halves=False)),
             doc=f"{_doc}{', of 2x - 1' if _prefix else ''}.",
