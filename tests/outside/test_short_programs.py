@@ -200,6 +200,37 @@ PROGRAMS = {
         a.data = torch.ones(2) * 3
         g = torch.autograd.grad(b.sum(), a)
     """,
+    "views of a leaf that got other data and was written to": """
+        a = torch.ones(4, 2).requires_grad_()
+        b, c = a.unflatten(0, (2, -1)), a[1]
+        a.data = torch.ones(1, 4, 2) * 3
+        with torch.no_grad():
+            a.add_(1)
+        g = torch.autograd.grad(b.sum() + c.sum(), a)
+    """,
+    "data seen conjugated, too, while views of what was there are left": """
+        a = torch.tensor([1 + 2j, 3j])
+        b, p, q = a.conj(), torch.zeros(2), torch.zeros(2)
+        v, w = p[1:], q[1:]
+        p.data = a
+        q.data = b
+        p.add_(1)
+        q.mul_(2j)
+    """,
+    "group norm saves a copy of what lies otherwise": """
+        a, b = torch.ones(3, 2, 4).permute(1, 0, 2), torch.ones(2, 3, 2, 2).mT
+        c = torch.nn.functional.group_norm(a, 1, torch.ones(3).requires_grad_())
+        d = torch.nn.functional.group_norm(b, 1, torch.ones(3).requires_grad_())
+        a.mul_(2)
+        b.mul_(2)
+        c.sum().backward()
+        d.sum().backward()
+    """,
+    "a loss of one number is in rows": """
+        a = torch.ones(2, dtype=torch.float64)[1::2].unsqueeze(0)
+        b = torch.nn.functional.soft_margin_loss(a, torch.ones(1), reduction="none")
+        c = b.view(torch.int32)
+    """,
     "data of a result: what starts there is added up": """
         a = torch.ones(2, 3).requires_grad_()
         b = list(a)[-1]
