@@ -231,6 +231,34 @@ PROGRAMS = {
         b = torch.nn.functional.soft_margin_loss(a, torch.ones(1), reduction="none")
         c = b.view(torch.int32)
     """,
+    "the gradient of a mean beside a variance has memory of its own": """
+        a = torch.ones(3, 4, 2).permute(2, 0, 1).requires_grad_()
+        b = torch.var_mean(a, dim=(0, 2), keepdim=True)[1]
+        g = torch.autograd.grad(b, a, torch.ones_like(b))
+        c = torch.std_mean(a)[1]
+        h = torch.autograd.grad(c, a)
+    """,
+    "batch norm takes parameters of any shape, one number a channel": """
+        a = torch.tensor([[1.0, -0.2, 0.5]])
+        b, c = torch.ones(1, 3), torch.zeros(3, 1)
+        d = torch.batch_norm(a, b, c, None, None, True, 1.0, 0.5, True)
+        e = torch.batch_norm(a, b, c, c, c + 1, False, 1.0, 0.5, True)
+    """,
+    "several ints by name are a tuple": """
+        a = torch.ones(2, 2).flip(dims=-1)
+        b = torch.ones(2).repeat(repeats=3)
+        c = torch.ones(2).permute(dims=0)
+    """,
+    "ldexp has no kernel for truth values as powers of numbers": """
+        a = torch.ldexp(torch.ones(2), torch.tensor([True, False]))
+        b = torch.ldexp(torch.ones(2, dtype=torch.int64), torch.tensor([True, False]))
+    """,
+    "log_softmax of halves is in rows": """
+        a = torch.log_softmax(torch.ones(3, 4, dtype=torch.float16).t(), 1)
+    """,
+    "a histogram of complex numbers looks for their range first": """
+        a = torch.histc(torch.tensor([1j, 2.0]))
+    """,
     "data of a result: what starts there is added up": """
         a = torch.ones(2, 3).requires_grad_()
         b = list(a)[-1]
