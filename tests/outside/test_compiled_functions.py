@@ -439,3 +439,15 @@ def test_no_gradient_goes_through_the_data_of_a_parameter(both: bool) -> None:
         return made.tolist(), made.requires_grad, both and norm.weight.grad.tolist()
 
     same(run)
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("power", [0, 0.0, 0j, 1, 2, 0.5, -1])
+def test_powers_of_complex_numbers_in_plans(power: Any) -> None:
+    def powers(m: Any) -> Any:
+        x = m.tensor([2 + 1j, -1j])
+        f = m.jit.trace(lambda x: (x + x) ** power + 1, (x,))
+        x[0] = 0
+        return str([f(x).tolist() for _ in range(2)])
+
+    same(powers)

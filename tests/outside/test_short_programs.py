@@ -239,7 +239,7 @@ PROGRAMS = {
         h = torch.autograd.grad(c, a)
     """,
     "batch norm takes parameters of any shape, one number a channel": """
-        a = torch.tensor([[1.0, -0.2, 0.5]])
+        a = torch.tensor([[1.0, -0.5, 0.5], [2.0, 4.5, -0.5]])
         b, c = torch.ones(1, 3), torch.zeros(3, 1)
         d = torch.batch_norm(a, b, c, None, None, True, 1.0, 0.5, True)
         e = torch.batch_norm(a, b, c, c, c + 1, False, 1.0, 0.5, True)
@@ -248,6 +248,12 @@ PROGRAMS = {
         a = torch.ones(2, 2).flip(dims=-1)
         b = torch.ones(2).repeat(repeats=3)
         c = torch.ones(2).permute(dims=0)
+    """,
+    "a zero on the diagonal gives infinities in its row alone": """
+        a = torch.triu(torch.arange(1.0, 26).reshape(5, 5))
+        a[2, 2] = 0
+        b = torch.linalg.solve_triangular(a, torch.ones(5, 3), upper=True)[2:]
+        c = torch.linalg.solve_triangular(a.mT, torch.ones(5, 3), upper=False)[:3]
     """,
     "ldexp has no kernel for truth values as powers of numbers": """
         a = torch.ldexp(torch.ones(2), torch.tensor([True, False]))
