@@ -255,6 +255,12 @@ PROGRAMS = {
         b = torch.linalg.solve_triangular(a, torch.ones(5, 3), upper=True)[2:]
         c = torch.linalg.solve_triangular(a.mT, torch.ones(5, 3), upper=False)[:3]
     """,
+    "what is written over itself as conjugates is copied first": """
+        a = torch.tensor([[1 + 2j], [3j], [2]]).conj()
+        a[None, torch.tensor([1, 0, 1])] = a
+        b = torch.tensor([1 + 2j, 3j]).data.conj()
+        b[None, torch.tensor([1, 0])] = b
+    """,
     "ldexp has no kernel for truth values as powers of numbers": """
         a = torch.ldexp(torch.ones(2), torch.tensor([True, False]))
         b = torch.ldexp(torch.ones(2, dtype=torch.int64), torch.tensor([True, False]))

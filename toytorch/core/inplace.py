@@ -107,6 +107,7 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
             not isinstance(other, Tensor)
             or other is target
             or not one_memory(target._storage, other._storage)
+            or other._storage.__class__ is Conjugated  # it is conjugated into a copy first
             or other._array.__class__ in TABLES  # a write replaces its parts
         ):
             continue
