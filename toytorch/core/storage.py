@@ -148,8 +148,9 @@ class CountedElsewhere(Storage):
 
     def written(self) -> None:
         """Brings the conjugates of this memory into step after a write."""
-        if self.origin.__class__ is not Storage:
-            self.origin.written()
+        origin: Any = self.origin
+        if hasattr(origin, "written"):
+            origin.written()
 
 
 def become(storage: Any, kind: type[Storage]) -> None:

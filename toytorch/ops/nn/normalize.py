@@ -584,8 +584,8 @@ def batch_norm(
     for v in (running_mean, running_var):
         if v is not None and v.ndim != 1:
             raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {v.ndim}")
-    flat = [v if v is None or v.ndim == 1 else v.view(-1) for v in given]
-    return normalize_batch(input, *flat, training, momentum, eps)[0]
+    w, b = (v if v is None or v.ndim == 1 else v.view(-1) for v in (weight, bias))
+    return normalize_batch(input, w, b, running_mean, running_var, training, momentum, eps)[0]
 
 
 @public("instance_norm")
