@@ -261,6 +261,23 @@ PROGRAMS = {
         b = torch.tensor([1 + 2j, 3j]).data.conj()
         b[None, torch.tensor([1, 0])] = b
     """,
+    "data given twice while a view is left": """
+        p = torch.zeros(2)
+        q = p[1:]
+        p.data = torch.ones(2)
+        p.data = torch.ones(3)
+        p.add_(1)
+        a = torch.tensor([1 + 2j, 3j])
+        b = a.conj()
+        c = b[1:]
+        b.data = torch.ones(3) * 1j
+        b.mul_(2)
+    """,
+    "types of what is put at an index come before its bounds": """
+        a = torch.tensor([[-3]]).index_put([torch.tensor([[-3]])], torch.ones(1, 1), False)
+        b = torch.ones(3).index_put([torch.tensor([5])], torch.ones(1), False)
+        c = torch.ones(3).index_put([torch.tensor([True, False, True])], torch.tensor([2]), False)
+    """,
     "ldexp has no kernel for truth values as powers of numbers": """
         a = torch.ldexp(torch.ones(2), torch.tensor([True, False]))
         b = torch.ldexp(torch.ones(2, dtype=torch.int64), torch.tensor([True, False]))
