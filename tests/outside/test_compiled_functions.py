@@ -451,3 +451,16 @@ def test_powers_of_complex_numbers_in_plans(power: Any) -> None:
         return str([f(x).tolist() for _ in range(2)])
 
     same(powers)
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("shape", [(2,), (1, 0)])
+def test_what_a_trace_detaches_counts_writes_with_its_source(shape: tuple[int, ...]) -> None:
+    def versions(m: Any) -> Any:
+        f = m.jit.trace(lambda x: x.detach(), (m.ones(2),))
+        x = m.ones(shape)
+        a, b = f(x), f(x)
+        a.add_(1)
+        return a._version, b._version, x._version
+
+    same(versions)
