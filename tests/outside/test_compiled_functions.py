@@ -409,3 +409,58 @@ def test_numbers_are_divided_by_zero_in_compiled_functions() -> None:
     for _ in range(2):
         made = [str(t.tolist()) for t in compiled(tt.ones(2))]
         assert made == [str(t.tolist()) for t in f(torch, torch.ones(2))]
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("name", ["conj", "adjoint"])
+def test_conjugates_that_a_trace_returns_show_later_writes(name: str) -> None:
+    def later(m: Any) -> Any:
+        f = m.jit.trace(lambda x: getattr(x, name)(), (m.ones(2, 2, dtype=m.complex64),))
+        z = m.tensor([[1 + 2j, 3j], [1j, 2]])
+        made = f(z)
+        z.mul_(2)
+        return made.resolve_conj().tolist()
+
+    same(later)
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("both", [True, False])
+def test_no_gradient_goes_through_the_data_of_a_parameter(both: bool) -> None:
+    def run(m: Any) -> Any:
+        def scaled(norm: Any, x: Any) -> Any:
+            made = x * norm.weight.data
+            return made + norm.weight if both else made
+
+        norm = type("Scaled", (m.nn.LayerNorm,), {"forward": scaled})(2)
+        made = m.jit.trace(norm, m.ones(2))(m.ones(2) * 5)
+        if both:
+            made.sum().backward()
+        return made.tolist(), made.requires_grad, both and norm.weight.grad.tolist()
+
+    same(run)
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("power", [0, 0.0, 0j, 1, 2, 0.5, -1])
+def test_powers_of_complex_numbers_in_plans(power: Any) -> None:
+    def powers(m: Any) -> Any:
+        x = m.tensor([2 + 1j, -1j])
+        f = m.jit.trace(lambda x: (x + x) ** power + 1, (x,))
+        x[0] = 0
+        return str([f(x).tolist() for _ in range(2)])
+
+    same(powers)
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("shape", [(2,), (1, 0)])
+def test_what_a_trace_detaches_counts_writes_with_its_source(shape: tuple[int, ...]) -> None:
+    def versions(m: Any) -> Any:
+        f = m.jit.trace(lambda x: x.detach(), (m.ones(2),))
+        x = m.ones(shape)
+        a, b = f(x), f(x)
+        a.add_(1)
+        return a._version, b._version, x._version
+
+    same(versions)

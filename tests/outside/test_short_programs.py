@@ -200,6 +200,94 @@ PROGRAMS = {
         a.data = torch.ones(2) * 3
         g = torch.autograd.grad(b.sum(), a)
     """,
+    "views of a leaf that got other data and was written to": """
+        a = torch.ones(4, 2).requires_grad_()
+        b, c = a.unflatten(0, (2, -1)), a[1]
+        a.data = torch.ones(1, 4, 2) * 3
+        with torch.no_grad():
+            a.add_(1)
+        g = torch.autograd.grad(b.sum() + c.sum(), a)
+    """,
+    "data seen conjugated, too, while views of what was there are left": """
+        a = torch.tensor([1 + 2j, 3j])
+        b, p, q = a.conj(), torch.zeros(2), torch.zeros(2)
+        v, w = p[1:], q[1:]
+        p.data = a
+        q.data = b
+        p.add_(1)
+        q.mul_(2j)
+    """,
+    "group norm saves a copy of what lies otherwise": """
+        a, b = torch.ones(3, 2, 4).permute(1, 0, 2), torch.ones(2, 3, 2, 2).mT
+        c = torch.nn.functional.group_norm(a, 1, torch.ones(3).requires_grad_())
+        d = torch.nn.functional.group_norm(b, 1, torch.ones(3).requires_grad_())
+        a.mul_(2)
+        b.mul_(2)
+        c.sum().backward()
+        d.sum().backward()
+    """,
+    "a loss of one number is in rows": """
+        a = torch.ones(2, dtype=torch.float64)[1::2].unsqueeze(0)
+        b = torch.nn.functional.soft_margin_loss(a, torch.ones(1), reduction="none")
+        c = b.view(torch.int32)
+    """,
+    "the gradient of a mean beside a variance has memory of its own": """
+        a = torch.ones(3, 4, 2).permute(2, 0, 1).requires_grad_()
+        b = torch.var_mean(a, dim=(0, 2), keepdim=True)[1]
+        g = torch.autograd.grad(b, a, torch.ones_like(b))
+        c = torch.std_mean(a)[1]
+        h = torch.autograd.grad(c, a)
+    """,
+    "batch norm takes parameters of any shape, one number a channel": """
+        a = torch.tensor([[1.0, -0.5, 0.5], [2.0, 4.5, -0.5]])
+        b, c = torch.ones(1, 3), torch.zeros(3, 1)
+        d = torch.batch_norm(a, b, c, None, None, True, 1.0, 0.5, True)
+        e = torch.batch_norm(a, b, c, c, c + 1, False, 1.0, 0.5, True)
+    """,
+    "several ints by name are a tuple": """
+        a = torch.ones(2, 2).flip(dims=-1)
+        b = torch.ones(2).repeat(repeats=3)
+        c = torch.ones(2).permute(dims=0)
+    """,
+    "a zero on the diagonal gives infinities in its row alone": """
+        a = torch.triu(torch.arange(1.0, 26).reshape(5, 5))
+        a[2, 2] = 0
+        b = torch.linalg.solve_triangular(a, torch.ones(5, 3), upper=True)[2:]
+        c = torch.linalg.solve_triangular(a.mT, torch.ones(5, 3), upper=False)[:3]
+    """,
+    "what is written over itself as conjugates is copied first": """
+        a = torch.tensor([[1 + 2j], [3j], [2]]).conj()
+        a[None, torch.tensor([1, 0, 1])] = a
+        b = torch.tensor([1 + 2j, 3j]).data.conj()
+        b[None, torch.tensor([1, 0])] = b
+    """,
+    "data given twice while a view is left": """
+        p = torch.zeros(2)
+        q = p[1:]
+        p.data = torch.ones(2)
+        p.data = torch.ones(3)
+        p.add_(1)
+        a = torch.tensor([1 + 2j, 3j])
+        b = a.conj()
+        c = b[1:]
+        b.data = torch.ones(3) * 1j
+        b.mul_(2)
+    """,
+    "types of what is put at an index come before its bounds": """
+        a = torch.tensor([[-3]]).index_put([torch.tensor([[-3]])], torch.ones(1, 1), False)
+        b = torch.ones(3).index_put([torch.tensor([5])], torch.ones(1), False)
+        c = torch.ones(3).index_put([torch.tensor([True, False, True])], torch.tensor([2]), False)
+    """,
+    "ldexp has no kernel for truth values as powers of numbers": """
+        a = torch.ldexp(torch.ones(2), torch.tensor([True, False]))
+        b = torch.ldexp(torch.ones(2, dtype=torch.int64), torch.tensor([True, False]))
+    """,
+    "log_softmax of halves is in rows": """
+        a = torch.log_softmax(torch.ones(3, 4, dtype=torch.float16).t(), 1)
+    """,
+    "a histogram of complex numbers looks for their range first": """
+        a = torch.histc(torch.tensor([1j, 2.0]))
+    """,
     "data of a result: what starts there is added up": """
         a = torch.ones(2, 3).requires_grad_()
         b = list(a)[-1]

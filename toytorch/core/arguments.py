@@ -198,12 +198,15 @@ def bound(
             if word == op.elsewhere and not in_place:
                 raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
+        if a.is_variadic and not isinstance(value, (tuple, list)):
+            kind = type(value).__name__
+            raise TypeError(f"{op.name}(): argument '{word}' must be tuple of ints, not {kind}")
         given[i] = spread((value,)) if a.is_variadic else value
         if is_dim(a):
             given[i] = as_dim(op, i, value)
         elif a.type.startswith("dtype") and isinstance(value, type):
-            kind: Any = value
-            given[i] = as_dtype(kind)
+            asked: Any = value
+            given[i] = as_dtype(asked)
         elif a.type.rstrip("?") in ("float", "Scalar"):
             given[i] = number(op, i, value)
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]

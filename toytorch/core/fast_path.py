@@ -90,7 +90,8 @@ def {name}({params}):{more}{by_size}
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
             c = asarray(c)
-        elif not {first}.flags.c_contiguous or (c.ndim > {flat} and not {second}.flags.c_contiguous):
+        elif not {first}.flags.c_contiguous or (
+                c.ndim > {flat} and (1 in c.shape or not {second}.flags.c_contiguous)):
             c = placed(c, {first}, {second})
         result = new(Tensor)
         result._array = c

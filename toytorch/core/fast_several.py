@@ -94,7 +94,7 @@ OTHER = """\
                 a{i} = a{i}._array"""
 PLACED = """
                 if {first}.__class__ is not ndarray or not {first}.flags.c_contiguous or (
-                        made.__class__ is not ndarray or made.shape != {first}.shape):
+                        made.__class__ is not ndarray or made.shape != {first}.shape or 1 in made.shape):
                     made = placed(made, {laid})"""
 NUMBER = """\
             if a{i}.__class__ is float or a{i}.__class__ is int:

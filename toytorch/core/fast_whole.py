@@ -110,7 +110,9 @@ def wrapped(op: Op, made: Any, a: Any, *others: Any) -> Any:
     """The tensor of a kernel's result."""
     if made.__class__ is not ndarray:
         made = asarray(made)
-    elif made.ndim > 1 and (op.memory or not a.flags.c_contiguous or a.shape != made.shape):
+    elif made.ndim > 1 and (
+        op.memory or not a.flags.c_contiguous or a.shape != made.shape or 1 in a.shape
+    ):
         made = in_order(op, made, [a, *others])
     result: Any = new(Tensor)
     result._array = made

@@ -31,7 +31,7 @@ from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array
-from toytorch.facts.node import SAVED_TWICE, Node, Refusal, sequence
+from toytorch.facts.node import SAVED_TWICE, Node, Refusal, node_of, sequence
 from toytorch.loops.runtime.jit import address_of
 
 
@@ -107,6 +107,7 @@ def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
             not isinstance(other, Tensor)
             or other is target
             or not one_memory(target._storage, other._storage)
+            or other._storage.__class__ is Conjugated  # it is conjugated into a copy first
             or other._array.__class__ in TABLES  # a write replaces its parts
         ):
             continue
@@ -216,13 +217,14 @@ def lies_in_rows(other: Any, target: Tensor, size: int) -> bool:
     )
 
 
-SEEN_TWICE = (Mirrored, Conjugated, OfConjugated)  # memory of which another one is the conjugate
+# Memory of which another one may be the conjugate.
+SEEN_TWICE = (Mirrored, Conjugated, OfConjugated, CountedElsewhere)
 
 
 def bump(target: Tensor) -> None:
     """Counts a write."""
     storage = target._storage or target._memory()
-    if storage.__class__ is Storage or storage.__class__ is CountedElsewhere:
+    if storage.__class__ is Storage:
         storage.version += 1
     elif storage.__class__ in SEEN_TWICE:
         storage.version += 1
@@ -241,11 +243,14 @@ def refresh(owner: Tensor) -> None:
         if view is None or view._no_grad_view or view.dtype.rank < 2:
             continue
         if view._grad_edge is not None or owner._requires_grad:
-            view._grad_edge, view._requires_grad, view._ignores_grad = (
-                AsStridedBackward0(owner, view),
-                True,
-                False,
-            )
+            node = AsStridedBackward0(owner, view)
+            if (
+                owner._used_as is not None
+                and owner._grad_edge is None
+                and view._grad_edge is not None
+            ):
+                node.seq = node_of(view._grad_edge).seq  # the leaf stays what the old node knew
+            view._grad_edge, view._requires_grad, view._ignores_grad = node, True, False
             if view._retained:
                 view._keep_retaining()
 
@@ -355,7 +360,9 @@ def geometry(owner: Tensor, view: Tensor) -> tuple[Any, ...]:
     if owner.dtype is not view.dtype:
         a, b = (x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x for x in (a, b))
     offset = 0
-    if b.__class__ is np.ndarray is a.__class__:
+    if CountedElsewhere in (owner._storage.__class__, view._storage.__class__):
+        offset = view.storage_offset() - owner.storage_offset()  # of two memories, perhaps
+    elif b.__class__ is np.ndarray is a.__class__:
         if b.size:
             distance = address_of(b) - address_of(a)
             if owner._storage.__class__ is Conjugated or view._storage.__class__ is Conjugated:

@@ -142,6 +142,16 @@ class CountedElsewhere(Storage):
         if self.counter is not None:
             self.counter.version = value
 
+    def memory_at(self) -> tuple[int, int]:
+        """Where the memory begins, as programs see it."""
+        return self.origin.memory_at()
+
+    def written(self) -> None:
+        """Brings the conjugates of this memory into step after a write."""
+        origin: Any = self.origin
+        if hasattr(origin, "written"):
+            origin.written()
+
 
 def become(storage: Any, kind: type[Storage]) -> None:
     """Makes a storage one of another class, which has the same slots."""

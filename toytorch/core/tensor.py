@@ -777,10 +777,11 @@ class Tensor:
             self._storage = InferenceStorage(memory.array, memory.memory)
         else:
             count = 0 if self._storage is None or self._inference else self._storage.version
-            if self._storage is not None and sys.getrefcount(self._storage) > 2:
+            elsewhere = getattr(self._storage, "counter", None)
+            if self._storage is not None and (elsewhere or sys.getrefcount(self._storage) > 2):
                 at = memory.memory_at()
                 if self._storage.memory_at() != at or not at[1]:  # else it is as it should be
-                    self._storage = memory.counted_with(self._storage)
+                    self._storage = memory.counted_with(elsewhere or self._storage)
             else:
                 self._storage = memory.counted_anew(count)
         self._array, self.dtype = value._array, value.dtype

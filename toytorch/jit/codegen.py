@@ -190,7 +190,8 @@ class Writer:
                     number = np.asarray(value).astype(
                         numpy_type(node.output) if work is None else work
                     )
-                    number = number if self.xp is np else number[()]  # a device takes it along
+                    # A device takes it along; a power of complex numbers tells it from a tensor.
+                    number = number if self.xp is np and number.dtype.kind != "c" else number[()]
                     text = self.given(number, identifier("c", v))
             operands.append(text)
         out, result = node.output, ""

@@ -152,6 +152,7 @@ class Plan:
                 continue
             if kind in ("input", "result") and (
                 result._array.__class__ is np.ndarray
+                and (result._array.size or k not in self.cut)
                 and not np.may_share_memory(result._array, source._array)
             ):
                 continue  # nothing is there to share, or a copy was made after all

@@ -83,6 +83,7 @@ class Replay(Tracer):
     def __init__(self) -> None:
         super().__init__()
         self.conjugated: list[Storage] = []  # memory that is seen conjugated, and its conjugates
+        self.conjugates: list[Storage] = []  # these alone
 
     def outside(self, tensor: Tensor) -> Value:
         raise Untraceable("a tensor was computed outside the framework's operations")
@@ -91,6 +92,7 @@ class Replay(Tracer):
         """The conjugates of a tensor, copied: `Reading` refuses to write to them or to the tensor."""
         made: Tensor = conj_physical.function(source)
         self.conjugated += [source._memory(), made._memory()]
+        self.conjugates.append(made._memory())
         return made
 
     def on_create(
@@ -173,6 +175,8 @@ def joint_graph(tracer: Replay, graph: Graph, copies: list[Any], grad: bool) -> 
     flat, spec = tree_flatten(results)
     nested = len(flat) != len(results) or any(a is not b for a, b in zip(flat, results))
     results = flat
+    if any(isinstance(r, Tensor) and r._storage in tracer.conjugates for r in results):
+        raise Untraceable("a result shows conjugates, which later writes change")
     made = JointGraph(tracer.graph, len(results), spec if nested else None)
     outputs = [tracer.value_of(r) for r in results]
     made.plain = {i: r for i, r in enumerate(results) if not isinstance(r, Tensor)}

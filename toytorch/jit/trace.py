@@ -327,7 +327,7 @@ def register(tracer: Tracer, module: Module, value: Value) -> None:
     graph = tracer.graph
     for name, tensor in (*module._parameters.items(), *module._buffers.items()):
         if tensor is not None:
-            tracer.owners.setdefault(id(tensor._array), (value, name))
+            tracer.owners.setdefault(id(tensor._array), (value, name, tensor))
     for name, child in module._modules.items():
         if child is not None:
             node = graph.make(

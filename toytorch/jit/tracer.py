@@ -28,6 +28,7 @@ from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
+from toytorch.ops.creation import convert
 from toytorch.ops.creation.memory import resize_out
 from toytorch.ops.shaping import copies
 
@@ -53,7 +54,8 @@ class Tracer:
         self.seen = seen
         self.values: dict[int, tuple[Value, Any]] = {}  # by id of the array, which is kept alive
         self.numbers: dict[Any, Value] = {}  # constants, by type and value
-        self.owners: dict[int, tuple[Value, str]] = {}  # attributes: id of array: (module, name)
+        # Attributes: id of the array: (module, name, tensor).
+        self.owners: dict[int, tuple[Value, str, Tensor]] = {}
         self.scopes: list[str] = []
         self.recording = seen and state.local.grad  # whether no_grad inside has to be written down
         self.traced_tensors: list[Tensor] = []
@@ -104,6 +106,9 @@ class Tracer:
         """The value in the graph for what a function was called with."""
         if isinstance(item, Tensor):
             found = self.values.get(id(item._array))
+            owner = self.owners.get(id(item._array))
+            if owner is not None and owner[2]._requires_grad and not item._requires_grad:
+                return self.without_history(item, owner[2])
             if found is None or (self.captured is not None and self.give_own_array(item)):
                 return self.outside(item)
             return found[0]
@@ -117,6 +122,15 @@ class Tracer:
             made = types.of(item)
             return self.add(self.graph.make(kind, parts, [made])).output
         return self.constant(item)
+
+    def without_history(self, item: Tensor, owner: Tensor) -> Value:
+        """What `data` gave of a parameter: another value, through which no gradient goes."""
+        made = self.whole("aten::detach", convert.detach, [owner], types.of_tensor(item))
+        self.replaced_arrays.append((item, item._array))
+        item._memory()
+        item._array = another(item._array)
+        self.values[id(item._array)] = made, item._array
+        return made
 
     def give_own_array(self, item: Tensor) -> bool:
         """Gives a tensor from outside an array object of its own until the trace ends, if it has
@@ -148,7 +162,7 @@ class Tracer:
         """A tensor that no traced op made: a module's, or a constant."""
         owner = self.owners.get(id(tensor._array))
         if owner is not None:
-            module, name = owner
+            module, name, _ = owner
             node = self.graph.make(
                 "prim::GetAttr", [module], [(types.of_tensor(tensor), name)], {"name": name}
             )

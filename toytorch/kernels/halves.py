@@ -38,7 +38,7 @@ def log_softmax(half: np.dtype[Any], a: Array, dim: int, dtype: None) -> Any:
     z = a - a.max(-1, keepdims=True)
     total = rounded(np.exp(z).sum(-1, keepdims=True), half)
     z -= rounded(np.log(total), half)
-    return z.astype(half)
+    return z.astype(half, "C")
 
 
 def logsumexp(half: np.dtype[Any], a: Array, dim: Any, keepdim: bool) -> Any:

@@ -40,7 +40,8 @@ def _need_parts(a: str, b: str) -> None:
 
 def _complex(xp: ArrayModule, real: Array, imag: Array) -> Any:
     _need_parts(type_name(real), type_name(imag))
-    made = xp.empty(broadcast_pair(real.shape, imag.shape), f"c{2 * real.dtype.itemsize}")
+    kind = from_numpy_dtype(real.dtype).to_complex().numpy
+    made = xp.empty(broadcast_pair(real.shape, imag.shape), kind)
     made.real, made.imag = real, imag
     return made
 

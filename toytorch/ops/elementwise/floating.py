@@ -79,6 +79,8 @@ def _as_exponent(x: Tensor, other: Tensor) -> Tensor:
             raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
         return other.to(other.dtype.to_complex())
     whole = other.dtype.rank < 2 <= x.dtype.rank
+    if whole and other.dtype is types.bool and not x.dtype.is_complex:
+        raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     return other.to(x.dtype.to_real()) if whole else other
 
 

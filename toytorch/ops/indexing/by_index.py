@@ -199,26 +199,26 @@ def _index_put(
         if i is not None and i.dtype not in (np.int64, np.int32, np.uint8, np.bool_):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     plain = a.__class__ is np.ndarray and a.size and values.size and values.dtype == a.dtype
+    masked = [i is not None and i.dtype == np.bool_ for i in arrays]
+    if values.size == 1 and any(masked) and not accumulate:
+        values = values.reshape(()).astype(a.dtype, copy=False)  # as masked_fill would
     if not plain or accumulate or not all(map(names_few, arrays)):  # else NumPy asks, then writes
-        arrays = list(_check_bounds(a, arrays))
+        try:
+            arrays = list(_check_bounds(a, arrays))
+        except IndexError:
+            _need_same_type(a, values)
+            raise
         try:
             np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
         except ValueError:
             raise_index("indexing arrays", arrays)
-    masked = [i is not None and i.dtype == np.bool_ for i in arrays]
-    if values.size == 1 and any(masked) and not accumulate:
-        values = values.reshape(()).astype(a.dtype, copy=False)  # as masked_fill would
     if values.dtype != a.dtype or not values.size:  # NumPy takes any nothing for nothing
         found = a[full_places(a, arrays)].shape
         try:
             np.broadcast_to(np.empty(values.shape, bool), found)
         except ValueError:
             raise _mismatch(values, found) from None
-    if values.dtype != a.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {type_name(a)} for "
-            f"the destination and {type_name(values)} for the source."
-        )
+    _need_same_type(a, values)
     result = copied(a)
     places = full_places(a, arrays)
     try:
@@ -234,6 +234,14 @@ def _index_put(
             raise _mismatch(values, a[places].shape) from None
         raise
     return result
+
+
+def _need_same_type(a: Array, values: Array) -> None:
+    if values.dtype != a.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {type_name(a)} for "
+            f"the destination and {type_name(values)} for the source."
+        )
 
 
 def _mismatch(values: Array, found: tuple[int, ...]) -> RuntimeError:

@@ -15,6 +15,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import channels_last as last_format
 from toytorch.facts.device import channels_last_3d as last_volumes
+from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.kernels.memory_format import channels_last
@@ -425,6 +426,10 @@ def group_norm(
         wrap_dim(input.ndim, input.ndim, wrap_scalar=False)  # which refuses
     batch, channels, *places = input._array.shape
     area = math.prod(places)
+    if not (input.is_contiguous() or state.watched()):  # what is saved of it is a copy
+        last = has_channels_last(input._array)
+        order = (last_format if input.ndim == 4 else last_volumes) if last else contiguous_format
+        input = input.contiguous(memory_format=order)
     return group_norm_and_statistics(input, weight, bias, batch, channels, area, num_groups, eps)[0]
 
 

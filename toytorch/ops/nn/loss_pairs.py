@@ -388,7 +388,7 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
     power = (-y * wide).astype(x.dtype, copy=False)  # each step is rounded to the type of x
     power = xp.exp(power.astype(y.dtype)).astype(x.dtype, copy=False)
     loss = xp.log1p(power.astype(y.dtype)).astype(x.dtype, copy=False)
-    loss = kept(loss, x)  # which PyTorch allocates like the first
+    loss = placed(loss, x)  # which PyTorch allocates for -x
     return reduced_array(xp, loss, reduction)
 
 

@@ -590,7 +590,7 @@ def batch_norm(
     ):
         for v in given:
             if v is not None and (
-                v.dtype is not input.dtype or v._array.size != channels or v._tangents
+                v.dtype is not input.dtype or v._array.shape != (channels,) or v._tangents
             ):
                 break
         else:
@@ -606,16 +606,11 @@ def batch_norm(
         bias=bias,
     )
     refuse_one_alone(running_mean, running_var)
-    return normalize_batch(
-        input,
-        weight,
-        bias,
-        running_mean,
-        running_var,
-        training,
-        momentum,
-        eps,
-    )[0]
+    for v in (running_mean, running_var):
+        if v is not None and v.ndim != 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {v.ndim}")
+    w, b = (v if v is None or v.ndim == 1 else v.view(-1) for v in (weight, bias))
+    return normalize_batch(input, w, b, running_mean, running_var, training, momentum, eps)[0]
 
 
 @public("instance_norm")

@@ -373,7 +373,7 @@ def _gradient_with_mean(
     if spread is not None:
         parts.append(of_spread(spread, self, dim, correction, keepdim, *result))
     if mean is not None:
-        parts.append(spread_over(mean / _count(self.shape, dim), self.shape, dim, keepdim))
+        parts.append(spread_over(mean, self.shape, dim, keepdim) / _count(self.shape, dim))
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
