@@ -125,7 +125,9 @@ def generator_of(where: device_class, given: Generator | None) -> base.RandomSou
                 f"'{given.device.type}'"
             )
         return given.rng
-    if where.index is None and where.type != "cpu":  # "cuda" is the device that is current
+    if where.type == "cpu":
+        return default_generator.rng  # whichever its number
+    if where.index is None:  # "cuda" is the device that is current
         backend: Any = base.of_device(where)
         if backend.device_count() > 1 or hasattr(backend, "runtime"):
             where = device_class(where.type, backend.runtime.current_device())

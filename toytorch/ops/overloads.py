@@ -213,6 +213,9 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Tensor | Non
     tensor([[1],
             [2]])
     """
+    if not isinstance(as_tuple, builtins.bool):
+        kind = type(as_tuple).__name__
+        raise TypeError(f"nonzero(): argument 'as_tuple' must be bool, not {kind}")
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     if as_tuple:

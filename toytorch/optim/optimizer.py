@@ -87,7 +87,7 @@ class Optimizer:
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """The rule: writes the new value of one parameter in place."""
-        raise NotImplementedError(f"{type(self).__name__} does not define update()")
+        raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds parameters with hyperparameters of their own."""
@@ -217,6 +217,8 @@ class Optimizer:
 
     def _update_all(self) -> None:
         """`update` for each parameter of each group; those without a gradient stay as they are."""
+        if type(self).update is Optimizer.update:
+            raise NotImplementedError
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:
@@ -415,9 +417,9 @@ def noted(state: dict[str, Any], name: str) -> Tensor:
 
 def check_betas(betas: Sequence[float | Tensor]) -> None:
     """Refuses decay rates outside [0, 1)."""
-    for i, beta in enumerate(betas):
-        if not 0.0 <= float(beta) < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
 
 
 def check_positive(**values: Tensor | float) -> None:
@@ -425,7 +427,7 @@ def check_positive(**values: Tensor | float) -> None:
     for name, value in values.items():
         if isinstance(value, Tensor) and value.numel() != 1:
             continue  # the base class refuses it
-        if not float(value) >= 0.0:
+        if not value >= 0.0:
             learning = name == "learning_rate"
             words = "learning rate" if learning else f"{name} value"
             raise ValueError(f"Invalid {words}: {value}")
