@@ -362,8 +362,9 @@ def test_all_that_files_may_name() -> None:
     assert set(kinds) == {"Builder", "Made", "Value"} and kinds["Made"] > 140
     for name, entry in known.table().items():
         if isinstance(entry, known.Made):
-            assert issubclass(entry.thing, (tt.nn.Module, *known.SHELLS.values())), name
-            assert entry.thing.__new__ is object.__new__ or entry.thing in known.SHELLS.values()
+            shells = tuple(known.shells().values())
+            assert issubclass(entry.thing, (tt.nn.Module, tt.optim.Optimizer, *shells)), name
+            assert entry.thing.__new__ is object.__new__ or entry.thing in shells, name
         elif isinstance(entry, known.Value) and not isinstance(entry.thing, (type, str)):
             module = getattr(entry.thing, "__module__", "")
             assert (
@@ -372,6 +373,8 @@ def test_all_that_files_may_name() -> None:
                     (
                         "toytorch.ops.",
                         "toytorch.nn.functional.",
+                        "toytorch.nn.init.",
+                        "toytorch.functional.",
                         "toytorch.core.",
                         "toytorch.facts.",
                     )

@@ -68,13 +68,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._opt_called = False
-        self._pre_hooks: dict[int, Any] = {}
-        self._post_hooks: dict[int, Any] = {}
-        self._saving_hooks: dict[int, Any] = {}
-        self._saved_hooks: dict[int, Any] = {}
-        self._loading_hooks: dict[int, Any] = {}
-        self._loaded_hooks: dict[int, Any] = {}
+        self._without_hooks()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -82,6 +76,23 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    def _without_hooks(self) -> None:
+        self._opt_called = False
+        self._pre_hooks: dict[int, Any] = {}
+        self._post_hooks: dict[int, Any] = {}
+        self._saving_hooks: dict[int, Any] = {}
+        self._saved_hooks: dict[int, Any] = {}
+        self._loading_hooks: dict[int, Any] = {}
+        self._loaded_hooks: dict[int, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and files keep: no hooks."""
+        return {name: vars(self)[name] for name in ("defaults", "state", "param_groups")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._without_hooks()
+        vars(self).update(state)
 
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
