@@ -219,6 +219,7 @@ PROGRAMS |= {
     "type of a list": b"\x80\x02c__builtin__\ntype\n]\x85R.",
     "three types": b"\x80\x02c__builtin__\ntype\nX\x01\0\0\0a)}\x87R.",
     "long number": b"\x80\x02cdecimal\nDecimal\nX\xff\x0f\0\0" + b"1" * 4095 + b"\x85R.",
+    "huge fraction": b"\x80\x02cfractions\nFraction\nX\x0a\0\0\x001e99999999\x85R.",
     "time of text": b"\x80\x02cdatetime\ndatetime\nX\x01\0\0\0a\x85R.",
     "own module": b"\x80\x02ctoytorch.nn.modules.linear\nIdentity\n)\x81.",
     "class of a name": b"\x80\x02ctorch.nn.modules.linear\nIdentity.forward\n.",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import collections
+import datetime
+import decimal
+import fractions
 import io
 import operator
 import pathlib
@@ -146,7 +149,10 @@ def plain_objects() -> dict[str, Any]:
         "sets": [frozenset([1, 2]), {3}],
         "slices": [slice(1, None, 2), range(3)],
         "dots": ...,
-        "path": pathlib.PurePosixPath("/a/b"),
+        "path": [pathlib.PurePosixPath("/a/b"), pathlib.Path("a")],
+        "times": [datetime.datetime(2020, 1, 2), datetime.date(2020, 1, 1), datetime.timedelta(1)],
+        "exact": [decimal.Decimal("1.5"), fractions.Fraction(1, 3)],
+        "nameless types": [type(None), type(...)],
         "no bytes": b"",
         "ordered": collections.OrderedDict,
     }

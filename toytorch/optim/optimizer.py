@@ -88,7 +88,8 @@ class Optimizer:
 
     def __getstate__(self) -> dict[str, Any]:
         """What copies and files keep: no hooks."""
-        return {name: vars(self)[name] for name in ("defaults", "state", "param_groups")}
+        state = defaultdict(dict, {p: held for p, held in self.state.items() if held})
+        return {"defaults": self.defaults, "state": state, "param_groups": self.param_groups}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._without_hooks()

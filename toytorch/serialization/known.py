@@ -154,6 +154,12 @@ def plain(cls: Callable[..., Any], *kinds: type) -> Callable[..., Any]:
     return build
 
 
+def fraction(*args: str | int) -> fractions.Fraction:
+    """A fraction of whole numbers: with an exponent, a short text would be a huge one."""
+    require(all(isinstance(a, int) or "e" not in a.lower() for a in args), "a fraction is a/b")
+    return fractions.Fraction(*args)
+
+
 def type_of(spend: Callable[..., Any], value: object) -> Any:
     """The type of a constant, which has no name."""
     require(value is None or value is ..., "type is not called for files")
@@ -191,7 +197,7 @@ BUILDERS: dict[str, Any] = {
     "datetime.time": plain(datetime.time, bytes),
     "datetime.timedelta": plain(datetime.timedelta, int),
     "decimal.Decimal": plain(decimal.Decimal, str),
-    "fractions.Fraction": plain(fractions.Fraction, str, int),
+    "fractions.Fraction": plain(fraction, str, int),
     "pathlib.PosixPath": plain(pathlib.Path, str),  # a text until a program opens it
     "pathlib.PurePosixPath": plain(pathlib.PurePosixPath, str),
     "pathlib._local.PosixPath": plain(pathlib.Path, str),
