@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
@@ -150,7 +151,7 @@ class Module(Stateful):
             )
         super().__init__()
         for name in HOOKS:
-            object.__setattr__(self, name, {})
+            object.__setattr__(self, name, OrderedDict())
         if self.call_super_init:
             super(Tree, self).__init__(*args, **kwargs)
 
