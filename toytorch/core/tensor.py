@@ -35,7 +35,7 @@ from toytorch.facts.device import layout as layout_class
 from toytorch.facts.dtype import FROM_NUMPY, IN_C, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Array, DType
-from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function, sequence
+from toytorch.facts.node import AccumulateGrad, Node, Output, RemovableHandle, as_function, sequence
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
 from toytorch.facts.warned import users_level
 
@@ -539,7 +539,7 @@ class Tensor:
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
 
         node = as_function(self._grad_edge)[0]
-        self._retained = Handle(node.hooks_of("retain"), keep)
+        self._retained = RemovableHandle(node.hooks_of("retain"), keep)
 
     def _keep_retaining(self) -> None:
         """Follows a write: the gradient that is kept is the one of the new value."""
@@ -547,18 +547,18 @@ class Tensor:
         self._retained = None
         self.retain_grad()
 
-    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(grad) when the gradient is known; what it returns takes its place."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._grad_edge is None:
             if self._hooks is None:
                 self._hooks = {}
-            return Handle(self._hooks, hook)
+            return RemovableHandle(self._hooks, hook)
         node, index = as_function(self._grad_edge)
-        return Handle(node.hooks_of(index), hook)
+        return RemovableHandle(node.hooks_of(index), hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
         if self._grad_edge is not None:
             raise RuntimeError(
@@ -568,7 +568,7 @@ class Tensor:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._post_hooks is None:
             self._post_hooks = {}
-        return Handle(self._post_hooks, hook)
+        return RemovableHandle(self._post_hooks, hook)
 
     def _accumulator(self) -> Node | None:
         """The AccumulateGrad node of this leaf, the same one for as long as anyone holds it."""

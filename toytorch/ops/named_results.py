@@ -26,7 +26,7 @@ def result_class(name: str, fields: Sequence[str] = VALUES_AND_INDICES) -> type:
 
 @cache
 def _result_class(name: str, fields: tuple[str, ...]) -> type:
-    made = namedtuple(name, fields)  # type: ignore[misc]  # the name is the op's
+    base = namedtuple(name, fields)  # type: ignore[misc]  # the name is the op's
 
     def show(self: Any) -> str:
         parts = ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
@@ -38,13 +38,12 @@ def _result_class(name: str, fields: tuple[str, ...]) -> type:
         return tuple_of(cls, parts[0] if whole else parts)
 
     def reduced(self: Any) -> Any:
-        made.__module__ = f"{'torch' if 'torch' in NAMES else 'toytorch'}.return_types"
-        return made, (tuple(self), {})
+        cls = type(self)
+        cls.__module__ = f"{'torch' if 'torch' in NAMES else 'toytorch'}.return_types"
+        return cls, (tuple(self), {})
 
-    made.__new__ = of_parts  # type: ignore[method-assign,assignment]  # another signature
-    made.__reduce__ = reduced  # type: ignore[method-assign]  # as PyTorch's
-    made.__repr__ = show  # type: ignore[method-assign]  # printed as PyTorch prints it
-    return made
+    methods = {"__new__": of_parts, "__reduce__": reduced, "__repr__": show, "__slots__": ()}
+    return type(name, (base,), methods)
 
 
 def return_type(

@@ -16,7 +16,7 @@ from toytorch.core.subclasses import dispatches
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
 from toytorch.facts.dtype import float32
-from toytorch.facts.node import Handle
+from toytorch.facts.node import RemovableHandle
 from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.optim import rule
@@ -26,7 +26,7 @@ BEFORE: dict[int, Any] = {}  # hooks of every optimizer
 AFTER: dict[int, Any] = {}
 
 
-def first_if(prepend: bool, handle: Handle) -> Handle:
+def first_if(prepend: bool, handle: RemovableHandle) -> RemovableHandle:
     """The handle of a hook, which goes before all others if that is wanted."""
     if prepend:
         hook = handle.hooks.pop(handle.id)
@@ -244,37 +244,37 @@ class Optimizer:
     def _patch_step_function(self) -> None:
         """Does nothing, for classes that call it: hooks run around every step."""
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) before each step."""
-        return Handle(self._pre_hooks, hook)
+        return RemovableHandle(self._pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) after each step."""
-        return Handle(self._post_hooks, hook)
+        return RemovableHandle(self._post_hooks, hook)
 
     def register_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(optimizer) before the state is saved."""
-        return first_if(prepend, Handle(self._saving_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._saving_hooks, hook))
 
     def register_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) after the state was saved; it may replace it."""
-        return first_if(prepend, Handle(self._saved_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._saved_hooks, hook))
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) before the state is loaded; it may replace it."""
-        return first_if(prepend, Handle(self._loading_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._loading_hooks, hook))
 
     def register_load_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(optimizer) after the state was loaded."""
-        return first_if(prepend, Handle(self._loaded_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._loaded_hooks, hook))
 
     def state_dict(self) -> dict[str, Any]:
         """State by parameter number, and the groups, as PyTorch arranges them."""
@@ -357,14 +357,14 @@ class Optimizer:
         return f"{type(self).__name__} ({groups})"
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) before each step of every optimizer."""
-    return Handle(BEFORE, hook)
+    return RemovableHandle(BEFORE, hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) after each step of every optimizer."""
-    return Handle(AFTER, hook)
+    return RemovableHandle(AFTER, hook)
 
 
 def named(given: dict[str, Any], names: str) -> dict[str, Any]:

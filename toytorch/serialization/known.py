@@ -172,7 +172,7 @@ def no_bytes(spend: Callable[..., Any], *args: object) -> bytes:
     return b""
 
 
-def generator_of(spend: Callable[..., Any], where: object) -> Generator:
+def generator_of(spend: Callable[..., Any], where: Any) -> Generator:
     """A stream of random numbers, whose place is its state."""
     require(isinstance(where, device), "a generator is of a device")
     return Generator(where)
@@ -289,8 +289,7 @@ def chosen() -> dict[str, Any]:
 @cache
 def shells() -> dict[str, type]:
     """Classes whose objects are their attributes and nothing else."""
-    from toytorch import distributions  # few files have one
-    from toytorch.utils import data
+    distributions, data = toytorch.distributions, toytorch.utils.data  # few files have one
 
     kinds: tuple[type, ...] = (
         distributions.Distribution, distributions.transforms.Transform,

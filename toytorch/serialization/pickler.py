@@ -322,10 +322,11 @@ class Pickler:
         if value is type(None) or value is type(...):  # which have no name
             self._called(value, "__builtin__ type", None if value is type(None) else ...)
             return
-        fields = getattr(value, "_fields", None)
-        if fields and type(value) is result_class(type(value).__name__, fields):
-            self._called(value, f"torch.return_types {type(value).__name__}", tuple(value), {})
-            return
+        if isinstance(value, tuple) and (fields := getattr(value, "_fields", None)):
+            name = type(value).__name__
+            if type(value) is result_class(name, fields):
+                self._called(value, f"torch.return_types {name}", tuple(value), {})
+                return
         if isinstance(value, (type, FunctionType)):
             self._named(value, value.__qualname__)
             return

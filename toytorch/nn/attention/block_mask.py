@@ -266,7 +266,7 @@ class BlockMask:
         size = dense.shape[-2:]
         most = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
         high, wide = (max(1, -(-n // m)) for n, m in zip(size, most))
-        shown = []
+        shown: list[str] = []
         for place in itertools.product(*map(range, dense.shape[:-2])):
             if len(shown) == limit:
                 shown += [
