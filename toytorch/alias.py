@@ -26,6 +26,7 @@ import toytorch
 from toytorch import LACKING, torch_version, version
 from toytorch.compat._absent import ABSENT, module_of
 from toytorch.compat._imported import imported
+from toytorch.compat._pickled import write_so
 from toytorch.core.public_modules import PLACES, module_of_moved, pytorch_module
 from toytorch.facts.package import NAMES, is_ours
 from toytorch.torch_version import TorchVersion
@@ -232,6 +233,7 @@ ALIAS = Alias()
 
 def take_names() -> None:
     """Calls the package, its modules and its classes torch, as far as they are there by now."""
+    write_so()
     importlib.import_module(FURTHER)  # before modules are taken in, itself one of them
     NAMES.add(TAKEN)
     version.__version__ = version.compatible

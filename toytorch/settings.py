@@ -106,7 +106,9 @@ def set_default_tensor_type(t: Any, /) -> None:
         "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
     if isinstance(t, str):
-        name = t.removeprefix("torch.")
+        module, _, name = t.rpartition(".")
+        if module != "torch":
+            raise ModuleNotFoundError(f"No module named '{module or name}'")
         if name not in OF_LEGACY:
             raise AttributeError(f"module 'torch' has no attribute '{name}'")
         set_default_dtype(OF_LEGACY[name])

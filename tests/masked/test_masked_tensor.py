@@ -22,6 +22,7 @@ x.get_data() | x.get_mask() | x.to_tensor(9.0) | x.t() | x.to_sparse().to_dense(
 x.shape, x.dim(), x.dtype, x.layout, x.requires_grad, x.is_leaf, len(x) | M.is_masked_tensor(x) | x.expand(2, 3, 4)
 M.as_masked_tensor(d * 2, mask) | m.ones_like(x) | x.add_(1) if not x.requires_grad else 0 | m.maximum(x, x)
 repr(x) | repr(x.sum()) | repr(x > 0) | repr(x[0]) | repr(x.argmax(1)) | x.select(0, 1) | x.split(2)
+m.cat([x, y]) | m.cat((x, y), dim=1) | m.stack([x, y]) | m.vstack([x, x]) | m.hstack([x, y])
 """
 REFUSED = """
 M.masked_tensor(3, mask) | M.masked_tensor(d, 3) | M.masked_tensor(d, mask.float()) | M.masked_tensor(d, mask[0])

@@ -22,7 +22,17 @@ SHAPES = [
     (3, 1, 65, 64, 5),
     (2, 4, 256, 256, 64),
 ]
-WAYS = ["plain", "causal", "scale", "added", "bool", "batch", "heads last", "heads last, causal"]
+WAYS = [
+    "plain",
+    "causal",
+    "scale",
+    "added",
+    "bool",
+    "batch",
+    "heads last",
+    "heads last, causal",
+    "bool, causal",
+]
 
 
 def both(way: str, shape: tuple[int, ...], kind: Any) -> list[Any]:
@@ -41,6 +51,10 @@ def both(way: str, shape: tuple[int, ...], kind: Any) -> list[Any]:
         "scale": {"scale": 0.3},
         "added": {"attn_mask": rng.normal(size=(queries, keys)).astype(kind)},
         "bool": {"attn_mask": rng.random((queries, keys)) > 0.5},
+        "bool, causal": {
+            "attn_mask": rng.random((queries, keys)) > 0.3,
+            "is_causal": True,
+        },
         "batch": {"attn_mask": rng.random((batch, 1, queries, keys)) > 0.9},
     }.get(way, {})
     results = []

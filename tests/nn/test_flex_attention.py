@@ -146,3 +146,13 @@ def test_causal_biases(name: str, length: int) -> None:
     assert ours[:2] == theirs[:2]
     for a, b in zip(ours[2:], theirs[2:]):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("sizes", [(128, 128), (512, 1024), (3000, 3000)])
+def test_pictures_of_masks(sizes: tuple[int, int]) -> None:
+    def picture(m: Any) -> str:
+        create = m.nn.attention.flex_attention.create_block_mask
+        mask = create(lambda b, h, q, kv: q >= kv + 128 * b, 2, 3, *sizes, device="cpu")
+        return f"{mask} {mask.to_string(5, limit=1)} {mask.to_string((3, 9))}"
+
+    assert picture(tt) == picture(torch)

@@ -198,7 +198,29 @@ PROGRAMS |= {
     + b"ub.",
     "state twice": b"\x80\x02" + NN + b"}(" + EMPTY + b"ub}(" + EMPTY + b"ub.",
     "state of a number": b"\x80\x02" + NN + b"K\x01b.",
-    "optimizer": b"\x80\x02ctorch.optim.sgd\nSGD\n)\x81.",
+    "optimizer of numbers": b"\x80\x02ctorch.optim.sgd\nSGD\n)\x81}K\x01K\x01sb.",
+    "optimizer of parts": b"\x80\x02ctorch.optim.sgd\nSGD\n)\x81}"
+    + key("state", b"}")
+    + b"s"
+    + key("step", RELU)
+    + b"sb.",
+    "optimizer with arguments": b"\x80\x02ctorch.optim.sgd\nSGD\n]\x85\x81.",
+    "distribution's method": b"\x80\x02ctorch.distributions.normal\nNormal\n)\x81}"
+    + key("log_prob", RELU)
+    + b"sb.",
+    "distribution called": b"\x80\x02ctorch.distributions.normal\nNormal\n)R}K\x01K\x01sb.",
+    "sampler's class": b"\x80\x02ctorch.utils.data.sampler\nRandomSampler\n)\x81}"
+    + key("__class__", RELU)
+    + b"sb.",
+    "generator of text": b"\x80\x02ctorch._C\nGenerator\nX\x03\0\0\0cpu\x85R.",
+    "generator's state": b"\x80\x02ctorch._C\nGenerator\nctorch\ndevice\nX\x03\0\0\0cpu\x85R\x85RK\x01b.",
+    "named result of numbers": b"\x80\x02ctorch.return_types\nmax\nK\x01\x85R.",
+    "packed numbers": b"\x80\x02ctorch.nn.utils.rnn\nPackedSequence\n(K\x01K\x01K\x01K\x01t\x81.",
+    "type of a list": b"\x80\x02c__builtin__\ntype\n]\x85R.",
+    "three types": b"\x80\x02c__builtin__\ntype\nX\x01\0\0\0a)}\x87R.",
+    "long number": b"\x80\x02cdecimal\nDecimal\nX\xff\x0f\0\0" + b"1" * 4095 + b"\x85R.",
+    "huge fraction": b"\x80\x02cfractions\nFraction\nX\x0a\0\0\x001e99999999\x85R.",
+    "time of text": b"\x80\x02cdatetime\ndatetime\nX\x01\0\0\0a\x85R.",
     "own module": b"\x80\x02ctoytorch.nn.modules.linear\nIdentity\n)\x81.",
     "class of a name": b"\x80\x02ctorch.nn.modules.linear\nIdentity.forward\n.",
     "private function": b"\x80\x02ctorch.nn.functional\n_verify\n.",

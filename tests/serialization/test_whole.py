@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import collections
+import datetime
+import decimal
+import fractions
 import io
 import operator
 import pathlib
@@ -146,7 +149,10 @@ def plain_objects() -> dict[str, Any]:
         "sets": [frozenset([1, 2]), {3}],
         "slices": [slice(1, None, 2), range(3)],
         "dots": ...,
-        "path": pathlib.PurePosixPath("/a/b"),
+        "path": [pathlib.PurePosixPath("/a/b"), pathlib.Path("a")],
+        "times": [datetime.datetime(2020, 1, 2), datetime.date(2020, 1, 1), datetime.timedelta(1)],
+        "exact": [decimal.Decimal("1.5"), fractions.Fraction(1, 3)],
+        "nameless types": [type(None), type(...)],
         "no bytes": b"",
         "ordered": collections.OrderedDict,
     }
@@ -362,8 +368,9 @@ def test_all_that_files_may_name() -> None:
     assert set(kinds) == {"Builder", "Made", "Value"} and kinds["Made"] > 140
     for name, entry in known.table().items():
         if isinstance(entry, known.Made):
-            assert issubclass(entry.thing, (tt.nn.Module, *known.SHELLS.values())), name
-            assert entry.thing.__new__ is object.__new__ or entry.thing in known.SHELLS.values()
+            shells = tuple(known.shells().values())
+            assert issubclass(entry.thing, (tt.nn.Module, tt.optim.Optimizer, *shells)), name
+            assert entry.thing.__new__ is object.__new__ or entry.thing in shells, name
         elif isinstance(entry, known.Value) and not isinstance(entry.thing, (type, str)):
             module = getattr(entry.thing, "__module__", "")
             assert (
@@ -372,6 +379,8 @@ def test_all_that_files_may_name() -> None:
                     (
                         "toytorch.ops.",
                         "toytorch.nn.functional.",
+                        "toytorch.nn.init.",
+                        "toytorch.functional.",
                         "toytorch.core.",
                         "toytorch.facts.",
                     )

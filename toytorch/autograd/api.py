@@ -26,6 +26,11 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if one else tuple(value)
 
 
+def _grads(value: Any) -> tuple[Any, ...]:
+    """The same of gradients; what is neither a tensor nor several is Python's to refuse."""
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
 def _tensors(inputs: Any) -> list[Any]:
     """Inputs as tensors: edges by tensors whose gradients arrive there."""
     return [t.tensor() if isinstance(t, GradientEdge) else t for t in _tuple(inputs)]
@@ -34,7 +39,7 @@ def _tensors(inputs: Any) -> list[Any]:
 def make_roots(tensors: Any, grads: Any) -> list[tuple[Any, Tensor]]:
     """Pairs of an edge and the gradient to start from."""
     roots = []
-    grads = (None,) * len(tensors) if grads is None else _tuple(grads)
+    grads = (None,) * len(tensors) if grads is None else _grads(grads)
     if len(grads) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
     for i, (tensor, grad) in enumerate(zip(tensors, grads)):

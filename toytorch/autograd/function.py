@@ -65,10 +65,10 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: object) -> None:
         """Saves inputs or outputs; read them as `saved_tensors`."""
-        for t in tensors:
+        for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(
-                    "save_for_backward can only save variables, but argument is of type"
+                    f"save_for_backward can only save variables, but argument {i} is of type"
                     f" {type(t).__name__}"
                 )
         self._to_save = tensors
@@ -227,6 +227,15 @@ class Function:
     """
 
     _backward_cls: Any = FunctionNode  # the class of the nodes of a Function, its own
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so "
+            "you should invoke them on the class itself. Instantiating an autograd function will raise "
+            "an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

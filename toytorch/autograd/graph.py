@@ -12,11 +12,18 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.hints import DType
-from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function
+from toytorch.facts.node import AccumulateGrad, Node, Output, RemovableHandle, as_function
 
 __all__ = [
-    "AccumulateGrad", "GradientEdge", "Handle", "Node", "disable_saved_tensors_hooks",
-    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+    "AccumulateGrad",
+    "GradientEdge",
+    "Node",
+    "RemovableHandle",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
     "saved_tensors_hooks",
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from toytorch.facts import state
 OUTSIDE = "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
 
 
-class Handle:
+class RemovableHandle:
     """What a node keeps for a tensor: the handle is gone when the last such node is."""
 
     __slots__ = ("__weakref__",)
@@ -31,23 +31,27 @@ class Saved:
     """
 
     def __init__(self) -> None:
-        self.original: weakref.WeakKeyDictionary[Handle, Tensor] = weakref.WeakKeyDictionary()
-        self.cloned: weakref.WeakKeyDictionary[Handle, Tensor] = weakref.WeakKeyDictionary()
-        self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, Handle] = (
+        self.original: weakref.WeakKeyDictionary[RemovableHandle, Tensor] = (
+            weakref.WeakKeyDictionary()
+        )
+        self.cloned: weakref.WeakKeyDictionary[RemovableHandle, Tensor] = (
+            weakref.WeakKeyDictionary()
+        )
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, RemovableHandle] = (
             weakref.WeakValueDictionary()
         )
 
-    def pack(self, tensor: Tensor) -> Handle:
+    def pack(self, tensor: Tensor) -> RemovableHandle:
         """The handle of a tensor, one for all nodes that save it in this state."""
         memory = tensor._memory()
         tid = id(memory), tensor.shape, tensor.stride(), tensor.storage_offset(), memory.version
         handle = self.tid_to_weakhandle.get(tid)
         if handle is None:
-            handle = self.tid_to_weakhandle[tid] = Handle()
+            handle = self.tid_to_weakhandle[tid] = RemovableHandle()
             self.original[handle] = tensor
         return handle
 
-    def unpack(self, handle: Handle) -> Tensor:
+    def unpack(self, handle: RemovableHandle) -> Tensor:
         """The tensor as it was when it was saved."""
         assert state.local.mutation is self, OUTSIDE
         return self.cloned[handle] if handle in self.cloned else self.original[handle]

@@ -181,12 +181,7 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
                 )
             result, aux = result
     outs, spec = tree_flatten(result)
-    for o in outs:
-        if not isinstance(o, Tensor):
-            raise RuntimeError(
-                "vjp(f, *primals): Expected f to be a function that has non-empty "
-                f"output of Tensors, got {type(o)}"
-            )
+    need_tensors("vjp(f, *primals)", outs)
     shown, more = connected(outs, xs, tracked)
 
     def pull(*cotangents: Tensor, retain_graph: bool = True, create_graph: Any = None) -> Any:
@@ -240,9 +235,9 @@ def jvp(
     >>> jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(2.),))
     (tensor(0.), tensor(2.))
     """
-    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
+    if not isinstance(primals, tuple):
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to be tuples. "
+            "jvp(f, primals, tangents): Expected primals to be a tuple. "
             "E.g. it should be valid to call f(*primals)."
         )
     values, spec = tree_flatten(primals)
@@ -256,8 +251,9 @@ def jvp(
     for v, t in zip(values, directions):
         if v.shape != t.shape:
             raise RuntimeError(
-                "jvp(f, primals, tangents): Expected primals and tangents to have "
-                f"the same shapes, got {list(v.shape)} and {list(t.shape)}"
+                "Trying to set a forward gradient that has a different size than that of the original "
+                f"Tensor, this is not supported. Tensor is of size {list(v.shape)} while the given "
+                f"forward gradient is of size {list(t.shape)}."
             )
     with Level() as level:
         result = func(*tree_unflatten(level.duals(values, directions), spec))
@@ -266,12 +262,8 @@ def jvp(
         result, aux = result
     outs, form = tree_flatten(result)
     moved = []
+    need_tensors("jvp(f, primals, tangents)", outs)
     for o in outs:
-        if not isinstance(o, Tensor):
-            raise RuntimeError(
-                "jvp(f, primals, tangents): Expected f to be a function that has "
-                f"non-empty output of Tensors, got {type(o)}"
-            )
         t = level.get(o)
         if t is None and strict:
             raise RuntimeError(
@@ -286,6 +278,19 @@ def jvp(
         outs, moved = list(map(cut, outs)), list(map(cut, moved))
     pair = tree_unflatten(outs, form), tree_unflatten(moved, form)
     return (*pair, aux) if has_aux else pair
+
+
+def need_tensors(name: str, outs: list[Any]) -> None:
+    """Refuses the results of a function that are nothing, or no tensors."""
+    if not outs or outs == [None]:
+        raise RuntimeError(
+            f"{name}: Expected f to be a function that has non-empty output (got output = {outs})"
+        )
+    for o in outs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(
+                f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(o)}"
+            )
 
 
 def basis(values: list[Tensor]) -> list[Tensor]:

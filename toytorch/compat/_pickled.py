@@ -2,19 +2,72 @@
 
 from __future__ import annotations
 
+import copyreg
 import io
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 import toytorch
-from toytorch.core.storages import TypedStorage
-from toytorch.core.tensor import Tensor, set_state
+from toytorch.core.storages import TypedStorage, UntypedStorage
+from toytorch.core.tensor import Tensor, set_state, warn_of_hooks, wrap
 from toytorch.facts import device as layouts
+from toytorch.facts import dtype as types
 from toytorch.facts.device import layout
 from toytorch.facts.dtype import dtype
 from toytorch.nn.parameter import Parameter
 
-LAYOUTS = ("strided", *(f"sparse_{kind}" for kind in ("coo", "csr", "csc", "bsr", "bsc")))
+OF_BYTES = [t for t in types.STORED if t not in types.ALL]  # PyTorch has no storages of these
+LAYOUTS = ("strided", "jagged", *(f"sparse_{kind}" for kind in ("coo", "csr", "csc", "bsr", "bsc")))
+
+
+def as_pytorch(tensor: Any) -> Any:
+    """How PyTorch pickles a tensor: a function that it has, too, and the arguments."""
+    if type(tensor) is Parameter:
+        state = tensor._state()
+        given = tensor.detach(), tensor.requires_grad, OrderedDict[int, Any]()
+        return (_rebuild_parameter_with_state, (*given, state)) if state else (
+            _rebuild_parameter, given,
+        )  # fmt: skip
+    made, args = without_state(tensor)
+    state = tensor._state()
+    return (_rebuild_from_type_v2, (made, Tensor, args, state)) if state else (made, args)
+
+
+def without_state(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The same without what the user gave the tensor."""
+    warn_of_hooks(tensor)
+    if tensor.is_sparse:
+        parts = tensor._indices(), tensor._values(), tensor.size(), bool(tensor.is_coalesced())
+        return _rebuild_sparse_tensor, (tensor.layout, parts)
+    if tensor.layout is not layouts.strided:
+        ends = (wrap(part) for _, part in tensor._array.parts())
+        return _rebuild_sparse_tensor, (tensor.layout, (*ends, tensor.size()))
+    place = tuple(tensor.size()), tensor.stride(), tensor.requires_grad
+    if tensor.device.type == "meta":
+        return _rebuild_meta_tensor_no_storage, (tensor.dtype, *place)
+    at = tensor.storage_offset(), *place, OrderedDict[int, Any]()
+    if tensor.dtype in OF_BYTES:
+        return _rebuild_tensor_v3, (UntypedStorage.of(tensor._memory()), *at, tensor.dtype)
+    return _rebuild_tensor_v2, (TypedStorage.of(tensor._memory(), tensor.dtype), *at)
+
+
+def in_bytes(storage: TypedStorage | UntypedStorage) -> Any:
+    """How PyTorch pickles a storage: as a file."""
+    file = io.BytesIO()
+    toytorch.save(storage, file, _use_new_zipfile_serialization=False)
+    return _load_from_bytes, (file.getvalue(),)
+
+
+def write_so() -> None:
+    """Lets `pickle` write tensors so in this process; the functions are called by PyTorch's names."""
+    for module, functions in PICKLED.items():
+        for function in functions:
+            function.__module__ = module
+    copyreg.pickle(Tensor, as_pytorch)
+    copyreg.pickle(Parameter, as_pytorch)
+    copyreg.pickle(TypedStorage, in_bytes)
+    copyreg.pickle(UntypedStorage, in_bytes)
 
 
 def _load_from_bytes(b: bytes) -> Any:
@@ -103,6 +156,12 @@ def _rebuild_meta_tensor_no_storage(
     )
 
 
+def _rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, starts: Tensor) -> Any:
+    from toytorch.nested.strided import from_buffer  # few programs have one
+
+    return from_buffer(buffer, sizes, strides, starts)
+
+
 def _get_layout(name: str) -> layout:
     return {str(kind): kind for kind in (getattr(layouts, n) for n in LAYOUTS)}[name]
 
@@ -114,5 +173,6 @@ PICKLED = {
     "torch._utils": (
         _rebuild_tensor, _rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter,
         _rebuild_parameter_with_state, _rebuild_sparse_tensor, _rebuild_meta_tensor_no_storage,
+        _rebuild_nested_tensor,
     ),
 }  # fmt: skip

@@ -77,10 +77,18 @@ def make_legacy(cls: type, *args: Any, type: dtype | None = None, device: Any = 
             kinds = ", ".join(a.__class__.__name__ for a in args)
             marked = ", ".join(f"!{told_kind(a)}!" for a in args)
             raise TypeError(NO_FORM.format(kinds, marked))
+        if odd and not isinstance(args[0], int):
+            kinds = ", ".join(told_kind(a) for a in args)
+            raise TypeError(NO_FORM.format(kinds, ", ".join(f"!{told_kind(a)}!" for a in args)))
         if odd:
             raise TypeError(
                 "new(): argument 'size' must be tuple of ints, but found element of "
                 f"type {odd[0].__class__.__name__}"
+            )
+        if any(n < 0 for n in shape):
+            negative = next(n for n in shape if n < 0)
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {negative}: {list(shape)}"
             )
         array = np.zeros(shape, dtype=target.numpy)
     return like_class(cls, wrap(array, target))

@@ -52,7 +52,7 @@ def set_printoptions(
     """
     global _options
     if profile is not None:
-        _options = PROFILES[profile]
+        _options = PROFILES.get(profile, _options)  # other names say nothing
     given: dict[str, Any] = {
         "precision": precision,
         "threshold": threshold,

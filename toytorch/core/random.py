@@ -92,14 +92,14 @@ class Generator:
         """A generator at the same place."""
         return Generator(self.device).set_state(self.get_state())
 
-    def __getstate__(self) -> Any:
-        return self.device, bytes(self.get_state()._array)
+    def __reduce__(self) -> Any:
+        return Generator, (self.device,), (self._seed, None, self.get_state())
 
     def __setstate__(self, state: Any) -> None:
-        if len(state) == 3:  # of PyTorch's, which was made already: seed, offset, state
+        if len(state) == 3:  # seed, offset, state: what PyTorch writes too
             self.set_state(state[2])
             return
-        self.__init__(state[0])  # type: ignore[misc]  # builds the stream before moving in it
+        self.__init__(state[0])  # type: ignore[misc]  # files of older versions: made without a call
         self.set_state(wrap(np.frombuffer(state[1], dtype=np.uint8).copy()))
 
 
@@ -125,7 +125,9 @@ def generator_of(where: device_class, given: Generator | None) -> base.RandomSou
                 f"'{given.device.type}'"
             )
         return given.rng
-    if where.index is None and where.type != "cpu":  # "cuda" is the device that is current
+    if where.type == "cpu":
+        return default_generator.rng  # whichever its number
+    if where.index is None:  # "cuda" is the device that is current
         backend: Any = base.of_device(where)
         if backend.device_count() > 1 or hasattr(backend, "runtime"):
             where = device_class(where.type, backend.runtime.current_device())

@@ -32,10 +32,10 @@ from toytorch.facts import state, warned
 from toytorch.facts.composed import composed
 from toytorch.facts.device import contiguous_format, cpu, device, layout_name, sparse_csr, strided
 from toytorch.facts.device import layout as layout_class
-from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
+from toytorch.facts.dtype import FROM_NUMPY, IN_C, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Array, DType
-from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function, sequence
+from toytorch.facts.node import AccumulateGrad, Node, Output, RemovableHandle, as_function, sequence
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
 from toytorch.facts.warned import users_level
 
@@ -44,7 +44,8 @@ size_of = tuple.__new__  # what arrays have are numbers, which `Size` need not l
 ndarray = np.ndarray
 NO_VALUE = (
     "vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over "
-    "calling .{0}() on a Tensor: there is one value for each example"
+    "calling .{0}() on a Tensor, please try to rewrite what you're doing with other operations. If "
+    "error is occurring somewhere inside PyTorch internals, please file a bug report."
 )
 SELDOM = (
     "_grad",
@@ -397,6 +398,11 @@ class Tensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Says whether gradients are wanted; in place."""
+        if not isinstance(requires_grad, bool):
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
         if self._grad_edge is not None and not requires_grad:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you "
@@ -479,18 +485,31 @@ class Tensor:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.dtype is not self.dtype:
                 raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{value.dtype.name}' to a tensor "
-                    f"with grad_dtype '{self.dtype.name}'. You can set the grad_dtype"
+                    f"attempting to assign a gradient with dtype '{IN_C.get(value.dtype.name)}' to a "
+                    f"tensor with grad_dtype '{self.dtype.legacy}'. The gradient must match the "
+                    "tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's "
+                    "grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
+                    "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may "
+                    "break downstream systems that assume they match."
+                )
+            if value.device.type != self.device.type:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with device type '{value.device.type}' to a "
+                    f"tensor with device type '{self.device.type}'. Please ensure that the gradient "
+                    "and the tensor are on the same device"
                 )
             if value._array.shape != self._array.shape:
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: expected "
-                    f"{list(self.shape)}, got {list(value.shape)}"
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
+                    f"size '{list(self.shape)}'. Please ensure that the gradient and the tensor are "
+                    "the same size"
                 )
             if value.device != self.device:
                 raise RuntimeError(
-                    f"assigned grad has data located on a different device: expected"
-                    f" {self.device}, got {value.device}"
+                    f"attempting to assign a gradient located on device with index "
+                    f"'{value.device.index}' to a tensor located on device with index "
+                    f"'{self.device.index}'. Please ensure that the gradient and the tensor are on "
+                    "the same device"
                 )
         self._grad = value
 
@@ -520,7 +539,7 @@ class Tensor:
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
 
         node = as_function(self._grad_edge)[0]
-        self._retained = Handle(node.hooks_of("retain"), keep)
+        self._retained = RemovableHandle(node.hooks_of("retain"), keep)
 
     def _keep_retaining(self) -> None:
         """Follows a write: the gradient that is kept is the one of the new value."""
@@ -528,18 +547,18 @@ class Tensor:
         self._retained = None
         self.retain_grad()
 
-    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(grad) when the gradient is known; what it returns takes its place."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._grad_edge is None:
             if self._hooks is None:
                 self._hooks = {}
-            return Handle(self._hooks, hook)
+            return RemovableHandle(self._hooks, hook)
         node, index = as_function(self._grad_edge)
-        return Handle(node.hooks_of(index), hook)
+        return RemovableHandle(node.hooks_of(index), hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
         if self._grad_edge is not None:
             raise RuntimeError(
@@ -549,7 +568,7 @@ class Tensor:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._post_hooks is None:
             self._post_hooks = {}
-        return Handle(self._post_hooks, hook)
+        return RemovableHandle(self._post_hooks, hook)
 
     def _accumulator(self) -> Node | None:
         """The AccumulateGrad node of this leaf, the same one for as long as anyone holds it."""
@@ -689,7 +708,8 @@ class Tensor:
         if self._batches is not None:
             raise RuntimeError(
                 "vmap: It looks like you're attempting to use a Tensor in some data-dependent "
-                "control flow. We don't support that yet: use torch.where instead of an if"
+                "control flow. We don't support that yet, please file an issue at "
+                "https://github.com/pytorch/pytorch/issues ."
             )
         if self._array.size != 1:
             what = "no values" if not self._array.size else "more than one value"

@@ -318,8 +318,10 @@ class iinfo:
     def __init__(self, type: dtype) -> None:
         if type.rank != 1:
             raise TypeError(
-                f"torch.iinfo() requires an integer input type. Use torch.finfo to "
-                f"handle '{type.name}'"
+                "torch.bool is not supported by torch.iinfo"
+                if type.rank < 1
+                else "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
             )
         info = np.iinfo(type.numpy)
         self.bits, self.dtype = type.bits, type.name
@@ -327,6 +329,22 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+IN_C = {  # what errors of PyTorch call the types
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 
 
 def no_kernel(name: str, kind: np.dtype[Any]) -> NotImplementedError:

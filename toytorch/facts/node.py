@@ -112,13 +112,13 @@ class Node:
             self.hooks, self.bare = {}, False  # hooks want tensors
         return self.hooks.setdefault(kind, {})
 
-    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(grad_inputs, grad_outputs) after this node ran; it may replace grad_inputs."""
-        return Handle(self.hooks_of("after"), hook)
+        return RemovableHandle(self.hooks_of("after"), hook)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> Handle:
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(grad_outputs) before this node runs; it may replace them."""
-        return Handle(self.hooks_of("before"), hook)
+        return RemovableHandle(self.hooks_of("before"), hook)
 
     def __repr__(self) -> str:
         own = "torch.autograd.function."  # functions that programs write
@@ -182,7 +182,7 @@ class AccumulateGrad(Node):
         return []
 
 
-class Handle:
+class RemovableHandle:
     """Removes a hook, like `torch.utils.hooks.RemovableHandle`."""
 
     ids = itertools.count()
@@ -191,8 +191,8 @@ class Handle:
     def __init__(
         self, hooks_dict: dict[int, Any], hook: object = _none, *, extra_dict: Any = None
     ) -> None:
-        self.hooks, self.id, self.extra = hooks_dict, next(Handle.ids), extra_dict
-        if hook is not Handle._none:
+        self.hooks, self.id, self.extra = hooks_dict, next(RemovableHandle.ids), extra_dict
+        if hook is not RemovableHandle._none:
             hooks_dict[self.id] = hook
 
     def hooks_dict_ref(self) -> dict[int, Any]:
@@ -207,7 +207,7 @@ class Handle:
             if table is not None:
                 table.pop(self.id, None)
 
-    def __enter__(self) -> Handle:
+    def __enter__(self) -> RemovableHandle:
         return self
 
     def __exit__(self, *exc: object) -> None:

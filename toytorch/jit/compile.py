@@ -213,7 +213,7 @@ def compile(
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph)
     if not callable(model):
-        raise RuntimeError(f"torch.compile expects a function or a module, got {type(model)}")
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     return Compiled(
         model,
         getattr(model, "__self__", None)

@@ -29,6 +29,7 @@ BOTH = overrides.names(
     "select transpose split t slice slice_backward select_backward index expand view _unsafe_view "
     "reshape unfold flatten permute unbind squeeze unsqueeze __getitem__ contiguous"
 )
+JOINED = overrides.names("cat stack vstack hstack dstack concat column_stack row_stack")
 DATA = overrides.names("clone detach to float double half bool int long short char ones_like")
 ASKED = overrides.names(
     "size dim stride numel is_contiguous is_floating_point is_complex element_size type get_device"
@@ -220,6 +221,12 @@ def answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         args = (kwargs.pop("input"),)
     if name == "__get__":
         return both(lambda t: func(t), args[0])
+    if name in JOINED:
+        parts, *rest = args or (kwargs.pop("tensors"),)
+        masks = [p._masked_mask if is_masked_tensor(p) else p for p in parts]
+        data, mask = func(list(map(data_of, parts)), *rest, **kwargs), func(masks, *rest, **kwargs)
+        check(data, mask)
+        return _made(data, mask)
     first = next(a for a in (*args, *kwargs.values()) if is_masked_tensor(a))
     if name == "backward":
         return func(*map(data_of, args), **kwargs)

@@ -39,9 +39,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if data is None:
             data = wrap(np.empty(0, np.float32))
         if not isinstance(data, Tensor):
-            raise TypeError(
-                f"cannot make a Parameter from a {type(data).__name__}; a Tensor is needed"
-            )
+            raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
         if data.is_nested:  # which stays what it is, with values of its own that are learned
             return data.detach().requires_grad_(requires_grad)
         if data.__class__ is not Tensor and subclasses.asks(data.__class__):

@@ -6,6 +6,7 @@ from toytorch.ops import overloads
 from toytorch.ops.creation import convert
 from toytorch.ops.define import PUBLIC, on_tensors
 from toytorch.ops.elementwise import arithmetic, compare, elementary, floating, integer, limits
+from toytorch.ops.linalg import matmul
 from toytorch.ops.shaping import in_place, rearrange
 
 # Where the names below are defined.
@@ -52,8 +53,8 @@ for _name, _source in ALIASES.items():
 for _name, _source in {**ALIASES, "divide": "div", "true_divide": "div", "clip": "clamp"}.items():
     setattr(Tensor, _name + "_", getattr(Tensor, _source + "_"))
 # Names from the time when a sparse matrix needed its own.
-for _name, _source in {"spmm": "mm", "dsmm": "mm", "saddmm": "addmm"}.items():
-    PUBLIC[_name] = registry[_source].function
+PUBLIC["spmm"] = PUBLIC["dsmm"] = matmul.mm.function
+PUBLIC["saddmm"] = matmul.addmm.function
 for _name in ("concat", "concatenate"):
     PUBLIC[_name] = registry["cat"].function
 on_tensors(**dict.fromkeys(("divide", "true_divide"), vars(Tensor)["div"]))

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import Op
+from toytorch.facts.package import NAMES
 from toytorch.ops.define import public
 
 if TYPE_CHECKING:
@@ -18,17 +19,31 @@ tuple_of = tuple.__new__  # a class of `namedtuple` calls a function of Python's
 VALUES_AND_INDICES = ("values", "indices")
 
 
-@cache
-def result_class(name: str, fields: tuple[str, ...] = VALUES_AND_INDICES) -> type:
+def result_class(name: str, fields: Sequence[str] = VALUES_AND_INDICES) -> type:
     """The class of an op's results: a tuple whose fields have names."""
-    made = namedtuple(name, fields)  # type: ignore[misc]  # the name is the op's
+    return _result_class(name, tuple(fields))
+
+
+@cache
+def _result_class(name: str, fields: tuple[str, ...]) -> type:
+    base = namedtuple(name, fields)  # type: ignore[misc]  # the name is the op's
 
     def show(self: Any) -> str:
         parts = ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
         return f"torch.return_types.{name}(\n{parts})"
 
-    made.__repr__ = show  # type: ignore[method-assign]  # printed as PyTorch prints it
-    return made
+    def of_parts(cls: type, *parts: Any) -> Any:
+        """Called with a tuple, as PyTorch's classes are, or with the parts, as those of `namedtuple`."""
+        whole = len(parts) < 3 and isinstance(parts[0], (tuple, list))
+        return tuple_of(cls, parts[0] if whole else parts)
+
+    def reduced(self: Any) -> Any:
+        cls = type(self)
+        cls.__module__ = f"{'torch' if 'torch' in NAMES else 'toytorch'}.return_types"
+        return cls, (tuple(self), {})
+
+    methods = {"__new__": of_parts, "__reduce__": reduced, "__repr__": show, "__slots__": ()}
+    return type(name, (base,), methods)
 
 
 def return_type(

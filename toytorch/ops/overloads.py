@@ -17,7 +17,6 @@ from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import arithmetic, limits
 from toytorch.ops.indexing import by_index
-from toytorch.ops.linalg import matmul
 from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.queries import result_type
 from toytorch.ops.reductions import exponentials, extremes, scan, sort
@@ -213,6 +212,9 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Tensor | Non
     tensor([[1],
             [2]])
     """
+    if not isinstance(as_tuple, builtins.bool):
+        kind = type(as_tuple).__name__
+        raise TypeError(f"nonzero(): argument 'as_tuple' must be bool, not {kind}")
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     if as_tuple:
@@ -262,8 +264,8 @@ def _running_inplace(name: str, op: Op) -> Any:
     def method(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
         if dtype is not None and dtype is not self.dtype:
             raise RuntimeError(
-                f"Bad in-place call: input tensor dtype {matmul.C_NAMES[self.dtype.name]} and "
-                f"output tensor dtype {matmul.C_NAMES[dtype.name]} should match"
+                f"Bad in-place call: input tensor dtype {types.IN_C[self.dtype.name]} and "
+                f"output tensor dtype {types.IN_C[dtype.name]} should match"
             )
         if self.dtype is types.bool and self.numel() and self.ndim:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")

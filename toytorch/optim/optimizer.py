@@ -16,7 +16,7 @@ from toytorch.core.subclasses import dispatches
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
 from toytorch.facts.dtype import float32
-from toytorch.facts.node import Handle
+from toytorch.facts.node import RemovableHandle
 from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.optim import rule
@@ -26,7 +26,7 @@ BEFORE: dict[int, Any] = {}  # hooks of every optimizer
 AFTER: dict[int, Any] = {}
 
 
-def first_if(prepend: bool, handle: Handle) -> Handle:
+def first_if(prepend: bool, handle: RemovableHandle) -> RemovableHandle:
     """The handle of a hook, which goes before all others if that is wanted."""
     if prepend:
         hook = handle.hooks.pop(handle.id)
@@ -68,13 +68,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._opt_called = False
-        self._pre_hooks: dict[int, Any] = {}
-        self._post_hooks: dict[int, Any] = {}
-        self._saving_hooks: dict[int, Any] = {}
-        self._saved_hooks: dict[int, Any] = {}
-        self._loading_hooks: dict[int, Any] = {}
-        self._loaded_hooks: dict[int, Any] = {}
+        self._without_hooks()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -83,11 +77,29 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    def _without_hooks(self) -> None:
+        self._opt_called = False
+        self._pre_hooks: dict[int, Any] = {}
+        self._post_hooks: dict[int, Any] = {}
+        self._saving_hooks: dict[int, Any] = {}
+        self._saved_hooks: dict[int, Any] = {}
+        self._loading_hooks: dict[int, Any] = {}
+        self._loaded_hooks: dict[int, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and files keep: no hooks."""
+        state = defaultdict(dict, {p: held for p, held in self.state.items() if held})
+        return {"defaults": self.defaults, "state": state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._without_hooks()
+        vars(self).update(state)
+
     def update(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """The rule: writes the new value of one parameter in place."""
-        raise NotImplementedError(f"{type(self).__name__} does not define update()")
+        raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds parameters with hyperparameters of their own."""
@@ -217,6 +229,8 @@ class Optimizer:
 
     def _update_all(self) -> None:
         """`update` for each parameter of each group; those without a gradient stay as they are."""
+        if type(self).update is Optimizer.update:
+            raise NotImplementedError
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:
@@ -230,37 +244,37 @@ class Optimizer:
     def _patch_step_function(self) -> None:
         """Does nothing, for classes that call it: hooks run around every step."""
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) before each step."""
-        return Handle(self._pre_hooks, hook)
+        return RemovableHandle(self._pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) after each step."""
-        return Handle(self._post_hooks, hook)
+        return RemovableHandle(self._post_hooks, hook)
 
     def register_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(optimizer) before the state is saved."""
-        return first_if(prepend, Handle(self._saving_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._saving_hooks, hook))
 
     def register_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) after the state was saved; it may replace it."""
-        return first_if(prepend, Handle(self._saved_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._saved_hooks, hook))
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) before the state is loaded; it may replace it."""
-        return first_if(prepend, Handle(self._loading_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._loading_hooks, hook))
 
     def register_load_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(optimizer) after the state was loaded."""
-        return first_if(prepend, Handle(self._loaded_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._loaded_hooks, hook))
 
     def state_dict(self) -> dict[str, Any]:
         """State by parameter number, and the groups, as PyTorch arranges them."""
@@ -343,14 +357,14 @@ class Optimizer:
         return f"{type(self).__name__} ({groups})"
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) before each step of every optimizer."""
-    return Handle(BEFORE, hook)
+    return RemovableHandle(BEFORE, hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) after each step of every optimizer."""
-    return Handle(AFTER, hook)
+    return RemovableHandle(AFTER, hook)
 
 
 def named(given: dict[str, Any], names: str) -> dict[str, Any]:
@@ -415,9 +429,9 @@ def noted(state: dict[str, Any], name: str) -> Tensor:
 
 def check_betas(betas: Sequence[float | Tensor]) -> None:
     """Refuses decay rates outside [0, 1)."""
-    for i, beta in enumerate(betas):
-        if not 0.0 <= float(beta) < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
 
 
 def check_positive(**values: Tensor | float) -> None:
@@ -425,7 +439,7 @@ def check_positive(**values: Tensor | float) -> None:
     for name, value in values.items():
         if isinstance(value, Tensor) and value.numel() != 1:
             continue  # the base class refuses it
-        if not float(value) >= 0.0:
+        if not value >= 0.0:
             learning = name == "learning_rate"
             words = "learning rate" if learning else f"{name} value"
             raise ValueError(f"Invalid {words}: {value}")

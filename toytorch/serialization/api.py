@@ -164,8 +164,10 @@ def _opened(f: object) -> Iterator[tuple[Any, str]]:
         name = getattr(f, "name", None)
         yield f, name if isinstance(name, str) else f"<{type(f).__name__}>"
     else:
+        name = "read" if hasattr(f, "seek") else "seek"
+        missing = f"'{type(f).__name__}' object has no attribute '{name}'"
         raise AttributeError(
-            "You can only torch.load from a file that is seekable. Please pre-load the data into a "
+            f"{missing}. You can only torch.load from a file that is seekable. Please pre-load the data into a "
             "buffer like io.BytesIO and try to load from it instead."
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +63,7 @@ class TypeShell:
     def value(self) -> Any:
         """The type."""
         made: Any = np.dtype(self.code)
-        return made if self.order in "|=" else made.newbyteorder(self.order)
+        return made if self.order in ("|", "=", NATIVE) else made.newbyteorder(self.order)
 
 
 class ArrayShell:
@@ -99,6 +100,9 @@ class ArrayShell:
         """The array, where there is one."""
         require(self.array is not None, "an array has no state")
         return self.array
+
+
+NATIVE = "<" if sys.byteorder == "little" else ">"
 
 
 def type_of(spend: Callable[..., Any], code: str, *flags: bool) -> TypeShell:

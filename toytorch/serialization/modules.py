@@ -18,6 +18,7 @@ from toytorch.facts.package import is_ours
 from toytorch.nn.modules.hooks import Hook, entry
 from toytorch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from toytorch.nn.parameter import Parameter
+from toytorch.optim.swa_utils import AveragedModel
 from toytorch.serialization import allowed
 from toytorch.serialization.rebuild import require
 
@@ -94,7 +95,7 @@ def classes() -> dict[str, type]:
     found = [v for v in vars(nn).values() if isinstance(v, type) and issubclass(v, nn.Module)]
     return {
         f"{pytorch_module(c.__module__, c.__name__)}.{c.__name__}": c
-        for c in (*found, NonDynamicallyQuantizableLinear)
+        for c in (*found, NonDynamicallyQuantizableLinear, AveragedModel)
         if is_ours(c.__module__)
     }
 

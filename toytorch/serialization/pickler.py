@@ -31,6 +31,7 @@ from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn import Module
 from toytorch.nn.parameter import Parameter, is_lazy
+from toytorch.ops.named_results import result_class
 from toytorch.serialization import known
 from toytorch.serialization.modules import exported
 
@@ -318,6 +319,14 @@ class Pickler:
 
     def _object(self, value: Any) -> None:
         """An object as its class says (`__reduce_ex__`); a class or function by its name."""
+        if value is type(None) or value is type(...):  # which have no name
+            self._called(value, "__builtin__ type", None if value is type(None) else ...)
+            return
+        if isinstance(value, tuple) and (fields := getattr(value, "_fields", None)):
+            name = type(value).__name__
+            if type(value) is result_class(name, fields):
+                self._called(value, f"torch.return_types {name}", tuple(value), {})
+                return
         if isinstance(value, (type, FunctionType)):
             self._named(value, value.__qualname__)
             return

@@ -18,6 +18,7 @@ from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import (
     device,
+    jagged,
     layout,
     sparse_bsc,
     sparse_bsr,
@@ -150,7 +151,7 @@ def device_of(spend: Callable[..., Any], kind: str, index: int | None = None) ->
 
 def layout_of(spend: Callable[..., Any], name: str) -> layout:
     """How elements lie in memory, by name."""
-    for found in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc):
+    for found in (strided, jagged, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc):
         if str(found) == name:
             return found
     raise UnpicklingError(f"layout {name!r} is not known here")
@@ -274,7 +275,8 @@ def parameter_with_state(
     return _with_attributes(parameter(spend, data, requires_grad), state, spend)
 
 
-COMPILERS = ("_has_dynamo_dim_marking", "_specialize_on")  # remarks for PyTorch's own compiler
+# remarks for PyTorch's own compiler, and for modules, which note their buffers themselves
+UNREAD = ("_has_dynamo_dim_marking", "_specialize_on", "_is_buffer", "persistent")
 
 
 class DimRange:
@@ -287,7 +289,7 @@ def _with_attributes(tensor: Tensor, state: Any, spend: Callable[..., Any]) -> T
     require(type(state) is dict, "the attributes of a tensor must be a dict")
     spend(len(state))
     for name, value in state.items():
-        if type(name) is str and (name.startswith("_dynamo_") or name in COMPILERS):
+        if type(name) is str and (name.startswith("_dynamo_") or name in UNREAD):
             continue
         require(
             type(name) is str

@@ -9,7 +9,11 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import Any
 
+from toytorch.core.random import Generator
+from toytorch.core.tensor import Tensor
+from toytorch.facts.package import is_ours
 from toytorch.nn import Module
+from toytorch.optim import Optimizer
 from toytorch.serialization import allowed, known, modules, programs
 from toytorch.serialization.arrays import ArrayShell, TypeShell
 from toytorch.serialization.known import Made, Value
@@ -235,13 +239,32 @@ class Unpickler:
         if cls is ArrayShell or cls is TypeShell:
             target.build(self.spend, state)
             return
+        if cls is Generator:
+            require(
+                type(state) is tuple and len(state) == 3 and isinstance(state[2], Tensor),
+                "a generator's state is its seed and a tensor",
+            )
+            target.set_state(state[2])
+            return
         name = f"{cls.__module__}.{cls.__qualname__}"
         permitted = allowed.name_of(cls) is not None
+        shell = not (permitted or isinstance(target, Module | Optimizer)) and (
+            cls in known.shells().values()
+        )
         require(
-            permitted or cls in KNOWN or cls in self._own or cls in known.SHELLS.values(),
+            permitted or cls in KNOWN or cls in self._own or issubclass(cls, Optimizer) or shell,
             "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
             f"`add_safe_globals`, but got {name}",
         )
+        if isinstance(target, Optimizer) and not permitted:
+            require(
+                type(state) is dict and set(state) == {"defaults", "state", "param_groups"},
+                "the state of an optimizer is a dict of three parts",
+            )
+            target.__setstate__(state)
+            return
+        if shell and is_ours(cls.__module__):
+            state = known.attributes(cls, state)
         if cls in self._own:
             state = programs.attributes(cls, state)
         if isinstance(target, Module):

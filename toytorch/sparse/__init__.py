@@ -179,3 +179,13 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     values = diagonals[wrap(which), wrap(where)]
     made = sparse_coo_tensor(shape_ops.stack.function(places), values, (n, m))
     return made if layout is None else made.to_sparse(layout=layout)
+
+
+def to_sparse_semi_structured(original_tensor: Tensor, transposed: bool = False) -> Tensor:
+    """For matrices of which two of four elements are zeros: cards alone compute with them."""
+    if original_tensor.device.type != "cuda":
+        raise RuntimeError(
+            f"Error original_tensor.device= {original_tensor.device} is not supported! Only CUDA "
+            "tensors are currently supported."
+        )
+    raise NotImplementedError("toytorch has no such kernels: use to_sparse_csr()")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from toytorch.facts.node import Handle as RemovableHandle
+from toytorch.facts.node import RemovableHandle
 
 
 def unserializable_hook(f: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -254,6 +255,34 @@ class BlockMask:
             seq_lengths=(new_q_len, new_kv_len),
             compute_q_blocks=self.q_indices is not None,
         )
+
+    def __str__(self) -> str:
+        blocks = self.to_string().strip()
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{blocks}\n)"
+
+    def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
+        """The blocks as a picture of at most `grid_size` rows and columns: full, partly there, empty."""
+        dense = self.to_dense().float()
+        size = dense.shape[-2:]
+        most = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
+        high, wide = (max(1, -(-n // m)) for n, m in zip(size, most))
+        shown: list[str] = []
+        for place in itertools.product(*map(range, dense.shape[:-2])):
+            if len(shown) == limit:
+                shown += [
+                    "...",
+                    "To print out more, set BlockMask.to_string(limit=N)",
+                    "You can also index (BlockMask[batch, head]) to choose a specific batch or head",
+                ]
+                break
+            text = f"{place}\n"
+            for r in range(0, size[0], high):
+                for c in range(0, size[1], wide):
+                    share = dense[place][r : r + high, c : c + wide].mean().item()
+                    text += ("█" if share == 1 else "░" if share else " ") * 2
+                text += "\n"
+            shown.append(text)
+        return "\n".join(shown)
 
     def __repr__(self) -> str:
         names = "kv_num_blocks kv_indices full_kv_num_blocks full_kv_indices q_num_blocks q_indices"

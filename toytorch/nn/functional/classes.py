@@ -48,7 +48,7 @@ def cross_entropy(
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     axis = 0 if input._array.ndim == 1 else 1
     probabilities = target._array.shape == input._array.shape
     if probabilities and not target.dtype.is_floating_point:

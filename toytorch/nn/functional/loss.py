@@ -39,7 +39,7 @@ __all__ = [
 
 def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
     """Input and target in one shape; a warning where they had two."""
-    if tuple(input.shape) == tuple(target.shape):
+    if tuple(input.shape) == tuple(target.size()):
         return input, target
     warnings.warn(
         f"Using a target size ({target.shape}) that is different to the input size "

@@ -163,7 +163,7 @@ def _no_such_mode(input: Tensor, mode: str) -> str:
         return f"Got {input.ndim}D input, but {mode} mode needs {wanted}D input"
     return (
         "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-        f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+        f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | "
         f"area | nearest-exact (got {mode})"
     )
 

@@ -275,7 +275,7 @@ class _ConvTransposeNd(_ConvNd):
         largest = [m + s - 1 for m, s in zip(smallest, self.stride)]
         if any(not low <= size <= high for low, size, high in zip(smallest, sizes, largest)):
             raise ValueError(
-                f"requested an output size of {sizes}, but valid sizes range from "
+                f"requested an output size of {output_size}, but valid sizes range from "
                 f"{smallest} to {largest} (for an input of {input.size()[2:]})"
             )
         return tuple(size - low for size, low in zip(sizes, smallest))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor
-from toytorch.facts.node import Handle
+from toytorch.facts.node import RemovableHandle
 from toytorch.nn.modules.registration import REGISTRATION
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ EVERYWHERE: dict[str, dict[int, Any]] = {
 }
 
 
-def add(table: dict[int, Any], hook: object, prepend: bool = False) -> Handle:
+def add(table: dict[int, Any], hook: object, prepend: bool = False) -> RemovableHandle:
     """Enters a hook into a table, as the last or as the first."""
     before = dict(table)
-    handle = Handle(table, hook)
+    handle = RemovableHandle(table, hook)
     if prepend:
         new = {key: value for key, value in table.items() if key not in before}
         table.clear()
@@ -282,46 +282,46 @@ def warn_of_node_hooks(args: tuple[Any, ...], result: Any, node: Any) -> None:
 # -- hooks of every module ------------------------------------------------------------------------
 
 
-def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(module, args) before the forward of every module."""
     return add(EVERYWHERE["_forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
-) -> Handle:
+) -> RemovableHandle:
     """Calls hook(module, args, output) after the forward of every module."""
     return add(EVERYWHERE["_forward_hooks"], entry(hook, with_kwargs, always_call))
 
 
-def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(module, name, parameter) when a module gets one; it may give another instead."""
     return add(REGISTRATION["parameter"], hook)
 
 
-def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Handle:
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(module, name, buffer) when a module gets one; it may give another instead."""
     return add(REGISTRATION["buffer"], hook)
 
 
-def register_module_module_registration_hook(hook: Callable[..., Any]) -> Handle:
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(module, name, submodule) when a module gets one; it may give another instead."""
     return add(REGISTRATION["module"], hook)
 
 
-def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(module, grad_output) before backward passes any module."""
     return add(EVERYWHERE["_backward_pre_hooks"], hook)
 
 
-def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(module, grad_input, grad_output) after backward passed any module."""
     if EVERYWHERE["_node_hooks"]:
         raise RuntimeError(BOTH)
     return add(EVERYWHERE["_backward_hooks"], hook)
 
 
-def register_module_backward_hook(hook: Callable[..., Any]) -> Handle:
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """The older form: calls hook(module, ...) with the gradients of any module's last node alone."""
     if EVERYWHERE["_backward_hooks"]:
         raise RuntimeError(BOTH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as memory_format_class
 from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Device
-from toytorch.facts.node import Handle
+from toytorch.facts.node import RemovableHandle
 from toytorch.nn.modules.hooks import (
     EVERYWHERE,
     add,
@@ -150,7 +151,7 @@ class Module(Stateful):
             )
         super().__init__()
         for name in HOOKS:
-            object.__setattr__(self, name, {})
+            object.__setattr__(self, name, OrderedDict())
         if self.call_super_init:
             super(Tree, self).__init__(*args, **kwargs)
 
@@ -211,7 +212,7 @@ class Module(Stateful):
         prepend: bool = False,
         with_kwargs: bool = False,
         always_call: bool = False,
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(module, args, output) after forward; it may replace the output.
 
         prepend      before the hooks that are there already
@@ -222,19 +223,19 @@ class Module(Stateful):
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(module, args) before forward; it may replace the arguments."""
         return add(self._forward_pre_hooks, entry(hook, with_kwargs), prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(module, grad_output) before backward passes; it may replace grad_output."""
         return add(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Calls hook(module, grad_input, grad_output) after backward; it may replace grad_input."""
         if self._node_hooks:
             raise RuntimeError(
@@ -243,7 +244,7 @@ class Module(Stateful):
             )
         return add(self._backward_hooks, hook, prepend)
 
-    def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The older form: calls hook(module, ...) with the gradients of the last node alone."""
         if self._backward_hooks:
             raise RuntimeError(

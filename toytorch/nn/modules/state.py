@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
-from toytorch.facts.node import Handle
+from toytorch.facts.node import RemovableHandle
 from toytorch.nn.modules.registration import Tree, replaceable
 from toytorch.nn.parameter import Parameter, is_lazy
 
@@ -114,23 +114,23 @@ class Stateful(Tree):
         if self._has_extra("get_extra_state"):
             destination[prefix + EXTRA] = self.get_extra_state()
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(module, prefix, keep_vars) before the state is saved."""
-        return Handle(self._state_dict_pre_hooks, hook)
+        return RemovableHandle(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, metadata) after the state was saved."""
         marked: Any = hook
         marked._from_public_api = True  # it may give nothing back
-        return Handle(self._state_dict_hooks, (hook, True))
+        return RemovableHandle(self._state_dict_hooks, (hook, True))
 
-    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> Handle:
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was previously "
                 "registered via register_state_dict_post_hook"
             )
-        return Handle(self._state_dict_hooks, (hook, False))
+        return RemovableHandle(self._state_dict_hooks, (hook, False))
 
     # -- loading ------------------------------------------------------------------------------
 
@@ -295,15 +295,15 @@ class Stateful(Tree):
             )
         return ""
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, ...) before this module takes its values."""
         return self._register_load_state_dict_pre_hook(hook, True)
 
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
-    ) -> Handle:
-        return Handle(self._load_state_dict_pre_hooks, (hook, with_module))
+    ) -> RemovableHandle:
+        return RemovableHandle(self._load_state_dict_pre_hooks, (hook, with_module))
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls hook(module, incompatible_keys) after this module took its values."""
-        return Handle(self._load_state_dict_post_hooks, hook)
+        return RemovableHandle(self._load_state_dict_post_hooks, hook)

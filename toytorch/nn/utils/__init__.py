@@ -24,4 +24,5 @@ from toytorch.nn.utils.init import (
 from toytorch.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from toytorch.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
+__path__.append(f"{__path__[0]}/../../compat/nn/utils")  # what only other libraries ask for
 _show(globals(), "parametrizations", "parametrize", "prune", "rnn", "stateless")

@@ -240,8 +240,10 @@ def pad_sequence(
     parts = list(sequences)
     if not parts:
         raise RuntimeError("received an empty list of sequences")
-    longest = max(p.shape[0] for p in parts)
     first = parts[0]
+    if not first.ndim:
+        raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
+    longest = max(p.shape[0] for p in parts)
     sizes = (len(parts), longest) if batch_first else (longest, len(parts))
     made = first.new_full((*sizes, *first.shape[1:]), padding_value)
     for i, p in enumerate(parts):

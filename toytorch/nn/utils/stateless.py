@@ -49,7 +49,7 @@ def swapped(module: Module, values: dict[str, Tensor], tie_weights: bool) -> Ite
     for name, value in values.items():
         found = table_of(module, name)
         if found is None:
-            raise AttributeError(f"{type(module).__name__} has no parameter or buffer `{name}`")
+            continue  # PyTorch passes over them too
         places.append((*found, value))
     old = [table[last] for table, last, _ in places]
     try:

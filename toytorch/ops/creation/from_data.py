@@ -93,6 +93,9 @@ def of_data(
 ) -> Tensor:
     """`tensor`, without a word on data that is a tensor."""
     if dtype is not None:
+        if not isinstance(dtype, (types.dtype, type)):
+            kind = type(dtype).__name__
+            raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {kind}")
         dtype = as_dtype(dtype)
     if isinstance(data, TypedStorage | UntypedStorage):
         data = elements(data, dtype or types.get_default_dtype())

@@ -177,7 +177,7 @@ def resize_(
         raise RuntimeError("cannot resize variables that require grad")
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory formatPreserve")
-    if math.prod(wanted) >= 1 << 63:
+    if math.prod(wanted) >= 1 << 63 or min(wanted, default=0) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     if math.prod(max(n, 1) for n in wanted[1:]) * self.itemsize >= 1 << 63:
         base.raise_too_large(ValueError("array is too big"), wanted)

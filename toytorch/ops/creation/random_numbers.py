@@ -83,18 +83,6 @@ def normal_numbers(
 
 
 DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the mantissa
-IN_C = {
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-}
 
 
 def integer_numbers(rng: RandomSource, count: int, type: np.dtype[Any], low: int, high: int) -> Any:
@@ -158,10 +146,10 @@ def check_bounds(type: np.dtype[Any], low: int, last: int) -> None:
     digits, least, most = limits(type)
     for what, number in (("from", low), ("to - 1", last)):
         if not least <= number <= most:
-            name = IN_C.get(type.name, type.name)
+            name = types.IN_C.get(type.name, type.name)
             raise RuntimeError(f"{what} is out of bounds for {name}")
         if digits is not None and abs(number) > 1 << digits:
-            name = IN_C.get(type.name, type.name)
+            name = types.IN_C.get(type.name, type.name)
             warnings.warn(
                 f"{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
                 f"{name} can support discrete uniform distribution only within this range. This "

@@ -13,7 +13,6 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops import aten_words
 from toytorch.ops.define import pointwise
 from toytorch.ops.elementwise.operand_checks import no_bool
-from toytorch.ops.linalg.matmul import C_NAMES
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -161,8 +160,8 @@ def _one_dtype(common: Any, args: Sequence[Any]) -> None:
             continue  # as a number
         if getattr(a, "dtype", args[0].dtype) is not args[0].dtype:
             raise RuntimeError(
-                f"expected dtype {C_NAMES[args[0].dtype.name]} for `{name}` but got "
-                f"dtype {C_NAMES[a.dtype.name]}"
+                f"expected dtype {types.IN_C[args[0].dtype.name]} for `{name}` but got "
+                f"dtype {types.IN_C[a.dtype.name]}"
             )
     if common.rank < 2:
         kernel = "tensor" if hasattr(args[2], "dtype") else "scalar"

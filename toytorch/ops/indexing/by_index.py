@@ -304,7 +304,7 @@ def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) 
     if plain and a.shape == mask.shape and (-1e38 < number < 1e38 or abs(number) == np.inf):
         filled = np.where(mask, a.dtype.type(value), a)
         return filled if filled.flags.c_contiguous else filled.copy()
-    shape = broadcast_pair(a.shape, mask.shape)
+    shape = broadcast_pair(mask.shape, a.shape)
     filled = xp.where(mask, as_element(xp, value, a.dtype), a).reshape(shape)
     if filled.dtype != a.dtype:  # CuPy chooses between numbers of bfloat16 in float32
         return filled.astype(a.dtype)

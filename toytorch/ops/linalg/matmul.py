@@ -11,7 +11,7 @@ from toytorch.backends.base import attempt, worthwhile
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import wrap
 from toytorch.facts import state
-from toytorch.facts.dtype import dtype, from_numpy_dtype, no_kernel
+from toytorch.facts.dtype import IN_C, dtype, from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
@@ -30,26 +30,10 @@ def kinds(*operands: Any) -> list[dtype]:
     return [a.dtype if isinstance(a.dtype, dtype) else from_numpy_dtype(a.dtype) for a in operands]
 
 
-C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int64": "long int",
-    "int32": "int",
-    "int16": "short",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "bool": "bool",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-
-
 def same_dtype(a: Any, b: Any) -> None:
     """Refuses operands of two types: products do not promote."""
     if a.dtype != b.dtype:
-        x, y = (C_NAMES[kind.name] for kind in kinds(a, b))
+        x, y = (IN_C[kind.name] for kind in kinds(a, b))
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x} != {y}")
 
 
@@ -85,7 +69,7 @@ def same_of_stacks(a: Any, b1: Any, b2: Any) -> None:
     if kinds(a)[0].kind == "b" == kinds(b1)[0].kind:
         raise no_kernel("baddbmm", np.dtype(bool))
     if not a.dtype == b1.dtype == b2.dtype:
-        x, y, z = (C_NAMES[kind.name] for kind in kinds(a, b1, b2))
+        x, y, z = (IN_C[kind.name] for kind in kinds(a, b1, b2))
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {x}, batch1: {y}, batch2: {z}"
         )

@@ -109,6 +109,11 @@ def linear(
         return create.put_out(linear(input, weight, bias), out, same=True)
     if not isinstance(input, Tensor):
         raise wrong_argument("linear", "input", 1, "Tensor", input)
+    if not input.ndim:
+        raise RuntimeError(
+            "both arguments to linear need to be at least 1D, but they are "
+            f"{input.ndim}D and {weight.ndim}D"
+        )
     if bias is None:
         return matmul_(input, weight.t())
     x, w, b = input._array, weight._array, bias._array

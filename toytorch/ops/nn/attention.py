@@ -14,12 +14,11 @@ from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor, beside
 from toytorch.facts import state
-from toytorch.facts.dtype import bfloat16, float16, float32, float64
+from toytorch.facts.dtype import IN_C, bfloat16, float16, float32, float64
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
-from toytorch.ops.linalg.matmul import C_NAMES
 from toytorch.ops.nn.dropout import dropout
 from toytorch.ops.nn.normalize import taken
 from toytorch.ops.nn.windows import sizes_text
@@ -71,14 +70,12 @@ def additive_mask(mask: Tensor, like: Tensor) -> Tensor:
     return where.function(mask, zero, zero - math.inf)
 
 
-def _check(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool
-) -> None:
+def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> None:
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got "
-            f"query.dtype: {C_NAMES[query.dtype.name]} key.dtype: {C_NAMES[key.dtype.name]} and "
-            f"value.dtype: {C_NAMES[value.dtype.name]} instead."
+            f"query.dtype: {IN_C[query.dtype.name]} key.dtype: {IN_C[key.dtype.name]} and "
+            f"value.dtype: {IN_C[value.dtype.name]} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
@@ -88,11 +85,6 @@ def _check(
         )
     if attn_mask is None:
         return
-    if is_causal:
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set "
-            "when is_causal=True"
-        )
     if (
         attn_mask.dtype.name != "bool"
         and attn_mask.dtype is not query.dtype
@@ -328,7 +320,7 @@ def scaled_dot_product_attention(
         and 0 in (*query.shape[:-1], key.shape[-2], value.shape[-1])
     ):
         return nothing_seen(query, key, value)
-    _check(query, key, value, attn_mask, is_causal)
+    _check(query, key, value, attn_mask)
     if enable_gqa and query.ndim > 2:
         times = query.shape[-3] // max(key.shape[-3], 1), query.shape[-3] // max(value.shape[-3], 1)
         if key.shape[-3] * times[0] != query.shape[-3]:
@@ -343,6 +335,10 @@ def scaled_dot_product_attention(
         return flash_attention.function(
             query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale
         )[0]
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+        )
     scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
     kind = query.dtype
     if kind.itemsize == 2:  # one rounding, at the end
@@ -378,7 +374,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     last = weight if bias is None else bias
     if not input1.dtype is input2.dtype is weight.dtype is last.dtype:
         named = (("input1", input1), ("input2", input2), ("weight", weight), ("bias", bias))
-        kinds = (f"{what}: {C_NAMES[t.dtype.name]}" for what, t in named if t is not None)
+        kinds = (f"{what}: {IN_C[t.dtype.name]}" for what, t in named if t is not None)
         raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(kinds)}")
     for d in range(input1.ndim - 1):
         if input1.shape[d] != input2.shape[d]:

@@ -18,11 +18,12 @@ from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import channels_last
+from toytorch.facts.dtype import IN_C
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
-from toytorch.ops.linalg.matmul import C_NAMES, kinds, same_scalar_type
+from toytorch.ops.linalg.matmul import kinds, same_scalar_type
 from toytorch.ops.nn.conv_arrays import (
     conv_arrays,
     transposed_arrays,
@@ -237,7 +238,7 @@ weight_gradient: Op = general(
 def same_types(x: Any, w: Any, bias: Any, transposed: bool) -> None:
     """Refuses operands of several types, the bias first."""
     if bias is not None and bias.dtype != x.dtype and not transposed:
-        mine, theirs = (C_NAMES[kind.name] for kind in kinds(x, bias))
+        mine, theirs = (IN_C[kind.name] for kind in kinds(x, bias))
         raise RuntimeError(f"Input type ({mine}) and bias type ({theirs}) should be the same")
     same_scalar_type(x, w)
     if bias is not None:
@@ -257,6 +258,10 @@ def _check(
     groups: int,
 ) -> None:
     """Raises PyTorch's errors for operands of these shapes."""
+    if 0 in w[2:] and 0 not in (*x, *w[:2]):
+        names = ": {} x {} x {} (TxHxW)" if len(w) == 5 else " kernel_height: {} kernel_width: {}"
+        shape = names.format(*(1,)[len(w) - 3 :], *w[2:])
+        raise RuntimeError(f"kernel size should be greater than zero, but got{shape}")
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
     if any(s <= 0 for s in stride):

@@ -236,8 +236,7 @@ def _arg(name: str) -> Any:
         if a.size == 0 and (dim is None or a.shape[dim] == 0):
             if dim is None:
                 raise IndexError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-                    "Specify the reduction dim with the 'dim' argument."
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
                 )
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         if a.ndim == 0:

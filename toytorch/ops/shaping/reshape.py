@@ -142,7 +142,9 @@ def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     try:
         if min(sizes) < 1 or math.prod(sizes) != shape[d]:
             sizes = infer_size(sizes, shape[d])
-    except RuntimeError:
+    except RuntimeError as error:
+        if "one dimension" in str(error):
+            raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
             f"of dim {d} ({shape[d]}) in the input tensor"

@@ -64,7 +64,7 @@ class TensorDataset(Dataset):
     """
 
     def __init__(self, *tensors: Tensor) -> None:
-        if any(len(t) != len(tensors[0]) for t in tensors):
+        if any(t.size(0) != tensors[0].size(0) for t in tensors):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
 
@@ -165,8 +165,9 @@ def random_split(
     """A dataset cut at random into parts of given sizes (or fractions that sum to 1)."""
     n = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        if any(not 0 <= f <= 1 for f in lengths):
-            raise ValueError("Fractions must be between 0 and 1")
+        for i, f in enumerate(lengths):
+            if not 0 <= f <= 1:
+                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
         sizes = [math.floor(n * f) for f in lengths]
         for i in range(n - sum(sizes)):
             sizes[i % len(sizes)] += 1

@@ -1,0 +1,1 @@
+"""Further modules of `torch.nn.utils`."""
