@@ -4,7 +4,8 @@
     python -m tests.standard_kernels --check    says whether they are what would be written
 
 What is in them is what the examples need: one step each of a convolutional network, an LSTM and a
-GPT, a multi-layer perceptron with four optimizers, and prediction with each. Their kernels are
+GPT, a multi-layer perceptron with four optimizers, and prediction with each; and reductions, losses
+and a block of a convolutional network that many programs have. Their kernels are
 written once for a level of processors (by a process that is told so by TOYTORCH_CPU; ARM's on any
 machine, since only the text is wanted) and compiled for each operating system. Where this
 processor cannot run a level, its packs are left as they are.
@@ -84,6 +85,24 @@ def work() -> None:
         pieces = language_model.batch(data, 16, 32)
         rule = optim.AdamW(model.parameters(), lr=1e-3)
         learn(model, lambda m=model, p=pieces: language_model.loss_of(m, *p), rule)
+
+    few = torch.randn(5, 6)
+    for x, dim in ((few, 0), (torch.randn(5, 6, 7), 1)):
+        x.softmax(dim)
+        x.log_softmax(dim)
+    for dim in (0, 1):
+        few.var(dim)
+        few.logsumexp(dim)
+    for compare in ("huber_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits"):
+        getattr(nn.functional, compare)(few, few.sigmoid())
+    blocks: list[Any] = [
+        nn.Conv2d(8, 8, 3, padding=1, groups=8),
+        nn.BatchNorm2d(8),
+        nn.GroupNorm(2, 8),
+        nn.LeakyReLU(0.2),
+    ]
+    block = nn.Sequential(*blocks)
+    block(torch.randn(2, 8, 40, 40, requires_grad=True)).sum().backward()
 
 
 def usual() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import toytorch as tt
+from toytorch.core.op import registry
 
 torch = pytest.importorskip("torch")
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
@@ -102,3 +103,16 @@ def test_a_number_repeated_makes_the_result_larger(name: str, shape: tuple[int, 
     for ours, theirs in zip(*found):
         assert ours.shape == theirs.shape
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-12)
+
+
+# Derivatives that are no loops: constants, one record each, and those whose records have to be
+# differentiated again (truncdiv and these are no words of the language).
+NO_LOOPS = {"relu", "relu_backward", "fmod", "xlogy", "special_xlog1py"}
+
+
+def test_derivatives_by_formula_are_loops() -> None:
+    """A word that loops do not know would leave a derivative to NumPy, at many times the cost."""
+    for name, op in registry.items():
+        for of, derivative in op.formulas.items():
+            if op.kind == "pointwise" and name not in NO_LOOPS and derivative.text != "0":
+                assert derivative.formula.known, (name, of, derivative.text)

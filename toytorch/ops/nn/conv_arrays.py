@@ -50,12 +50,18 @@ def _columns(
 
 
 def _direct(
-    xp: Any, name: str, arrays: Sequence[Array], sizes: tuple[Sequence[int], ...], *rest: Any
+    xp: Any,
+    name: str,
+    volumes: Any,
+    arrays: Sequence[Array],
+    sizes: tuple[Sequence[int], ...],
+    *rest: Any,
 ) -> Any:
-    """The kernel of that name on images or lines, which are images of height 1, or volumes; or None."""
+    """The kernel of that name on images or lines, which are images of height 1, or what `volumes` makes
+    of volumes by it; or None."""
     n = arrays[0].ndim - 2
     if n > 2:
-        return VOLUMES[name](xp, *arrays, sizes, *rest) if n == 3 else None
+        return volumes(xp, *arrays, sizes, *rest) if n == 3 else None
     if n == 2:
         return attempt(xp, name, *arrays, *sizes, *rest)
     made = attempt(
@@ -143,13 +149,6 @@ def _volumes_weight(
     return None if made is None else made.reshape(g.shape[1], -1, count, *kernel)
 
 
-VOLUMES: dict[str, Any] = {
-    "convolution": _volumes_forward,
-    "convolution_input": _volumes_input,
-    "convolution_weight": _volumes_weight,
-}
-
-
 def _in_order_of(x: Array, w: Array, made: Array) -> Any:
     """The images in the order of memory that x has, or the weights."""
     last = has_channels_last(x) or (w.ndim == 4 and has_channels_last(w))
@@ -170,7 +169,9 @@ def conv_arrays(
     groups: int,
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (O, C/groups, …), plus a bias (O) or None."""
-    y = _direct(xp, "convolution", (x, w), (stride, padding, dilation), groups, bias)
+    y = _direct(
+        xp, "convolution", _volumes_forward, (x, w), (stride, padding, dilation), groups, bias
+    )
     if y is not None:
         return with_last(y) if w.ndim == 4 and has_channels_last(w) else y
     y = _multiplied(xp, x, w, stride, padding, dilation, groups)
@@ -250,7 +251,9 @@ def transposed_arrays(
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
     sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
-    y = _direct(xp, "convolution_input", (x, w), (sizes, stride, padding, dilation), groups)
+    y = _direct(
+        xp, "convolution_input", _volumes_input, (x, w), (sizes, stride, padding, dilation), groups
+    )
     if y is not None:
         return with_last(y) if w.ndim == 4 and has_channels_last(w) else y
     y = _spread(xp, x, w, sizes, stride, padding, dilation, extra, groups)
@@ -315,7 +318,14 @@ def weight_arrays(
 ) -> Any:
     """The gradient (O, C/groups, *kernel) of the weight, from x (B, C, …) and g (B, O, …)."""
     out, outputs, inputs = g.shape[2:], g.shape[1], x.shape[1] // groups
-    made = _direct(xp, "convolution_weight", (x, g), (kernel, stride, padding, dilation), groups)
+    made = _direct(
+        xp,
+        "convolution_weight",
+        _volumes_weight,
+        (x, g),
+        (kernel, stride, padding, dilation),
+        groups,
+    )
     if made is not None:
         return made
     w = xp.zeros((groups, outputs // groups, inputs * math.prod(kernel)), x.dtype)
