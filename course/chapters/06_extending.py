@@ -780,10 +780,13 @@ print(f"a gradient {once:.2f} ms, a Hessian-vector product",
 # Run on purpose.
 
 # %% [markdown] slide="notes"
-# Calling the class is an old mistake. The message says to use `apply`.
+# Calling the class is an old mistake. The message says to use `apply`. Making an
+# object of the class is warned of, too.
 
 # %% raises=true slide="more"
-Cube()(torch.ones(2, requires_grad=True))  # not apply
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    Cube()(torch.ones(2, requires_grad=True))  # not apply
 
 # %% [markdown] slide="subslide"
 # ## One gradient for two inputs

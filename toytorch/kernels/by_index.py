@@ -352,18 +352,21 @@ class Selected(Native):
         self.loop(self.lo, self.hi, 1, block if last else row)
 
 
+FEW_ADDED = 64  # numbers, below which NumPy adds them as fast
+
+
 def add_slices(target: Array, d: int, i: Array, values: Array) -> bool | None:
     """target[b, i[m], k] += values[b, m, k], or None, and nothing is done. The indices are known
     to be inside; those below zero count from the end."""
     if (
-        values.size < jit.SMALLEST
+        values.size < FEW_ADDED
         or target.ndim != values.ndim
         or target.dtype.char not in ADDED
         or not target.flags.c_contiguous
         or not movable(target, values)
         or i.ndim != 1
         or values.shape != (*target.shape[:d], i.size, *target.shape[d + 1 :])
-        or not jit.works()
+        or not jit.pays(values.size)
     ):
         return None
     values = np.ascontiguousarray(values)

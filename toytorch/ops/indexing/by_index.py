@@ -222,10 +222,10 @@ def _index_put(
     result = copied(a)
     places = full_places(a, arrays)
     try:
-        if accumulate:
-            add_at(xp, result, places, values)
-        else:
+        if not accumulate:
             result[places] = values
+        elif not _added_slices(xp, result, arrays, values):
+            add_at(xp, result, places, values)
     except (IndexError, ValueError) as error:
         _check_bounds(a, arrays)
         raise_index(error, arrays)
@@ -234,6 +234,22 @@ def _index_put(
             raise _mismatch(values, a[places].shape) from None
         raise
     return result
+
+
+def _added_slices(
+    xp: ArrayModule, target: Array, arrays: Sequence[Array | None], values: Array
+) -> bool:
+    """Whether a kernel did it: where one index array, which is inside, picks slices of one dimension."""
+    at = [d for d, i in enumerate(arrays) if i is not None]
+    if len(at) != 1:
+        return False
+    d, i = at[0], arrays[at[0]]
+    if i is None or i.dtype.kind != "i" or not values.size:
+        return False
+    if values.shape != (*target.shape[:d], *i.shape, *target.shape[d + 1 :]):
+        return False
+    rows = values.reshape(*target.shape[:d], i.size, *target.shape[d + 1 :])
+    return base.attempt(xp, "add_slices", target, d, i.reshape(-1), rows) is not None
 
 
 def _need_same_type(a: Array, values: Array) -> None:

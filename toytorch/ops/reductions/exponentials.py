@@ -14,7 +14,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import reduction
-from toytorch.ops.reductions.reduce import _need_float, axes, kept
+from toytorch.ops.reductions.reduce import _need_float, axes, kept, zero_where
 
 LOG_SUM_EXP = (
     "top = fmax(self); top = top if abs(top) < inf else 0; log(sum(exp(self - top))) + top"
@@ -252,7 +252,7 @@ def _norm_gradient(
     if ord == 1:
         return self.sgn() * g
     if ord == 2:  # written to in place, which keeps the order of memory
-        return g * (self / norm).masked_fill_(norm == 0, 0)
+        return g * zero_where(norm, self / norm)
     size = self.abs()
     if math.isinf(ord):
         mask = (size == norm) | size.isnan()
@@ -260,7 +260,7 @@ def _norm_gradient(
     if ord < 1:
         scaled = self.sgn() * (size ** (ord - 1)).masked_fill_(size == 0, 0)
         return scaled * g * norm ** (1 - ord)
-    share = (g / norm ** (ord - 1)).masked_fill_(norm == 0, 0)
+    share = zero_where(norm, g / norm ** (ord - 1))
     if ord < 2:
         return self.sgn() * size ** (ord - 1) * share
     return self * size ** (ord - 2) * share

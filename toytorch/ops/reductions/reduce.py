@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends.base import attempt, reduced, some, worthwhile
+from toytorch.facts import state
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
@@ -36,15 +37,13 @@ def axes(dim: Ints | None, ndim: int) -> tuple[int, ...]:
 
 def spread_over(g: Tensor, shape: tuple[int, ...], dim: Ints | None, keepdim: bool) -> Any:
     """A gradient of a reduction, over the shape that was reduced."""
-    if not keepdim and shape:
-        for d in sorted(axes(dim, len(shape))):
-            g = g.unsqueeze(d)
-    return g.expand(shape)
+    return kept(g, shape, dim, keepdim).expand(shape)
 
 
 def kept(value: Any, shape: tuple[int, ...], dim: Ints | None, keepdim: bool) -> Any:
-    """A result of a reduction with its reduced dimensions put back as 1."""
-    if not keepdim and shape:
+    """A result of a reduction with its reduced dimensions put back as 1; one number stays as it is,
+    which any shape takes."""
+    if not keepdim and value.ndim:
         for d in sorted(axes(dim, len(shape))):
             value = value.unsqueeze(d)
     return value
@@ -311,10 +310,19 @@ def _std(xp: ArrayModule, a: Array, dim: Ints | None, correction: int, keepdim: 
     return made
 
 
+def zero_where(size: Tensor, quotient: Tensor) -> Tensor:
+    """A quotient by something of this size, with zeros where that is 0, written in place; not touched
+    where nobody looks on and nothing is 0."""
+    array = size._array
+    if state.fast_path is not state.SLOW and array.__class__ is np.ndarray and array.all():
+        return quotient
+    return quotient.masked_fill_(size == 0, 0)
+
+
 def _std_gradient(
     g: Tensor, self: Tensor, dim: Ints | None, correction: int, keepdim: bool, result: Tensor
 ) -> Any:
-    share = (g / (2 * result)).masked_fill(result == 0, 0)
+    share = zero_where(result, g / (2 * result))
     return _var_gradient(share, self, dim, correction, keepdim)
 
 
