@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 BATCH = 32
 IMAGE, SIGNAL, VOLUME = (BATCH, 16, 24, 24), (BATCH, 16, 128), (8, 8, 10, 10, 10)
 MATRIX, SEQUENCE = (BATCH * 4, 256), (BATCH, 24, 64)
-# module: constructor's arguments, shapes of inputs ("class" and "token" are integers)
+# module (and what of it): constructor's arguments, shapes of inputs ("class" and "token" are integers)
 ELEMENTWISE = (
     "ReLU",
     "ReLU6",
@@ -68,6 +68,12 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "Conv1d": ((16, 32, 3), (SIGNAL,)),
     "Conv2d": ((16, 32, 3), (IMAGE,)),
     "Conv3d": ((8, 8, 3), (VOLUME,)),
+    "Conv1d, depthwise": ((16, 16, 7, 1, 3, 1, 16), (SIGNAL,)),
+    "Conv2d, depthwise": ((16, 16, 3, 1, 1, 1, 16), (IMAGE,)),
+    "Conv2d, depthwise, stride 2": ((16, 16, 3, 2, 1, 1, 16), (IMAGE,)),
+    "Conv2d, groups of 4": ((32, 32, 3, 1, 1, 1, 8), ((8, 32, 14, 14),)),
+    "Conv2d, 1 input": ((1, 6, 5), ((BATCH, 1, 28, 28),)),
+    "Conv2d, few": ((3, 8, 3), ((1, 3, 8, 8),)),
     "ConvTranspose1d": ((16, 16, 3), (SIGNAL,)),
     "ConvTranspose2d": ((16, 16, 3), (IMAGE,)),
     "ConvTranspose3d": ((8, 8, 3), (VOLUME,)),
@@ -95,6 +101,9 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "InstanceNorm2d": ((16,), (IMAGE,)),
     "InstanceNorm3d": ((8,), (VOLUME,)),
     "LayerNorm": ((256,), (MATRIX,)),
+    "BatchNorm1d, few": ((16,), ((8, 16),)),
+    "LayerNorm, few": ((16,), ((8, 16),)),
+    "GroupNorm, few": ((4, 16), ((2, 16, 4, 4),)),
     "GroupNorm": ((4, 16), (IMAGE,)),
     "RMSNorm": ((256,), (MATRIX,)),
     "LocalResponseNorm": ((5,), (IMAGE,)),
@@ -119,6 +128,8 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "RNN": ((64, 64), (SEQUENCE,)),
     "LSTM": ((64, 64), (SEQUENCE,)),
     "GRU": ((64, 64), (SEQUENCE,)),
+    "LSTM, few": ((8, 8), ((10, 1, 8),)),
+    "GRU, few": ((8, 8), ((10, 1, 8),)),
     "RNNCell": ((256, 64), (MATRIX,)),
     "LSTMCell": ((256, 64), (MATRIX,)),
     "GRUCell": ((256, 64), (MATRIX,)),
@@ -162,7 +173,7 @@ def work(m: Any, name: str) -> Any:
     """Forward and backward of a module on one side."""
     args, shapes = CASES[name]
     m.manual_seed(0)
-    module, rng = getattr(m.nn, name)(*args), np.random.default_rng(0)
+    module, rng = getattr(m.nn, name.partition(",")[0])(*args), np.random.default_rng(0)
     inputs = [m.tensor(given(s, rng)) for s in shapes]
     if inputs[0].is_floating_point():
         inputs[0].requires_grad_()

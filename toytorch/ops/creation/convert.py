@@ -16,7 +16,6 @@ from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
 from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of
-from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
@@ -293,7 +292,7 @@ def reshape(input: Tensor, *shape_: Ints, shape: Sequence[int] | None = None) ->
         and view_strides(array.shape, strides_of(array), wanted) is None
     ):
         wanted = given if state.fast_path is state.SLOW else wanted
-        return of_its_own(view.unsafe_view.function(contiguous(input), wanted))
+        return view.unsafe_viewed(contiguous(input), wanted)
     if state.fast_path is state.SLOW:  # a trace keeps the -1, which fits other sizes too
         wanted = given
     return view.view_.function(input, wanted)
