@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.nn.functional.lookup import linear
 from toytorch.nn.functional.reduction import legacy_reduction
@@ -65,10 +68,16 @@ def cross_entropy(
     if not label_smoothing:
         return loss
     classes = input.shape[axis]
-    known = target.ne(ignore_index)
     spread = -(logs if weight is None else logs * _along(weight, logs, axis)).sum(axis)
-    spread = spread.masked_fill(~known, 0)
-    if reduction == "mean":
+    array = target._array
+    here = array.__class__ is np.ndarray and state.fast_path is not state.SLOW
+    whole = here and weight is None and bool((array != ignore_index).all())
+    if not whole:
+        known = target.ne(ignore_index)
+        spread = spread.masked_fill(~known, 0)
+    if reduction == "mean" and whole:
+        spread = spread.mean()
+    elif reduction == "mean":
         total = (
             known.sum()
             if weight is None
