@@ -50,12 +50,16 @@ def children() -> list[Any]:
 
 def end_of(before: set[int], seconds: float) -> None:
     """Waits until no process is left but those before, and no segment."""
-    gc.collect()
+
+    def left() -> set[Any]:
+        return {p.pid for p in children()} - before | segments()
+
+    if left():
+        gc.collect()  # a second, where many tests have run before
     end = time.monotonic() + seconds
-    while time.monotonic() < end and ({p.pid for p in children()} - before or segments()):
+    while time.monotonic() < end and left():
         time.sleep(0.05)
-    assert not {p.pid for p in children()} - before
-    assert not segments()
+    assert not left()
 
 
 @pytest.fixture(autouse=True)
