@@ -24,7 +24,7 @@ BACKWARD: dict[str, tuple[Callable[..., Any], list[str]]] = {
     ),
     "pdist": (F.pdist, ["pdist_backward"]),
     "softmax": (lambda x: x.softmax(-1), ["_softmax_backward_data"]),
-    "layer_norm": (lambda x: F.layer_norm(x, (16,)), ["_norm_backward"]),
+    "layer_norm": (lambda x: F.layer_norm(x, (16,)), ["layer_norm_input"]),
 }
 
 
@@ -48,7 +48,8 @@ def test_a_derivative_is_one_launch(name: str, dtype: str) -> None:
         assert grad.dtype is x.dtype and torch.equal(grad.cpu(), here.grad)
         again = function(there)
         (grad,) = torch.autograd.grad(again, there, ones, create_graph=True)
-        assert torch.allclose(grad.cpu(), here.grad) and grad.requires_grad
+        # Of layer norm's result the sum is 0, whose gradient is what was rounded.
+        assert torch.allclose(grad.cpu(), here.grad, atol=1e-5) and grad.requires_grad
 
 
 @pytest.mark.parametrize("foreach", [None, False])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import toytorch
+from tests.oracle import torch
 from toytorch.kernels.fold import folded
 from toytorch.loops.runtime import jit
 from toytorch.ops.define import registry
@@ -79,3 +80,19 @@ def test_products(dim: int | None) -> None:
     made = x.prod() if dim is None else x.prod(dim)
     wanted = near.astype(np.float64).prod() if dim is None else near.astype(np.float64).prod(dim)
     np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (80, 90)])
+@pytest.mark.parametrize("given", [(), ("weight",), ("pos_weight",), ("weight", "pos_weight")])
+def test_arrays_that_a_loss_may_have(shape: tuple[int, ...], given: tuple[str, ...]) -> None:
+    """Conditions ask whether they are there."""
+    rng = np.random.default_rng(1)
+    x, t, *ws = (rng.random(shape).astype(np.float32) for _ in range(2 + len(given)))
+    results = []
+    for m in (toytorch, torch):
+        a, more = m.tensor(x, requires_grad=True), dict(zip(given, map(m.tensor, ws)))
+        loss = m.nn.functional.binary_cross_entropy_with_logits(a, m.tensor(t), **more)
+        loss.backward()
+        results.append([loss.detach().numpy(), a.grad.numpy()])
+    for ours, theirs in zip(*results):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)

@@ -18,6 +18,7 @@ from toytorch.loops.runtime import jit, standard
 
 ROOT = Path(__file__).parents[2]
 PACKS = sorted(standard.FOLDER.glob("*.zip"))
+IN_EVERY_PROCESS = {"memset", "memcpy"}  # what LLVM makes of loops that fill or copy
 STEP = """
 from tests import standard_kernels
 standard_kernels.usual()
@@ -104,7 +105,7 @@ def undefined(code: bytes) -> Iterator[str]:
 def test_loops_call_no_library(level: str) -> None:
     files = standard_kernels.content(standard.pack("linux", level).read_bytes())
     named = {n for name, code in files.items() if name != "llvm" for n in undefined(code)}
-    assert named <= {"_GLOBAL_OFFSET_TABLE_", "memset"}
+    assert named <= {"_GLOBAL_OFFSET_TABLE_", *IN_EVERY_PROCESS}
 
 
 def test_a_damaged_pack_is_no_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,13 +150,14 @@ def test_arm() -> None:
     written = [str(machine.emit_assembly(jit.optimised(machine, t))) for t in texts]
     tiles = 0
     for text in written:
-        # Besides memset, what is called are parts of the kernel, or addresses of a table (blr).
+        # What else is called are parts of the kernel, or addresses of a table (blr).
         calls = set(re.findall(r"\tbl\t(\S+)", text))
-        assert all(name == "memset" or f"\n{name}:" in text for name in calls), calls
+        assert all(name in IN_EVERY_PROCESS or f"\n{name}:" in text for name in calls), calls
         for loop in innermost(text):
             added = count(loop, "fmla")
             if added >= 12 and 2 * added > len(loop):  # not e^x beside a sum
                 tiles += 1
                 assert re.search(r"\tfmla\tv\d+\.4s", "\n".join(loop))
-                assert count(loop, "str", "stp", "stur") <= 2
+                # A tile stores nothing, or the 4 lines of few channels once for 9 taps each.
+                assert count(loop, "str", "stp", "stur") <= max(2, added // 9)
     assert tiles >= 10

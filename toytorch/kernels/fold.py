@@ -101,7 +101,8 @@ def recipe_of(
 ) -> tuple[Recipe, list[str]]:
     """The program of a text, and the numbers that it takes; conditions on these are decided."""
     formula = Formula(text.replace(";", "\n"), arrays)
-    known = {**CONSTANTS, **dict(numbers), "count": math.inf}
+    # That there is an array may be asked (`weight is None`), its elements not.
+    known = {**CONSTANTS, **dict.fromkeys(arrays, ...), **dict(numbers), "count": math.inf}
     dims = LETTERS[: len(pattern)]
     over = [d for d, letter in zip(dims, pattern) if letter == "s"]
     lines = [

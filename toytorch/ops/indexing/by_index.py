@@ -248,8 +248,10 @@ def _added_slices(
         return False
     if values.shape != (*target.shape[:d], *i.shape, *target.shape[d + 1 :]):
         return False
-    rows = values.reshape(*target.shape[:d], i.size, *target.shape[d + 1 :])
-    return base.attempt(xp, "add_slices", target, d, i.reshape(-1), rows) is not None
+    rows, flat = values.reshape(*target.shape[:d], i.size, *target.shape[d + 1 :]), i.reshape(-1)
+    if flat.__class__ is not target.__class__:  # as above
+        flat = xp.asarray(flat)
+    return base.attempt(xp, "add_slices", target, d, flat, rows) is not None
 
 
 def _need_same_type(a: Array, values: Array) -> None:

@@ -10,6 +10,7 @@ from toytorch.core import write
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted, of_its_own
 from toytorch.facts import dtype as types
+from toytorch.facts import state
 from toytorch.facts.composed import cast_to, composed, operands
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import broadcast_pair, wrap_dims
@@ -145,6 +146,11 @@ def linear(
     return counted(product + bias, 1 + (x.ndim == 1 and w.ndim == 2))  # it is added in place
 
 
+def sizes_of(x: Tensor) -> Any:
+    """A shape, whose sizes are no plain numbers where a function is traced."""
+    return x.shape if state.fast_path is state.SLOW else x._array.shape
+
+
 @public("tensordot", tensor_first=False)
 def tensordot(
     a: Tensor, b: Tensor, dims: int | Sequence[list[int]] = 2, out: Tensor | None = None
@@ -161,7 +167,7 @@ def tensordot(
     else:
         left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
     given = list(zip(left, right))
-    of_a, of_b = a._array.shape, b._array.shape
+    of_a, of_b = sizes_of(a), sizes_of(b)
     left, right = list(wrap_dims(tuple(left), len(of_a))), list(wrap_dims(tuple(right), len(of_b)))
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
@@ -170,7 +176,7 @@ def tensordot(
             a, b = (
                 x.sum(d, True, dtype=x.dtype) if x.shape[d] != 1 else x for x, d in ((a, i), (b, j))
             )
-            of_a, of_b = a._array.shape, b._array.shape
+            of_a, of_b = sizes_of(a), sizes_of(b)
         if of_a[i] != of_b[j]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {of_a[i]} in dim "

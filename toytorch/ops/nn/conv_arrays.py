@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.backends.base import attempt
 from toytorch.core.memory_order import has_channels_last
 from toytorch.facts.hints import Array, ArrayModule
@@ -61,7 +63,8 @@ def _direct(
     of volumes by it; or None."""
     n = arrays[0].ndim - 2
     if n > 2:
-        return volumes(xp, *arrays, sizes, *rest) if n == 3 else None
+        here = n == 3 and arrays[0].__class__ is np.ndarray
+        return volumes(xp, *arrays, sizes, *rest) if here else None
     if n == 2:
         return attempt(xp, name, *arrays, *sizes, *rest)
     made = attempt(

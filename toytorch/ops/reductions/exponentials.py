@@ -252,7 +252,7 @@ def _norm_gradient(
     if ord == 1:
         return self.sgn() * g
     if ord == 2:  # written to in place, which keeps the order of memory
-        return g * zero_where(norm, self / norm)
+        return g * zero_where(norm, self / norm, True)
     size = self.abs()
     if math.isinf(ord):
         mask = (size == norm) | size.isnan()
@@ -260,7 +260,7 @@ def _norm_gradient(
     if ord < 1:
         scaled = self.sgn() * (size ** (ord - 1)).masked_fill_(size == 0, 0)
         return scaled * g * norm ** (1 - ord)
-    share = zero_where(norm, g / norm ** (ord - 1))
+    share = zero_where(norm, g / norm ** (ord - 1), True)
     if ord < 2:
         return self.sgn() * size ** (ord - 1) * share
     return self * size ** (ord - 2) * share

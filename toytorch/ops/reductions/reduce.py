@@ -310,13 +310,13 @@ def _std(xp: ArrayModule, a: Array, dim: Ints | None, correction: int, keepdim: 
     return made
 
 
-def zero_where(size: Tensor, quotient: Tensor) -> Tensor:
-    """A quotient by something of this size, with zeros where that is 0, written in place; not touched
-    where nobody looks on and nothing is 0."""
+def zero_where(size: Tensor, quotient: Tensor, in_place: bool = False) -> Any:
+    """A quotient by something of this size, with zeros where that is 0: the same tensor, where nobody
+    looks on and nothing is 0."""
     array = size._array
     if state.fast_path is not state.SLOW and array.__class__ is np.ndarray and array.all():
         return quotient
-    return quotient.masked_fill_(size == 0, 0)
+    return (quotient.masked_fill_ if in_place else quotient.masked_fill)(size == 0, 0)
 
 
 def _std_gradient(

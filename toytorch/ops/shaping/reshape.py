@@ -9,7 +9,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import made_view, quick
 from toytorch.facts import dtype as types
-from toytorch.facts import warned
+from toytorch.facts import state, warned
 from toytorch.facts.hints import Ints
 from toytorch.facts.size import WHOLE, broadcast_pair, infer_size, wrap_dim
 from toytorch.facts.size import broadcast_shapes as common_shape
@@ -112,7 +112,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
         return input
-    sizes = input._array.shape
+    # Where a function is traced, the sizes of a shape are no plain numbers.
+    sizes = input.shape if state.fast_path is state.SLOW else input._array.shape
     return convert.reshape(
         input, (*sizes[:first], math.prod(sizes[first : last + 1]), *sizes[last + 1 :])
     )
