@@ -7,24 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.dtype import dtype
+from toytorch.facts.dtype import IN_C, dtype
 from toytorch.facts.hints import ArrayModule, Scalar
 from toytorch.facts.schema import Argument
 
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
-C_NAMES = {
-    "uint8": "uint8_t",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int",
-    "int64": "int64_t",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
+# What a refused number would have been converted to.
+C_NAMES = {**IN_C, **{n: f"{n}_t" for n in ("uint8", "int8", "int16", "int64")}}
 
 
 def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
