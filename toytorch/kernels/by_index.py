@@ -352,7 +352,7 @@ class Selected(Native):
         self.loop(self.lo, self.hi, 1, block if last else row)
 
 
-FEW_ADDED = 64  # numbers, below which NumPy adds them as fast
+FEW_ADDED = 1024  # numbers, below which NumPy adds them as fast
 
 
 def add_slices(target: Array, d: int, i: Array, values: Array) -> bool | None:
