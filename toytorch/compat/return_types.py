@@ -3,7 +3,7 @@
 from typing import Any
 
 from toytorch.core.op import registry
-from toytorch.ops.named_results import VALUES_AND_INDICES, result_class
+from toytorch.ops.named_results import result_class
 
 FIELDS = {
     "svd": ("U", "S", "V"),
@@ -25,20 +25,7 @@ def __getattr__(whole: str) -> Any:
     name = whole.removesuffix("_out")  # of what out= holds
     if name in FIELDS:
         return result_class(whole, FIELDS[name])
-    op = registry.get(name) or registry.get(f"{name}.dim")
+    op = registry.get(f"{name}.dim") or registry.get(name)  # `max` alone has one result
     if op is not None and op.schema.result_names:
         return result_class(whole, op.schema.result_names)
-    if name in (
-        "max",
-        "min",
-        "median",
-        "nanmedian",
-        "mode",
-        "sort",
-        "topk",
-        "kthvalue",
-        "cummax",
-        "cummin",
-    ):
-        return result_class(whole, VALUES_AND_INDICES)
     raise AttributeError(f"module 'torch.return_types' has no attribute '{whole}'")

@@ -99,7 +99,7 @@ class Optimizer:
         self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """The rule: writes the new value of one parameter in place."""
-        raise NotImplementedError
+        raise NotImplementedError  # as PyTorch's base class does, which has no rule
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds parameters with hyperparameters of their own."""
@@ -230,7 +230,7 @@ class Optimizer:
     def _update_all(self) -> None:
         """`update` for each parameter of each group; those without a gradient stay as they are."""
         if type(self).update is Optimizer.update:
-            raise NotImplementedError
+            raise NotImplementedError  # also where no parameter has a gradient
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:

@@ -29,7 +29,7 @@ from toytorch.facts.dtype import dtype, float32
 from toytorch.facts.package import is_ours
 from toytorch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from toytorch.nn.utils.rnn import PackedSequence
-from toytorch.ops.named_results import VALUES_AND_INDICES, result_class
+from toytorch.ops.named_results import result_class
 from toytorch.serialization import arrays, modules
 from toytorch.serialization.rebuild import Builder, check_key, require
 
@@ -215,22 +215,9 @@ THINGS: dict[str, Any] = {
     "torch._C.Generator": Generator,
 }
 NAMED: dict[str, Sequence[str]] = {
-    **{op.name: op.schema.result_names for op in registry.values() if op.schema.result_names},
-    **dict.fromkeys(
-        (
-            "max",
-            "min",
-            "median",
-            "nanmedian",
-            "mode",
-            "sort",
-            "topk",
-            "kthvalue",
-            "cummax",
-            "cummin",
-        ),
-        VALUES_AND_INDICES,
-    ),
+    op.name.removesuffix(".dim"): op.schema.result_names
+    for op in registry.values()
+    if op.schema.result_names
 }
 SHELLS: dict[str, type] = {
     "argparse.Namespace": argparse.Namespace,

@@ -188,4 +188,5 @@ def to_sparse_semi_structured(original_tensor: Tensor, transposed: bool = False)
             f"Error original_tensor.device= {original_tensor.device} is not supported! Only CUDA "
             "tensors are currently supported."
         )
+    # They are cuSPARSELt's, of which CuPy has none.
     raise NotImplementedError("toytorch has no such kernels: use to_sparse_csr()")

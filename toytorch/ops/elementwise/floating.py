@@ -80,6 +80,7 @@ def _as_exponent(x: Tensor, other: Tensor) -> Tensor:
         return other.to(other.dtype.to_complex())
     whole = other.dtype.rank < 2 <= x.dtype.rank
     if whole and other.dtype is types.bool and not x.dtype.is_complex:
+        # PyTorch's refusal, in its words.
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     return other.to(x.dtype.to_real()) if whole else other
 

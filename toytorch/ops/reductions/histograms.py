@@ -86,6 +86,7 @@ def histc(
     values = values if input.dtype.itemsize > 2 else values.astype(np.float32)
     low, high = (None, None) if min == max else (float(min), float(max))
     if input.dtype.is_complex and low is None and values.size:
+        # PyTorch's refusal, in its words.
         raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{input.dtype.legacy}'")
     low, high = _limits("torch.histc", values, low, high, 1.0)
     if input.dtype.rank != 2:
