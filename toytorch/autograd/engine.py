@@ -624,12 +624,26 @@ class Gradients(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.given)
 
+    def to_read(self) -> list[Any]:
+        """All of them; zeros of one shape and type are one tensor, which is not to be written to."""
+        zeros: dict[Any, Any] = {}
+        made = []
+        for k, (g, meta) in enumerate(zip(self.given, self.meta)):
+            if g is None:
+                g = zeros.get(meta[:2])
+                if g is None:
+                    g = zeros[meta[:2]] = self[k]
+            made.append(g)
+        return made
+
     def __getitem__(self, k: Any) -> Any:
         found = self.given[k]
         shape, dtype, *_ = self.meta[k]
         if found is None and dtype.rank > 1:
             like = next(g for g in self.given if g is not None)
-            found = self.given[k] = like.new_zeros(shape, dtype=dtype)
+            of_like = dtype is like.dtype
+            found = like.new_zeros(shape) if of_like else like.new_zeros(shape, dtype=dtype)
+            self.given[k] = found
         return found
 
 

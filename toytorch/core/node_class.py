@@ -19,9 +19,10 @@ from toytorch.core.inplace import AsStridedBackward0
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import Array, DType
 from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, unpacked
 from toytorch.loops.language.functions import FUNCTIONS
+from toytorch.loops.runtime.jit import SMALLEST
 
 if TYPE_CHECKING:
     from toytorch.core.op import Op
@@ -59,15 +60,21 @@ def revive(value: Tensor | None, node: Node, index: int) -> Any:
     return tensor
 
 
+def repeated_dims(found: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions along which a shape was broadcast to the one found."""
+    lead = len(found) - len(shape)
+    return (
+        *range(lead),
+        *[i + lead for i, n in enumerate(shape) if n == 1 and found[i + lead] != 1],
+    )
+
+
 def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """A gradient in the shape and type of its input: undoes broadcasting and promotion."""
     array_shape = grad._array.shape
     if array_shape != shape:
         lead = len(array_shape) - len(shape)
-        dims = (
-            *range(lead),
-            *(i + lead for i, n in enumerate(shape) if n == 1 and array_shape[i + lead] != 1),
-        )
+        dims = repeated_dims(array_shape, shape)
         if dims:
             grad = grad.sum(dims, True)
         if grad._array.shape != shape:
@@ -76,6 +83,15 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
         grad = grad.real if grad.dtype.is_complex and not dtype.is_complex else grad
         grad = grad.to(dtype)
     return grad
+
+
+def fit_array(grad: Array, shape: tuple[int, ...], dtype: DType) -> Tensor | Array:
+    """`fit` of a bare array; few numbers are added up as the sum of a tensor would add them."""
+    if shape and 0 < grad.size < SMALLEST and grad.ndim >= len(shape) and grad.dtype.char in "fd":
+        if grad.dtype == dtype.numpy:
+            dims = repeated_dims(grad.shape, shape)
+            return np.add.reduce(grad, axis=dims, keepdims=True).reshape(shape)
+    return fit(wrap(grad), shape, dtype)
 
 
 def factors_of(names: Sequence[str]) -> set[str]:
@@ -191,12 +207,12 @@ def make_node_class(op: Op) -> type[Node]:
         "check_version": check_version,
         "revive": revive,
         "fit": fit,
+        "fit_array": fit_array,
         "any_complex": any_complex,
         "OP": op.name,
         "unpacked": unpacked,
         "ndarray": np.ndarray,
         "asarray": np.asarray,
-        "wrap": wrap,
     }
     derivatives = op.derivatives
     if op.rounds_once:
@@ -333,7 +349,7 @@ def arrays_source(op: Op) -> str:
                 f"        shape, kind = e{i}.meta",
                 f"        if g{i}.shape != shape or kind is not meta[1]:",
             ]
-        lines += [f"            g{i} = fit(wrap(g{i}), *e{i}.meta)"]
+        lines += [f"            g{i} = fit_array(g{i}, *e{i}.meta)"]
         if i is not names[-1][0] and len(names) == 2:
             lines += [f"        if e{names[-1][0]} is None:", f"            return (e{i}, g{i}),"]
         elif len(names) > 2:
@@ -370,8 +386,9 @@ def held_apply(op: Op) -> Callable[..., Any] | None:
         return None
     source = arrays_source(op)
     namespace: dict[str, Any] = {
-        "SAVED_TWICE": SAVED_TWICE, "check_version": check_version, "fit": fit, "OP": op.name,
-        "ndarray": None, "asarray": lambda made: made, "wrap": wrap,
+        "SAVED_TWICE": SAVED_TWICE, "check_version": check_version, "OP": op.name,
+        "ndarray": None, "asarray": lambda made: made,
+        "fit_array": lambda made, *meta: fit(wrap(made), *meta),
     }  # fmt: skip
     for formula in op.formulas.values():
         for word in called(formula.inline):

@@ -232,6 +232,17 @@ def indexed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) 
     )
 
 
+def into_zeros(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+    """What is written into zeros along a dimension."""
+    values, shape, dim, index, *rest = args
+    if not len(shape):
+        raise Unsupported
+    whole = [spread(t, full, size) for t in (values, index)]
+    return dispatch.call(
+        op, (whole[0], (size, *shape), shifted(dim, len(shape)), whole[1], *rest)
+    )
+
+
 def spread_sum(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
     """The gradient of a sum, over the shape that each example had."""
     g, shape, dim, keepdim = args

@@ -4,7 +4,7 @@ an index for each element, take and put with places in the flattened tensor."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
-from toytorch.ops import aten_words
+from toytorch.ops import aten_words, batching
 from toytorch.ops.define import define, general
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.settings import alert_not_deterministic
@@ -439,7 +439,7 @@ gather = general(
     apart=True,
     out_type="same",
     d_self=lambda g, self, dim, index: (  # saves self as PyTorch
-        g.new_zeros(self.shape).scatter_add(dim, index, g)
+        scattered.function(g, self.shape, dim, index, True)
     ),
     memory="rows",
     batch="along",
@@ -461,7 +461,7 @@ def _same_dtype(name: str, a: Any, source: Any) -> None:
 
 
 def _writing(name: str, write: Any, adds: bool = False) -> Any:
-    def kernel(xp: ArrayModule, a: Any, dim: int, i: Any, src: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Any, dim: int, i: Any, src: Any, into: bool = False) -> Any:
         d, given = wrap_dim(dim, a.ndim), None
         if hasattr(src, "dtype"):
             _same_dtype("scatter", a, src)
@@ -471,7 +471,7 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
         start = _wide(a) if adds else a
         if start is not a:
             src = _wide(src)
-        result = in_rows(start)  # spoilt only where an index is outside, which is refused below
+        result = start if into else in_rows(start)  # spoilt where an index is outside: refused below
         if src.ndim and a.ndim and attempt(xp, "scatter", result, d, i, src, adds):
             return result if start is a else result.astype(a.dtype)
         if a.__class__ is np.ndarray and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:
@@ -501,6 +501,43 @@ def _put(xp: ArrayModule, target: Array, at: Array | tuple[Array, ...], values: 
     target[at] = values
 
 
+_written = _writing("scatter", _put)
+_increased = _writing("scatter_add", add_wide, True)
+
+
+def _scattered(
+    xp: ArrayModule, src: Array, size: Sequence[int], dim: int, i: Array, adds: bool
+) -> Any:
+    if not len(size):
+        return src
+    if i.ndim < len(size):  # one element of each row, without its dimension
+        d = wrap_dim(dim, len(size))
+        at = (slice(None),) * d + (None,)
+        src, i = src[at], i[at]
+    zeros = xp.zeros(tuple(size), src.dtype)
+    return (_increased if adds else _written)(xp, zeros, dim, i, src, True)
+
+
+def _unscattered(g: Tensor, size: Sequence[int], dim: int, index: Tensor) -> Any:
+    if not len(size):
+        return g
+    if index.ndim == len(size):
+        return g.gather(dim, index)
+    return g.gather(dim, index.unsqueeze(dim)).squeeze(dim)
+
+
+scattered: Op = general(
+    "_scattered(Tensor src, int[] size, int dim, Tensor index, bool adds=False) -> Tensor",
+    _scattered,
+    forms="",
+    upcast=False,
+    node="ScatterAddBackward0",
+    d_src=lambda g, size, dim, index: _unscattered(g, size, dim, index),
+    batch=batching.into_zeros,
+    doc="What `gather`, and ops with indices as results, picked, at its place in zeros of a size.",
+)
+
+
 def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: tuple[int, ...], op: str) -> Any:
     """The gradient of what an index picked. Of a source larger than the index PyTorch has none."""
     part = g.gather(dim, index)
@@ -514,7 +551,7 @@ def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: tuple[int, ...
 
 scatter: Op = define(
     "scatter(Tensor self, int dim, Tensor index, Operand src) -> Tensor",
-    _writing("scatter", _put),
+    _written,
     kind="general",
     forms="inplace out",
     apart="own in place",
@@ -530,7 +567,7 @@ scatter: Op = define(
 )
 scatter_add = define(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-    _writing("scatter_add", add_wide, True),
+    _increased,
     kind="general",
     forms="function method inplace out",
     apart="own in place",

@@ -177,20 +177,22 @@ index = general(
     host_indices=True,
     forms="",
     upcast=False,
-    d_self=lambda g, self_shape, indices: _put(g.new_zeros(self_shape), indices, g),
+    d_self=lambda g, self_shape, indices: index_backward.function(g, self_shape, indices),
     batch=batching.indexed,
     overload="Tensor",
     doc="Elements at index tensors (None: a whole dimension).",
 )
 
 
-def _put(zeros: Tensor, indices: Sequence[Tensor | None], g: Tensor) -> Any:
-    return index_put.function(zeros, indices, g, True)
-
-
 def _index_put(
-    xp: ArrayModule, a: Array, indices: Sequence[Tensor | None], values: Array, accumulate: bool
+    xp: ArrayModule,
+    a: Array,
+    indices: Sequence[Tensor | None],
+    values: Array,
+    accumulate: bool,
+    into: bool = False,
 ) -> Any:
+    """The array with values at some places: a copy of it, or (`into`) itself."""
     arrays = places_of(a, indices)
     count = sum(1 if i is None or i.dtype != np.bool_ else i.ndim for i in arrays)
     if count > a.ndim:
@@ -219,7 +221,7 @@ def _index_put(
         except ValueError:
             raise _mismatch(values, found) from None
     _need_same_type(a, values)
-    result = copied(a)
+    result = a if into else copied(a)
     places = full_places(a, arrays)
     try:
         if not accumulate:
@@ -283,6 +285,18 @@ index_put: Op = define(
     ),
     d_values=lambda g, indices: index.function(g, indices),
     doc="Elements at index tensors replaced by, or increased by, values.",
+)
+index_backward: Op = general(
+    "_index_backward(Tensor grad, int[] size, Indices indices) -> Tensor",
+    lambda xp, g, size, indices: _index_put(
+        xp, xp.zeros(tuple(size), g.dtype), indices, g, True, True
+    ),
+    host_indices=True,
+    forms="",
+    upcast=False,
+    node="IndexPutBackward0",
+    d_grad=lambda g, indices: index.function(g, indices),
+    doc="The gradient of `index`: sums at index tensors in zeros of a size.",
 )
 
 

@@ -51,13 +51,17 @@ def _embedding(
     return weight.take(indices, 0) if made is None else made
 
 
+FEW = 1024  # numbers, which are sooner added one by one than sorted by row
+
+
 def sum_rows(xp: ArrayModule, rows: Array, numbers: Array, count: int) -> Any:
     """The sums (count, D) of rows (M, D) with the same number."""
     found = attempt(xp, "add_rows", rows, numbers, count)
     if found is not None:
         return found
     made = xp.zeros((count, rows.shape[1]), rows.dtype)
-    if not len(rows):
+    if rows.size <= FEW:
+        base.at(xp, "add", made, numbers, rows)
         return made
     order = xp.argsort(numbers, kind="stable")
     numbers = numbers[order]

@@ -13,6 +13,7 @@ from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import aten_words, named_dims
 from toytorch.ops.define import reduction
+from toytorch.ops.indexing.along_dim import scattered
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -189,12 +190,11 @@ def _with_indices(name: str) -> Any:
     return kernel
 
 
-def put_at(g: Tensor | None, shape: tuple[int, ...], dim: int, index: Tensor, keepdim: bool) -> Any:
-    """Zeros of a shape with g written at an index along a dimension."""
-    if not shape:
-        return g
-    g, index = kept(g, shape, dim, keepdim), kept(index, shape, dim, keepdim)
-    return g.new_zeros(shape).scatter(dim, index, g)
+def back_to_place(
+    gs: Sequence[Tensor], self_shape: tuple[int, ...], dim: int, keepdim: bool, result1: Tensor
+) -> Any:
+    """The gradient of one element of each row, put where it was."""
+    return scattered.function(gs[0], self_shape, dim, result1)
 
 
 max_dim = reduction(
@@ -202,9 +202,7 @@ max_dim = reduction(
     _with_indices("max"),
     forms="method out",
     results=(True, False),
-    d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
-        gs[0], self_shape, dim, result1, keepdim
-    ),
+    d_self=back_to_place,
     batch="along",
     apart="partly",
     out_type="same",
@@ -215,9 +213,7 @@ min_dim = reduction(
     _with_indices("min"),
     forms="method out",
     results=(True, False),
-    d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
-        gs[0], self_shape, dim, result1, keepdim
-    ),
+    d_self=back_to_place,
     batch="along",
     apart="partly",
     out_type="same",

@@ -17,6 +17,7 @@ from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import general, public
 from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.reductions import sort
+from toytorch.ops.reductions.extremes import back_to_place
 
 # -- the median of what is a number ---------------------------------------------------------------
 
@@ -40,7 +41,7 @@ nanmedian_dim = general(
     results=(True, False),
     upcast=False,
     forms="method out",
-    d_self=sort.back_to_place,
+    d_self=back_to_place,
     of_reals="nanmedian",
     memory="rows",
     names="reduced",
@@ -122,7 +123,7 @@ mode = general(
     _mode,
     results=(True, False),
     upcast=False,
-    d_self=sort.back_to_place,
+    d_self=back_to_place,
     of_reals="mode",
     names="reduced",
     apart="partly",

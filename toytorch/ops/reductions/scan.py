@@ -14,6 +14,7 @@ from toytorch.facts.dtype import finfo
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
+from toytorch.ops.indexing.along_dim import scattered
 from toytorch.ops.indexing.by_index import type_name, where
 from toytorch.ops.reductions.reduce import sum_type
 from toytorch.ops.shaping.rearrange import cat
@@ -150,7 +151,7 @@ def _running_extreme(ufunc: np.ufunc) -> Any:
 
 
 def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
-    return gs[0] if not self.ndim else gs[0].new_zeros(self.shape).scatter_add(dim, result1, gs[0])
+    return scattered.function(gs[0], self.shape, dim, result1, True)
 
 
 cummax = general(

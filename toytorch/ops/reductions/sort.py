@@ -13,7 +13,8 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import general, underived
-from toytorch.ops.reductions.extremes import put_at
+from toytorch.ops.indexing.along_dim import scattered
+from toytorch.ops.reductions.extremes import back_to_place
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -58,7 +59,7 @@ def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -
 
 
 def _back(gs: Any, self_shape: tuple[int, ...], dim: int, result1: Any) -> Any:
-    return gs[0] if not self_shape else gs[0].new_zeros(self_shape).scatter(dim, result1, gs[0])
+    return scattered.function(gs[0], self_shape, dim, result1)
 
 
 sort = general(
@@ -221,17 +222,6 @@ def selected(row: list[Any], k: int) -> int:
         if j >= k:
             high = j - 1
     return place[k]
-
-
-def back_to_place(
-    gs: Sequence[Tensor | None],
-    self_shape: tuple[int, ...],
-    dim: int,
-    keepdim: bool,
-    result1: Tensor,
-) -> Any:
-    """The gradient of one element of each row, put where it was."""
-    return put_at(gs[0], self_shape, dim, result1, keepdim)
 
 
 kthvalue = general(

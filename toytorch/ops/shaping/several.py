@@ -51,10 +51,15 @@ def _split(xp: ArrayModule, a: Array, split_size: Ints, dim: int) -> Any:
     return [cut(a, d, start, end) for start, end in itertools.pairwise(ends)]
 
 
+def _all_of(gs: Any) -> list[Any]:
+    """The gradients of all parts, some of which may be one tensor of zeros."""
+    return gs if gs.__class__ is list else gs.to_read()
+
+
 def _join(gs: Sequence[Tensor], dim: int) -> Any:
     from toytorch.ops.shaping.rearrange import cat  # a circle otherwise
 
-    return cat.function(list(gs), dim)
+    return cat.function(_all_of(gs), dim)
 
 
 split = view(
@@ -94,7 +99,7 @@ def _unbind(xp: ArrayModule, a: Array, dim: int) -> Any:
 def _stack(gs: Sequence[Tensor], dim: int) -> Any:
     from toytorch.ops.shaping.rearrange import stack  # a circle otherwise
 
-    return stack.function(list(gs), dim)
+    return stack.function(_all_of(gs), dim)
 
 
 unbind = view(
