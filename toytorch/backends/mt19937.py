@@ -35,6 +35,10 @@ CHUNK = 64 * WORDS  # numbers computed at a time, that stay in the cache
 AHEAD = 512  # numbers drawn before it is known how many are needed
 FEW = 32  # numbers that Python computes sooner than NumPy
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+# As arrays, which NumPy need not look at to find their type.
+LOW24, LOW53 = np.array(0xFFFFFF, np.uint32), np.array(0x1FFFFFFFFFFFFF, np.uint64)
+UNIT24, UNIT53 = np.array(2.0**-24, FLOAT32), np.array(2.0**-53)
 ROW = 16  # normal numbers made together
 
 
@@ -136,21 +140,24 @@ class MersenneGenerator:
 
     def bits24(self, count: int) -> Any:
         """`count` uniform numbers of float32 in [0, 1)."""
-        bits: Any = self.words(count) & 0xFFFFFF
-        made: Any = bits.view(np.int32).astype(np.float32)
-        made *= np.float32(2.0**-24)
+        made: Any = (self.words(count) & LOW24).view(INT32).astype(FLOAT32)
+        made *= UNIT24
         return made
 
     def bits53(self, count: int) -> Any:
         """`count` uniform numbers of float64 in [0, 1)."""
-        made: Any = (self.doubles(count) & 0x1FFFFFFFFFFFFF).view(np.int64).astype(np.float64)
-        made *= 2.0**-53
+        made: Any = (self.doubles(count) & LOW53).view(INT64).astype(FLOAT64)
+        made *= UNIT53
         return made
+
+    def few53(self, count: int) -> list[float]:
+        """`bits53`, so few of them that NumPy would take longer."""
+        words = iter(self.words(2 * count).tolist())
+        return [((w << 32 | next(words)) & 0x1FFFFFFFFFFFFF) * 2.0**-53 for w in words]
 
     def one(self) -> float:
         """One uniform number of float64."""
-        first, second = self.words(2).tolist()
-        return float((first << 32 | second) & 0x1FFFFFFFFFFFFF) * 2.0**-53
+        return self.few53(1)[0]
 
     def chunks(self, count: int, type: npt.DTypeLike, draw: Callable[[int], Any]) -> Any:
         """`count` numbers from draws of at most CHUNK, which do not leave the cache."""
@@ -184,7 +191,10 @@ class MersenneGenerator:
         """Normal numbers: rows of 16 where there are so many, or pairs in float64, of which the
         second may be left for the next call."""
         if not rows or count < ROW:
-            return mersenne.scaled(self.pairs(count), std, mean).astype(type)
+            made = self.pairs(count)
+            return (made if std == 1 and not mean else mersenne.scaled(made, std, mean)).astype(
+                type
+            )
         kind = FLOAT32 if type is FLOAT32 else np.dtype(type)
         if kind == FLOAT32:
             if count % ROW == 0 and count <= CHUNK // ROW * ROW:  # a few rows, at once
@@ -219,18 +229,19 @@ class MersenneGenerator:
 
     def pairs(self, count: int) -> Any:
         """Standard normal numbers of float64, one after the other."""
+        if count < 16:
+            drawn = [] if self.kept is None or not count else [self.kept]
+            numbers = iter(self.few53((count - len(drawn) + 1) // 2 * 2))
+            for u1 in numbers:
+                drawn += normal_pair(u1, next(numbers))
+            if count:
+                self.kept = drawn.pop() if len(drawn) > count else None
+            return np.array(drawn)
         made = np.empty(count)
         done = 0
-        if count and self.kept is not None:
+        if self.kept is not None:
             made[0], self.kept, done = self.kept, None, 1
         half = -(-(count - done) // 2)
-        if half < 8:
-            numbers = self.bits53(2 * half).tolist()
-            drawn = [x for k in range(0, 2 * half, 2) for x in normal_pair(*numbers[k : k + 2])]
-            if len(drawn) > count - done:
-                self.kept = drawn.pop()
-            made[done:] = drawn
-            return made
         uniform = self.bits53(2 * half).reshape(half, 2)
         radius = np.sqrt(-2 * mersenne.each("log1p", -uniform[:, 1]))
         angle = 2 * math.pi * uniform[:, 0]

@@ -87,10 +87,10 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
 
 def fit_array(grad: Array, shape: tuple[int, ...], dtype: DType) -> Tensor | Array:
     """`fit` of a bare array; few numbers are added up as the sum of a tensor would add them."""
-    if shape and 0 < grad.size < SMALLEST and grad.ndim >= len(shape) and grad.dtype.char in "fd":
-        if grad.dtype == dtype.numpy:
-            dims = repeated_dims(grad.shape, shape)
-            return np.add.reduce(grad, axis=dims, keepdims=True).reshape(shape)
+    few = 0 < grad.size < SMALLEST and grad.dtype.char in "fd" and grad.dtype == dtype.numpy
+    if few and 0 < len(shape) <= grad.ndim:
+        dims = repeated_dims(grad.shape, shape)
+        return np.add.reduce(grad, axis=dims, keepdims=True).reshape(shape)
     return fit(wrap(grad), shape, dtype)
 
 

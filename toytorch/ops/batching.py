@@ -238,9 +238,7 @@ def into_zeros(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: in
     if not len(shape):
         raise Unsupported
     whole = [spread(t, full, size) for t in (values, index)]
-    return dispatch.call(
-        op, (whole[0], (size, *shape), shifted(dim, len(shape)), whole[1], *rest)
-    )
+    return dispatch.call(op, (whole[0], (size, *shape), shifted(dim, len(shape)), whole[1], *rest))
 
 
 def spread_sum(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:

@@ -148,10 +148,10 @@ def multinomial(
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
-    if not np.isfinite(weights).all() or (weights < 0).any():
+    if weights.size and not (weights.min() >= 0 and weights.max() < np.inf):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     rows = weights.reshape(-1, weights.shape[-1])
-    if (rows.sum(-1) == 0).any():
+    if not rows.any(-1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if not len(rows):
         empty = input.new_empty((*weights.shape[:-1], num_samples), dtype=types.int64)
@@ -167,8 +167,11 @@ def multinomial(
     else:  # the largest of p/q, q exponential: the order of a race whose rates are the weights
         waits = narrowed(rng.exponential(rows.size), input._array.dtype).reshape(rows.shape)
         keys = rows.astype(waits.dtype) / waits
-        found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
-    made = wrap(found.astype(np.int64).reshape(*weights.shape[:-1], num_samples))
+        if num_samples == 1:
+            found = keys.argmax(-1)
+        else:
+            found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
+    made = wrap(found.astype(np.int64, copy=False).reshape(*weights.shape[:-1], num_samples))
     return create.put_out(made, out)
 
 

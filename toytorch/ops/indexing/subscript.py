@@ -393,6 +393,11 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     return picked
 
 
+def writable(value: float) -> bool:
+    """Whether each type of plain floats has the number: a small one, an infinity or NaN."""
+    return -1e38 < value < 1e38 or value - value != 0
+
+
 def quick_write(x: Tensor, index: Any, value: Any) -> bool:
     """x[index] = value where that is one assignment of NumPy's; False, and nothing is done, for
     what takes more, or is refused."""
@@ -400,7 +405,7 @@ def quick_write(x: Tensor, index: Any, value: Any) -> bool:
     if not write.quick(x):
         return False
     if c is float or c is int:
-        if not (-1e38 < value < 1e38 if kind.plain else kind is types.int64 and c is int):
+        if not (writable(value) if kind.plain else kind is types.int64 and c is int):
             return False
     elif (
         c is not Tensor
@@ -465,7 +470,7 @@ def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
     except IndexError:
         return False
     if value.__class__ is float or value.__class__ is int:
-        if not -1e38 < value < 1e38:
+        if not writable(value):
             return False
         value = wrap(np.asarray(value, a.dtype), kind)
     elif (

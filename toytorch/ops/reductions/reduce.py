@@ -17,7 +17,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops import aten_words, batching
-from toytorch.ops.define import reduction, view
+from toytorch.ops.define import general, reduction, view
 from toytorch.ops.shaping.rearrange import cat
 
 if TYPE_CHECKING:
@@ -187,13 +187,22 @@ mean = reduction(
     "mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _mean,
     variant=by_dim,
-    d_self=lambda g, self_shape, dim, keepdim: (
-        spread_over(g, self_shape, dim, keepdim) / _count(self_shape, dim)
-    ),
+    d_self="_spread_mean(g, self_shape, dim, keepdim)",
     batch="along",
     fused="sum(self) / count",
     overload=aten_words.one_word("dim"),
     doc="Arithmetic mean over dimensions.",
+)
+general(
+    "_spread_mean(Tensor self, int[] shape, int[]? dim, bool keepdim) -> Tensor",
+    lambda xp, g, shape, dim, keepdim: (
+        _spread(xp, g, shape, dim, keepdim) / g.dtype.type(_count(shape, dim))
+    ),
+    forms="",
+    node="DivBackward1",
+    d_self=lambda g, self_shape, dim, keepdim: g.mean(dim, keepdim).reshape(self_shape),
+    batch=batching.spread_sum,
+    doc="The gradient of a mean: a share for each of the elements.",
 )
 
 
