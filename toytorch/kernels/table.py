@@ -43,6 +43,7 @@ LATER = {
     "picked": "likelihoods put_likelihoods",
     "pool": "max_pool max_pool_backward mean_pool mean_pool_backward",
     "radix": "ordered",
+    "rms": "rms_norm rms_norm_input rms_norm_weight",
     "scan": "running_extreme running_product running_sum",
     "top": "top",
     "triangle": "triangle",

@@ -69,6 +69,7 @@ import toytorch.ops.nn.normalize
 import toytorch.ops.nn.pad
 import toytorch.ops.nn.pool
 import toytorch.ops.nn.resize
+import toytorch.ops.nn.rms_norm
 import toytorch.ops.nn.windows
 import toytorch.ops.operators
 import toytorch.ops.overloads

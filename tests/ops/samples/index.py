@@ -108,7 +108,7 @@ def _index() -> Iterator[Sample]:
     yield S(t((3, 4), layout="transposed"), (ix(0, 2, 2),))
 
 
-entry("index", _index, exact=True, call=_get, forms=False)
+entry("index", _index, exact=True, call=_get, forms=False, covers=("_index_backward",))
 
 
 def _index_put() -> Iterator[Sample]:
@@ -182,7 +182,7 @@ def _gather() -> Iterator[Sample]:
     yield V(t((3, 4), i64), 1, const([[0], [1], [2]], i64))
 
 
-entry("gather", _gather, exact=True)
+entry("gather", _gather, exact=True, covers=("_scattered",))
 
 
 def _scatter() -> Iterator[Sample]:

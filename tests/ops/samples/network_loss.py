@@ -86,7 +86,7 @@ def _rms_norm() -> Iterator[Sample]:
     yield V(t((3, 4), f16), [4])
 
 
-entry("rms_norm", _rms_norm, slack=10)
+entry("rms_norm", _rms_norm, slack=10, covers=("_fused_rms_norm",))
 
 
 def _local_response_norm() -> Iterator[Sample]:

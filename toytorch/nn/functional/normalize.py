@@ -9,6 +9,7 @@ from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
+from toytorch.ops.nn import rms_norm as rms
 from toytorch.ops.nn.pad import constant_pad_nd
 from toytorch.ops.overloads import div
 
@@ -106,7 +107,7 @@ def rms_norm(
     eps: float | None = None,
 ) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
-    return layers.rms_norm(input, normalized_shape, weight, eps)
+    return rms.rms_norm(input, normalized_shape, weight, eps)
 
 
 def group_norm(

@@ -1,4 +1,4 @@
-"""Layer norm, group norm and RMS norm: each sample by itself."""
+"""Layer norm and group norm: each sample by itself."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _layer_norm(
         or (weight is not None and weight.shape != shape)
         or (bias is not None and bias.shape != shape)
     ):
-        _check_layer(a, shape, weight, bias)  # says which do not go together
+        check_layer(a, shape, weight, bias)  # says which do not go together
     kept = lead + (1,) * len(shape)
     compiled = attempt(xp, "layer_norm", a, math.prod(shape), weight, bias, eps)
     if compiled is not None:
@@ -87,7 +87,7 @@ def unknown(made: Array, rstd: Array) -> None:
     rstd[without] = made[without] = np.nan
 
 
-def _check_layer(a: Array, shape: Any, *parameters: Any, begin: str = "*, ") -> None:
+def check_layer(a: Array, shape: Any, *parameters: Any, begin: str = "*, ") -> None:
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., "
@@ -107,7 +107,7 @@ def _check_layer(a: Array, shape: Any, *parameters: Any, begin: str = "*, ") -> 
         )
 
 
-def _last(normalized_shape: Sequence[int]) -> list[int]:
+def last_dims(normalized_shape: Sequence[int]) -> list[int]:
     return list(range(-len(normalized_shape), 0))
 
 
@@ -140,7 +140,7 @@ def _layer_norm_input(
         return taken(made, 0)
     g, x, scale, mean, rstd = _wide(gs[0], input, weight, result1, result2)
     g = g if scale is None else g * scale
-    dims = [d + input.ndim for d in _last(normalized_shape)]
+    dims = [d + input.ndim for d in last_dims(normalized_shape)]
     return _narrow(through(g, x, mean, rstd, dims, eps), input)
 
 
@@ -157,8 +157,8 @@ def _layer_norm_weight(
     if made:
         return taken(made, -2)
     g, x, mean, rstd = _wide(gs[0], input, result1, result2)
-    hat, _ = standardized(x, mean, rstd, _last(normalized_shape), eps)
-    return _narrow(_sum_lead(g * hat, len(normalized_shape)), input)
+    hat, _ = standardized(x, mean, rstd, last_dims(normalized_shape), eps)
+    return _narrow(sum_lead(g * hat, len(normalized_shape)), input)
 
 
 def _layer_norm_at_once(
@@ -186,10 +186,10 @@ def _layer_norm_bias(
     work: dict[Any, Any],
 ) -> Any:
     made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
-    return taken(made, -1) if made else tied(_sum_lead(gs[0], len(normalized_shape)), input)
+    return taken(made, -1) if made else tied(sum_lead(gs[0], len(normalized_shape)), input)
 
 
-def _sum_lead(g: Tensor, n: int) -> Any:
+def sum_lead(g: Tensor, n: int) -> Any:
     """The sum over all dimensions but the last n."""
     return g.sum(list(range(g.ndim - n))) if g.ndim > n else g
 
@@ -456,32 +456,3 @@ def group_norm_and_statistics(
     if weight is not None or bias is not None:
         refuse_kinds(weight, bias)
     return made, mean, rstd
-
-
-@public("rms_norm")
-def rms_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
-) -> Tensor:
-    """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
-    shape = tuple(normalized_shape)
-    if input.ndim < len(shape):
-        raise ValueError(
-            f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}"
-        )
-    _check_layer(input._array, shape, weight, begin="*")
-    if input.dtype.rank < 2:
-        raise NotImplementedError(f"\"rms_norm\" not implemented for '{input.dtype.legacy}'")
-    if eps is None:
-        kind = types.float32 if input.dtype.itemsize == 2 else input.dtype.to_real()
-        eps = types.finfo(kind).eps
-    x = input.to(types.float32) if input.dtype.itemsize == 2 else input
-    scale = (x.pow(2).mean(_last(shape), True) + eps).rsqrt()
-    made = x * scale
-    made = made if weight is None else made * weight
-    made = made.to(input.dtype)
-    if has_channels_last(input._array):
-        return made.contiguous(memory_format=last_format if input.ndim == 4 else last_volumes)
-    return made.contiguous()
