@@ -39,7 +39,7 @@ LATER = {
     "lapack": "lu triangular",
     "masks": "nonzero picked",
     "mersenne": "scaled",
-    "pairs": "gated outer",
+    "pairs": "gated gated_backward outer",
     "picked": "likelihoods put_likelihoods",
     "pool": "max_pool max_pool_backward mean_pool mean_pool_backward",
     "radix": "ordered",

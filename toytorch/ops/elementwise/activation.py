@@ -25,6 +25,7 @@ from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
+from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import define, general, pointwise, public
 from toytorch.ops.elementwise.operand_checks import numbers, only_floats
@@ -413,6 +414,9 @@ def _glu(xp: ArrayModule, a: Array, dim: int) -> Any:
 
 
 def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Any:
+    made = at_once({}, "gated_backward", g, self, dim)
+    if made:
+        return taken(made, 0)
     first, second = self.chunk(2, dim)
     gate = second.sigmoid()
     return cat.function([g * gate, g * first * (gate * (1 - gate))], dim)

@@ -17,10 +17,10 @@ from toytorch.facts import state
 from toytorch.facts.dtype import IN_C, bfloat16, float16, float32, float64
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
+from toytorch.ops.at_once import taken
 from toytorch.ops.define import general, public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.nn.dropout import dropout
-from toytorch.ops.nn.normalize import taken
 from toytorch.ops.nn.windows import sizes_text
 
 

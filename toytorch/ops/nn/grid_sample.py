@@ -17,12 +17,12 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
+from toytorch.ops.at_once import taken
 from toytorch.ops.batching import spread
 from toytorch.ops.creation.ranges import equally_spaced
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import stacked
-from toytorch.ops.nn.normalize import taken
 from toytorch.ops.nn.windows import sizes_text
 
 MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}

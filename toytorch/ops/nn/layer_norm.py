@@ -19,16 +19,15 @@ from toytorch.facts.device import contiguous_format
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.kernels.memory_format import channels_last
+from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.define import general, public
 from toytorch.ops.nn.linear_maps import tied
 from toytorch.ops.nn.normalize import (
-    at_once,
     centered,
     need_float,
     refuse_kinds,
     refuse_mixed,
     standardized,
-    taken,
     through,
 )
 from toytorch.ops.nn.windows import sizes_text

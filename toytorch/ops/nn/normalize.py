@@ -11,7 +11,6 @@ x, so where a gradient will be differentiated again x̂ is made anew, of x itsel
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -22,12 +21,13 @@ from toytorch.backends import base
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.record import refuse_gradients
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
+from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.indexing.by_index import type_name
@@ -268,30 +268,6 @@ def _statistics(
     if not training:
         mean, rstd = running_mean, (running_var + eps).rsqrt()
     return mean.reshape([-1, 1]), rstd.reshape([-1, 1])
-
-
-def at_once(work: dict[str, Any], name: str, *given: object) -> Any:
-    """What a kernel makes of tensors and plain arguments, as tensors; once for all derivatives of
-    a node.
-
-    None where a gradient will be differentiated or somebody watches, or where it gives None.
-    """
-    if state.local.grad or state.local.modes:
-        return None
-    if "made" not in work:
-        args = [t._array if isinstance(t, Tensor) else t for t in given]
-        if args[0].__class__ in base.queued:
-            made = base.launched(name, functools.partial(attempt, np, name), *args)
-        else:
-            made = attempt(base.of_array(args[0]).xp, name, *args)
-        work["made"] = None if made is None else [wrap(v) for v in made]
-    return work["made"]
-
-
-def taken(made: list[Any], k: int) -> Any:
-    """One of the gradients made at once; nobody else holds it then, so a leaf need not copy it."""
-    value, made[k] = made[k], None
-    return value
 
 
 def _batch_norm_at_once(

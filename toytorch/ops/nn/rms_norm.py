@@ -15,9 +15,9 @@ from toytorch.facts import dtype as types
 from toytorch.facts.device import channels_last as last_format
 from toytorch.facts.device import channels_last_3d as last_volumes
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.define import general, public
 from toytorch.ops.nn.layer_norm import check_layer, last_dims, sum_lead
-from toytorch.ops.nn.normalize import at_once, taken
 
 
 def _rms_norm(
