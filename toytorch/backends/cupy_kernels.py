@@ -212,6 +212,7 @@ TABLE: dict[str, Callable[..., Any]] = {
         for n in ("linear", "product")
     },
     **cupy_rows.TABLE,
+    "program": cupy_rows.program,
     "formula": formula,
     "reduceat": reduceat,
     "solve": solve,
