@@ -56,7 +56,6 @@ def text() -> Any:
 
 # Of NumPy's arrays.
 digamma_array, trigamma_array = FUNCTIONS["digamma"], FUNCTIONS["trigamma"]
-lgamma_array = FUNCTIONS["lgamma"]
 TRIGAMMA = OnePass(Formula("trigamma(self, sin(self * pi))", ("self",)), ("self",))
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 erf = special_function(
