@@ -65,6 +65,7 @@ ALLOWED: dict[str, tuple[str, str]] = {
         "CuPy's functions",
         "add minimum maximum logical_and logical_not logical_or logical_xor copy",
     ),
+    "backends/cupy_numbers.py": ("functions of Python", "abs"),
     "backends/cupy_rows.py": ("kernels that a backend has, by their own names", ""),
     "backends/cupy_runtime.py": ("both pools of an allocator", "all"),
     "backends/simulator/allocator.py": ("a key of PyTorch's snapshots", "addr"),

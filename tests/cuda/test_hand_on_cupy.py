@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,9 @@ from tests.cuda import test_training_on_cupy as training
 from tests.cuda.test_images_on_cupy import agree, numbers
 from tests.loops import nvrtc
 from tests.oracle import GPU, ORACLE, SELFTEST, tt
-from toytorch.backends import cupy_images, cupy_index, cupy_scan, cupy_sort
+from toytorch.backends import cupy_images, cupy_index, cupy_numbers, cupy_scan, cupy_sort
 from toytorch.backends.cupy_hand import Each, typed
+from toytorch.ops.special import of_numbers
 
 pytestmark = [
     pytest.mark.usefixtures("compiling_device"),
@@ -144,6 +146,49 @@ def test_totals_by_parts(name: str) -> None:
             ),
             numbers("float32", (64, 1031), (64, 1031)),
         )
+
+
+NUMBERS = np.array(
+    [0.0, 1e-310, 1e-6, 0.3, 0.9, 1.0, 2.5, 7.1, 12.0, 25.5, 99.0, 300.0, -1.0, -2.5, -40.0, np.inf]
+    + [np.nan, 0.895]
+)
+OF_NUMBERS: dict[str, F] = {
+    "airy_ai": lambda m, x: m.special.airy_ai(x),
+    "bessel_y0": lambda m, x: m.special.bessel_y0(x),
+    "bessel_y1": lambda m, x: m.special.bessel_y1(x),
+    "modified_bessel_k0": lambda m, x: m.special.modified_bessel_k0(x),
+    "scaled_modified_bessel_k1": lambda m, x: m.special.scaled_modified_bessel_k1(x),
+    "igamma": lambda m, x: m.igamma(x[:, None], x),
+    "igammac": lambda m, x: m.igammac(x[:, None], x),
+    "zeta": lambda m, x: m.special.zeta(x[:, None], x),
+    "hermite_polynomial_h": lambda m, x: m.special.hermite_polynomial_h(x, x[:, None]),
+    "legendre_polynomial_p": lambda m, x: m.special.legendre_polynomial_p(x[:, None], 5.0),
+    "mvlgamma": lambda m, x: m.mvlgamma(x, 3),
+    "polygamma": lambda m, x: m.polygamma(3, x),
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_functions_of_numbers(name: str, kind: str) -> None:
+    """The text that processors have compiled is one kernel, which makes what it makes there."""
+    x, f = tt.tensor(NUMBERS.astype(kind)), OF_NUMBERS[name]
+    before = len(raw_module.launched)
+    made = f(tt, x.cuda()).cpu()
+    assert GPU or len(raw_module.launched) == before + 1
+    near = 3e-7 if kind == "float32" else 1e-12
+    assert np.allclose(made.numpy(), f(tt, x).numpy(), near, 1e-38, equal_nan=True)
+
+
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize(
+    "name", [n for n in vars(of_numbers) if inspect.isfunction(getattr(of_numbers, n))]
+)
+def test_functions_of_numbers_compile_for_gpus(name: str, architecture: str) -> None:
+    count = len(inspect.signature(getattr(of_numbers, name)).parameters)
+    kernel = cupy_numbers.kernel_of(of_numbers, name, (), count)
+    for type in ("float32", "float64"):
+        nvrtc.compiles_without_spills(kernel.source(type, True), architecture, most=64)
 
 
 def test_norms_with_weights_and_running_statistics() -> None:

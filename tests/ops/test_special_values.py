@@ -173,7 +173,7 @@ PLACES = (
     ],
 )
 def test_by_numbers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compiled of single numbers is what functions of arrays make, of any shapes."""
+    """What is compiled of single numbers is what Python makes of their text, of any shapes."""
     op = REGISTRY[name]
     points = tt.tensor(PLACES)
     pairs = [

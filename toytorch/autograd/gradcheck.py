@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -152,16 +152,15 @@ def compare_parts(
     j: int,
     numerical: Array,
     analytical: Array,
-    atol: float,
-    rtol: float,
+    how: How,
     kind: str = "",
 ) -> None:
     """`compare`, for a complex output one part after the other."""
     if not output.dtype.is_complex:
-        return compare(kind, i, j, numerical, analytical, atol, rtol)
+        return compare(kind, i, j, numerical, analytical, how)
     for part, rows in (("imaginary", slice(1, None, 2)), ("real", slice(0, None, 2))):
         about = f"While considering the {part} part of complex outputs only, "
-        compare(kind, i, j, numerical[rows], analytical[rows], atol, rtol, about)
+        compare(kind, i, j, numerical[rows], analytical[rows], how, about)
     return None
 
 
@@ -171,16 +170,31 @@ def compare(
     j: int,
     numerical: Array,
     analytical: Array,
-    atol: float,
-    rtol: float,
+    how: How,
     about: str = "",
 ) -> None:
     """Refuses a Jacobian that differs from the numerical one."""
-    if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
+    if not np.allclose(analytical, numerical, how.rtol, how.atol, equal_nan=True):
         raise GradcheckError(
             f"{about}Jacobian {kind}mismatch for output {i} with respect to input {j},\n"
             f"numerical:{wrap(numerical)}\nanalytical:{wrap(analytical)}\n"
         )
+
+
+class How(NamedTuple):
+    """How gradients are checked, and which."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    undefined: bool
+    dtypes: bool
+    batched: bool
+    forward: bool
+    backward: bool
+    fast: bool
+    masked: bool
 
 
 def gradcheck(
@@ -211,47 +225,19 @@ def gradcheck(
     True
     """
     try:
-        return check(
-            func,
-            as_tuple(inputs),
-            eps,
-            atol,
-            rtol,
-            nondet_tol,
-            check_undefined_grad,
-            check_grad_dtypes,
-            check_batched_grad,
-            check_forward_ad,
-            check_backward_ad,
-            fast_mode,
-            bool(masked),
-        )
+        how = How(
+            eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes,
+            check_batched_grad, check_forward_ad, check_backward_ad, fast_mode, bool(masked),
+        )  # fmt: skip
+        return check(func, as_tuple(inputs), how)
     except GradcheckError:
         if raise_exception:
             raise
         return False
 
 
-def check(
-    func: Callable[..., Any],
-    inputs: tuple[Any, ...],
-    eps: float,
-    atol: float,
-    rtol: float,
-    nondet_tol: float,
-    undefined: bool,
-    dtypes: bool,
-    batched: bool,
-    forward: bool,
-    backward: bool,
-    fast: bool,
-    masked: bool = False,
-) -> bool:
-    """The checks one after the other; the first that fails raises."""
-    if not (forward or backward):
-        raise AssertionError(
-            "Expected at least one of check_forward_ad or check_backward_ad to be True"
-        )
+def places_wanted(inputs: tuple[Any, ...]) -> list[int]:
+    """Which inputs want a gradient; refuses those of which none can be computed."""
     wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
         raise ValueError(
@@ -265,7 +251,7 @@ def check(
                 f"Input #{i} requires gradient and is not a double precision floating "
                 "point or complex. This check will likely fail if all the inputs are not "
                 "of double precision floating point or complex. ",
-                stacklevel=4,
+                stacklevel=5,
             )
         held = x._values() if x.is_sparse else x.values() if x._compressed else x
         if any(s == 0 and n > 1 for n, s in zip(held.shape, held.stride())):
@@ -274,10 +260,20 @@ def check(
                 "that are non-overlapping to be able to compute the numerical gradients correctly. "
                 "You should call .contiguous on the input before passing it to gradcheck."
             )
+    return wanted
+
+
+def check(func: Callable[..., Any], inputs: tuple[Any, ...], how: How) -> bool:
+    """The checks one after the other; the first that fails raises."""
+    if not (how.forward or how.backward):
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
+    wanted = places_wanted(inputs)
     if any(isinstance(x, Tensor) and x.layout is not strided for x in inputs):
         from toytorch.autograd.sparse_gradcheck import densified  # seldom needed
 
-        func, inputs = densified(func, inputs, masked)
+        func, inputs = densified(func, inputs, how.masked)
     outputs = differentiable(as_tuple(func(*inputs)))
     if any(o.layout is not strided for o in outputs):
         raise ValueError(
@@ -287,24 +283,23 @@ def check(
     if not outputs:
         return True
     for j in wanted:
-        numerical = numerical_jacobian(func, inputs, j, eps) if not fast else None
+        numerical = numerical_jacobian(func, inputs, j, how.eps) if not how.fast else None
         for i, output in enumerate(outputs):
-            if backward:
-                check_backward(
-                    func, inputs, i, j, output, numerical, eps, atol, rtol, nondet_tol, dtypes, fast
-                )
-        if forward:
+            if how.backward:
+                check_backward(func, inputs, i, j, output, numerical, how)
+        if how.forward:
             pushed = forward_jacobian(func, inputs, j)
-            exact = numerical or numerical_jacobian(func, inputs, j, eps)
+            exact = numerical or numerical_jacobian(func, inputs, j, how.eps)
             for i in range(len(outputs)):
-                how = "computed with forward mode "
-                compare_parts(outputs[i], i, j, exact[i], pushed[i], atol, rtol, how)
-    if backward and undefined:
-        check_undefined(func, inputs, [inputs[j] for j in wanted])
+                kind = "computed with forward mode "
+                compare_parts(outputs[i], i, j, exact[i], pushed[i], how, kind)
+    xs = [inputs[j] for j in wanted]
+    if how.backward and how.undefined:
+        check_undefined(func, inputs, xs)
         if len(outputs) > 1:
-            check_one_output_at_a_time(outputs, [inputs[j] for j in wanted])
-    if backward and batched:
-        check_batched(outputs, [inputs[j] for j in wanted])
+            check_one_output_at_a_time(outputs, xs)
+    if how.backward and how.batched:
+        check_batched(outputs, xs)
     return True
 
 
@@ -315,54 +310,60 @@ def check_backward(
     j: int,
     output: Tensor,
     numerical: Any,
-    eps: float,
-    atol: float,
-    rtol: float,
-    nondet_tol: float,
-    dtypes: bool,
-    fast: bool,
+    how: How,
 ) -> None:
     """One output's gradient by one input."""
     x = inputs[j]
     if not output.requires_grad:
         if any(o.requires_grad for o in differentiable(as_tuple(func(*inputs)))):
             return  # a result beside the one that is differentiable
-        exact = numerical or numerical_jacobian(func, inputs, j, eps)
+        exact = numerical or numerical_jacobian(func, inputs, j, how.eps)
         if np.any(exact[i] != 0):
             raise GradcheckError("Numerical gradient for function expected to be zero")
         return
-    if fast:
-        u = np.random.default_rng(0)  # of its own, so that a program's draws stay as they are
-        v = wrap(u.standard_normal(x.shape)).to(x)
-        base, ends = x.detach().clone(), []
-        for step in (eps, -eps):
-            x.data.copy_(base + step * v)
-            try:
-                found = differentiable(as_tuple(func(*inputs)))
-                refuse_other([found[i]], [output], eps)
-                ends.append(reals(found[i]).copy())
-            finally:
-                x.data.copy_(base)
-        along = (ends[0] - ends[1]) / (2 * eps)
-        weights = u.standard_normal(along.shape)
-        unit = weights.view(np.complex128) if output.dtype.is_complex else weights
-        seed = wrap(unit.reshape(output.shape), output.dtype)
-        (g,) = grad(output, x, seed, retain_graph=True, allow_unused=True)
-        got = 0.0 if g is None else float(reals(g) @ reals(v))
-        (h,) = grad(output, x, seed, retain_graph=True, allow_unused=True)
-        if g is not None and np.abs(reals(g) - reals(h)).max(initial=0) > nondet_tol:
-            raise GradcheckError(NOT_REENTRANT.format(nondet_tol))
-        compare("", i, j, np.asarray(weights @ along), np.asarray(got), atol, rtol)
+    if how.fast:
+        check_along(func, inputs, i, j, output, how)
         return
     analytical = backward_jacobian(output, x)
-    again = backward_jacobian(output, x)
-    if np.abs(analytical - again).max(initial=0) > nondet_tol:
-        raise GradcheckError(NOT_REENTRANT.format(nondet_tol))
-    compare_parts(output, i, j, numerical[i], analytical, atol, rtol)
-    if dtypes:
+    need_again(analytical, backward_jacobian(output, x), how)
+    compare_parts(output, i, j, numerical[i], analytical, how)
+    if how.dtypes:
         (g,) = grad(output, x, zeros_like(output.detach()), retain_graph=True, allow_unused=True)
         if g is not None and g.dtype is not x.dtype:
             raise GradcheckError("Gradient has dtype mismatch")
+
+
+def check_along(
+    func: Callable[..., Any], inputs: tuple[Any, ...], i: int, j: int, output: Tensor, how: How
+) -> None:
+    """The same in one random direction, and for one random combination of the output's elements."""
+    x, eps = inputs[j], how.eps
+    u = np.random.default_rng(0)  # of its own, so that a program's draws stay as they are
+    v = wrap(u.standard_normal(x.shape)).to(x)
+    base, ends = x.detach().clone(), []
+    for step in (eps, -eps):
+        x.data.copy_(base + step * v)
+        try:
+            found = differentiable(as_tuple(func(*inputs)))
+            refuse_other([found[i]], [output], eps)
+            ends.append(reals(found[i]).copy())
+        finally:
+            x.data.copy_(base)
+    along = (ends[0] - ends[1]) / (2 * eps)
+    weights = u.standard_normal(along.shape)
+    unit = weights.view(np.complex128) if output.dtype.is_complex else weights
+    seed = wrap(unit.reshape(output.shape), output.dtype)
+    (g,), (h,) = (grad(output, x, seed, retain_graph=True, allow_unused=True) for _ in range(2))
+    if g is not None:
+        need_again(reals(g), reals(h), how)
+    got = 0.0 if g is None else float(reals(g) @ reals(v))
+    compare("", i, j, np.asarray(weights @ along), np.asarray(got), how)
+
+
+def need_again(once: Array, twice: Array, how: How) -> None:
+    """Refuses gradients that differ from one time to the next."""
+    if np.abs(once - twice).max(initial=0) > how.nondet_tol:
+        raise GradcheckError(NOT_REENTRANT.format(how.nondet_tol))
 
 
 def check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], xs: list[Tensor]) -> None:

@@ -41,20 +41,27 @@ def typed(source: str, type: str, index: str = "long long") -> str:
     return re.sub(r"\b[TI]\b", lambda found: words[found[0]], source)
 
 
-def compiled(key: tuple[Any, ...], source: Callable[[], str]) -> Any:
+def compiled(key: tuple[Any, ...], source: Callable[[], str], options: tuple[str, ...] = ()) -> Any:
     """The kernel of a key, of which the first part is the array module and the others decide the
     source; it is compiled when it is first asked for."""
     found = _kernels.get(key)
     if found is None:
-        module = key[0].RawModule(code=source(), options=OPTIONS)
+        module = key[0].RawModule(code=source(), options=OPTIONS + options)
         found = _kernels[key] = module.get_function("kernel")
     return found
 
 
 class Each:
-    """A kernel that does the same for each of `count` elements, whose number is `i`."""
+    """A kernel that does the same for each of `count` elements, whose number is `i`.
 
-    def __init__(self, body: str, params: str, before: str = "") -> None:
+    before   functions that it calls
+    options  further ones of NVRTC
+    """
+
+    def __init__(
+        self, body: str, params: str, before: str = "", options: tuple[str, ...] = ()
+    ) -> None:
+        self.options = options
         self.body, self.params, self.before = textwrap.dedent(body).strip("\n"), params, before
 
     def source(self, type: str, narrow: bool) -> str:
@@ -83,7 +90,7 @@ class Each:
             return
         narrow = max(count, reach) < NARROW
         key = xp, type, narrow, self
-        kernel = compiled(key, lambda: self.source(type.name, narrow))
+        kernel = compiled(key, lambda: self.source(type.name, narrow), self.options)
         if any(a.__class__ is np.ndarray for a in args):  # whose address says nothing to a card
             raise TypeError("a kernel of a device was given an array of the host")
         whole = np.int32 if narrow else np.int64

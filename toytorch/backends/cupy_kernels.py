@@ -193,6 +193,7 @@ LATER = {
     "cupy_images": "convolution convolution_input convolution_weight max_pool max_pool_backward "
     "mean_pool mean_pool_backward",
     "cupy_index": "gather scatter select known_rows add_slices add_rows picked_mean put_picked",
+    "cupy_numbers": "of_numbers",
     "cupy_products": "linear product products",
     "cupy_attention": "attention attention_backward",
     "cupy_scan": "running_sum running_product",
@@ -211,6 +212,7 @@ TABLE: dict[str, Callable[..., Any]] = {
         for n in ("linear", "product")
     },
     **cupy_rows.TABLE,
+    "program": cupy_rows.program,
     "formula": formula,
     "reduceat": reduceat,
     "solve": solve,

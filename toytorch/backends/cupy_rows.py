@@ -28,6 +28,11 @@ def launch(xp: ArrayModule, recipe: Recipe, type: str, *args: Any) -> None:
     cuda.run(xp, recipe.program(type), *args)
 
 
+def program(xp: ArrayModule, recipe: Recipe, *args: Any) -> None:
+    """Runs a program over arrays (outputs, then inputs) of any layout and one type."""
+    launch(xp, recipe, args[0].dtype.name, *args)
+
+
 def along_rows(
     xp: ArrayModule, recipe: Recipe, dim: int, first: Array, *more: Array
 ) -> Array | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from toytorch.core.fast_path import KEEP_RESULT, NO_GRAPH, indent, python_name
+from toytorch.core.fast_path import KEEP_RESULT, indent, python_name, result_lines
 from toytorch.core.op import Op
 
 VIEW = """\
@@ -83,11 +83,7 @@ def {name}({params}):
                 return call(op, ({args},){out})
             if c.__class__ is not ndarray:
                 c = asarray(c)
-{in_rows}            result = new(Tensor)
-            result._array = c
-            result.dtype = from_numpy[c.dtype]
-            result._storage = None
-{graph}
+{in_rows}{result}
             return result
     return call(op, ({args},){out})
 """
@@ -133,18 +129,6 @@ IN_ROWS = """\
             elif not c.flags.c_contiguous:
                 c = c.copy("C")
 """
-GENERAL_GRAPH = """\
-            if mode_ is None and ({wants}) and (result.dtype.rank {float} or integers(op, result)):
-                node = {node}()
-                node.edges = ({edges},)
-                node.seq = next(sequence)
-                node.meta = (c.shape, result.dtype)
-{save}
-                result._requires_grad = True
-                result._grad_edge = node
-            else:
-                result._requires_grad = False
-                result._grad_edge = None"""
 
 
 def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
@@ -220,17 +204,9 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
             args=", ".join(passed),
             out=", out" if op.has_out else "",
         )
-    lines = general_saving(op, passed)
-    graph = (
-        GENERAL_GRAPH.format(
-            node=node,
-            wants=" or ".join(wants),
-            edges=", ".join(edges),
-            save=indent(lines, 16),
-            float="== 2" if op.of_reals else "> 1",
-        )
-        if wants
-        else indent([line[8:] for line in NO_GRAPH.split("\n")], 12)
+    wanted = floating(op, f"mode_ is None and ({' or '.join(wants)})") if wants else ""
+    result = result_lines(
+        "c", "from_numpy[c.dtype]", wanted, f"{', '.join(edges)},", general_saving(op, passed), node
     )
     return GENERAL.format(
         name=python_name(op),
@@ -242,10 +218,15 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
         kernel=kernel,
         passed=given,
         in_rows=in_rows,
-        graph=graph,
+        result=indent(result, 12),
         args=", ".join(passed),
         out=", out" if op.has_out else "",
     )
+
+
+def floating(op: Op, wants: str) -> str:
+    """Where a gradient is wanted of a result that can have one."""
+    return f"{wants} and (result.dtype.rank {'== 2' if op.of_reals else '> 1'} or integers(op, result))"
 
 
 def runs_itself(op: Op) -> bool:

@@ -12,6 +12,7 @@ and can be read with `op.source()`, stepped through in a debugger and seen in tr
 
 from __future__ import annotations
 
+import textwrap
 from _thread import get_ident
 from typing import Any
 from weakref import ref
@@ -48,29 +49,10 @@ def {name}(input=REQUIRED, **more):
             c = asarray(c)
         elif not a.flags.c_contiguous:
             c = placed(c, a)
-        result = new(Tensor)
-        result._array = c
-        result.dtype = {dtype}
-        result._storage = None
-{graph}
+{result}
         return result
 {whole}    return call(op, (input,))
 """
-UNARY_GRAPH = """\
-        if mode is None and input._requires_grad:
-            node = {node}()
-            node.edges = (input._grad_edge or input,)
-            node.seq = next(sequence)
-            node.meta = (c.shape, kind)
-{save}
-            result._requires_grad = True
-            result._grad_edge = node
-        else:
-            result._requires_grad = False
-            result._grad_edge = None"""
-NO_GRAPH = """\
-        result._requires_grad = False
-        result._grad_edge = None"""
 BINARY = """\
 def {name}({params}):{more}{by_size}
     try:
@@ -93,11 +75,7 @@ def {name}({params}):{more}{by_size}
         elif not {first}.flags.c_contiguous or (
                 c.ndim > {flat} and (1 in c.shape or not {second}.flags.c_contiguous)):
             c = placed(c, {first}, {second})
-        result = new(Tensor)
-        result._array = c
-        result.dtype = {dtype}
-        result._storage = None
-{graph}
+{result}
         return result
 {whole}    return {call}(op, (input, other{alpha}))
 """
@@ -113,11 +91,7 @@ NUMBER = """\
                     c = asarray(c)
                 elif not a.flags.c_contiguous:
                     c = placed(c, a, None)
-                result = new(Tensor)
-                result._array = c
-                result.dtype = {dtype}
-                result._storage = None
-{scalar_graph}
+{result}
                 return result
 {whole_number}            return {call}(op, (input, other{alpha}))"""
 WHOLE = """\
@@ -138,34 +112,8 @@ BY_SIZE = """
     # is a Python function, which counts, for {trial} small calls, and compiled from then on: see
     # toytorch.kernels.dispatch_stub"""
 NO_NUMBER = "        # a number is refused by the general path"
-BINARY_GRAPH = """\
-        wants, other_wants = input._requires_grad, other._requires_grad
-        if mode is None and (wants or other_wants):
-            node = {node}()
-            node.edges = (input._grad_edge or input if wants else None,
-                          other._grad_edge or other if other_wants else None)
-            node.seq = next(sequence)
-            node.meta = (c.shape, kind)
-{save}
-            result._requires_grad = True
-            result._grad_edge = node
-        else:
-            result._requires_grad = False
-            result._grad_edge = None"""
-SCALAR_GRAPH = """\
-                if mode is None and input._requires_grad:
-                    node = {node}()
-                    node.edges = (input._grad_edge or input, None)
-                    node.seq = next(sequence)
-                    node.meta = (c.shape, kind)
-{save}
-                    result._requires_grad = True
-                    result._grad_edge = node
-                else:
-                    result._requires_grad = False
-                    result._grad_edge = None"""
 
-
+EDGES = ",\n" + " " * 14  # from one to the next, on a line of its own
 KEEP_RESULT = [
     "kept = new(Tensor)",
     "kept._array = c",
@@ -232,9 +180,47 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
     ]
 
 
+def result_lines(
+    made: str,
+    dtype: str,
+    wants: str = "",
+    edges: str = "",
+    save: list[str] | None = None,
+    node: str = "Node",
+) -> list[str]:
+    """The lines that fill in a result's slots and, where a gradient is wanted, its node's.
+
+    made   the name of the array
+    dtype  what its type is
+    wants  what is asked for a gradient; "" where there is none
+    edges  of the node
+    save   the lines that save what the derivatives need
+    """
+    lines = [
+        "result = new(Tensor)",
+        f"result._array = {made}",
+        f"result.dtype = {dtype}",
+        "result._storage = None",
+    ]
+    alone = ["result._requires_grad = False", "result._grad_edge = None"]
+    if not wants:
+        return lines + alone
+    history = [
+        f"node = {node}()",
+        f"node.edges = ({edges})",
+        "node.seq = next(sequence)",
+        f"node.meta = ({made}.shape, {'kind' if dtype == 'kind' else 'result.dtype'})",
+        *(save or []),
+        "result._requires_grad = True",
+        "result._grad_edge = node",
+    ]
+    inside = [indent(block, 4) for block in (history, alone)]
+    return [*lines, f"if {wants}:", inside[0], "else:", inside[1]]
+
+
 def indent(lines: list[str], width: int) -> str:
     """Lines at a depth."""
-    return "\n".join(" " * width + line for line in lines)
+    return textwrap.indent("\n".join(lines), " " * width)
 
 
 def write(op: Op, operator: bool = False) -> str | None:
@@ -257,21 +243,20 @@ def write(op: Op, operator: bool = False) -> str | None:
     if save is None or scalar_save is None:
         return None
     differentiable = bool(op.derivatives) and not returns_bool
-    plain_scalar = indent([line[8:] for line in NO_GRAPH.split("\n")], 16)
+    dtype = "bool_" if returns_bool else "kind"
+    plain = result_lines("c", dtype)
     if len(op.tensor_at) == 1:
+        wants = "mode is None and input._requires_grad"
+        recorded = result_lines("c", dtype, wants, "input._grad_edge or input,", save)
         return UNARY.format(
             name=name,
-            dtype="bool_" if returns_bool else "kind",
-            graph=UNARY_GRAPH.format(node="Node", save=indent(save, 12))
-            if differentiable
-            else NO_GRAPH,
+            result=indent(recorded if differentiable else plain, 8),
             whole=WHOLE.format(operands="input") if fast_whole.fits(op) else "",
         )
     node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
     common = {
         "call": "operate" if operator else "call",
         "alpha": ", 1" * ("alpha" in names),
-        "dtype": "bool_" if returns_bool else "kind",
         "first": "b" if op.memory == "second" else "a",
         "second": "a" if op.memory == "second" else "b",
         "kernel": "by_size" if ufunc_of(op) in dispatch_stub.SHARED else "kernel",
@@ -281,13 +266,23 @@ def write(op: Op, operator: bool = False) -> str | None:
     by_size = BY_SIZE.format(
         ufunc=op.plain or op.kernel, large=dispatch_stub.LARGE, trial=dispatch_stub.TRIAL
     )
+    with_number = result_lines(
+        "c", dtype, "mode is None and input._requires_grad", "input._grad_edge or input, None",
+        scalar_save, node,
+    )  # fmt: skip
+    edges = ["input._grad_edge or input if wants else None",
+             "other._grad_edge or other if other_wants else None"]  # fmt: skip
+    recorded = [
+        "wants, other_wants = input._requires_grad, other._requires_grad",
+        *result_lines(
+            "c", dtype, "mode is None and (wants or other_wants)", EDGES.join(edges), save, node
+        ),
+    ]
     number = NUMBER.format(
         **common,
         scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
         whole_number=whole and indent(whole.rstrip("\n").split("\n"), 8) + "\n",
-        scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
-        if differentiable and "self" in op.derivatives
-        else plain_scalar,
+        result=indent(with_number if differentiable and "self" in op.derivatives else plain, 16),
     )
     only = ", /" if op.number_is_self else ""  # `bound` looks whether it may be given by name
     return BINARY.format(
@@ -298,7 +293,7 @@ def write(op: Op, operator: bool = False) -> str | None:
         by_size=by_size if common["kernel"] == "by_size" else "",
         whole=whole,
         number=number if op.schema.args[1].takes_number else NO_NUMBER,
-        graph=BINARY_GRAPH.format(node=node, save=indent(save, 12)) if differentiable else NO_GRAPH,
+        result=indent(recorded if differentiable else plain, 8),
     )
 
 

@@ -4,7 +4,8 @@ with several results; of ops of a list of tensors in any case. As in `fast_path`
 
 from __future__ import annotations
 
-from toytorch.core.fast_path import KEEP_RESULT, indent, python_name
+from toytorch.core.fast_general import floating
+from toytorch.core.fast_path import KEEP_RESULT, indent, python_name, result_lines
 from toytorch.core.op import Op
 
 SEVERAL = """\
@@ -22,16 +23,6 @@ def {name}({params}):
             pass  # the general path says what is wrong
     return call(op, ({args},){out})
 """
-WRAPPED = """\
-                if made.__class__ is not ndarray:
-                    return wrap_result(made)
-                result = new(Tensor)
-                result._array = made
-                result.dtype = from_numpy[made.dtype]
-                result._storage = None
-                result._requires_grad = False
-                result._grad_edge = None
-                return result"""
 LISTED = """\
             arrays, edges, recorded = [], [], False
             if {first}.__class__ is not list and {first}.__class__ is not tuple:
@@ -46,45 +37,10 @@ LISTED = """\
                     recorded = True
                 else:
                     edges.append(None)"""
-LISTED_HISTORY = """\
-                if made.__class__ is not ndarray:
-                    made = asarray(made)
-                result = new(Tensor)
-                result._array = made
-                result.dtype = from_numpy[made.dtype]
-                result._storage = None
-                if recorded and (result.dtype.rank > 1 or integers(op, result)):
-                    node = Node()
-                    node.edges = (*edges,)
-                    node.seq = next(sequence)
-                    node.meta = (made.shape, result.dtype)
-                    node.saved, node.versions = {saved}
-                    result._requires_grad = True
-                    result._grad_edge = node
-                else:
-                    result._requires_grad = False
-                    result._grad_edge = None
-                return result"""
 LIST_WRAPPED = "                return [wrap_result(c) for c in made]"
-WITH_HISTORY = """\
-                if made.__class__ is not ndarray:
-                    made = asarray(made)
-                result = new(Tensor)
-                result._array = made
-                result.dtype = from_numpy[made.dtype]
-                result._storage = None
-                if ({wants}) and (result.dtype.rank {float} or integers(op, result)):
-                    node = {node}()
-                    node.edges = ({edges},)
-                    node.seq = next(sequence)
-                    node.meta = (made.shape, result.dtype)
-{save}
-                    result._requires_grad = True
-                    result._grad_edge = node
-                else:
-                    result._requires_grad = False
-                    result._grad_edge = None
-                return result"""
+OTHERS = ["if made.__class__ is not ndarray:", "    return wrap_result(made)"]
+ARRAYS = ["if made.__class__ is not ndarray:", "    made = asarray(made)"]  # where a node is made
+DTYPE = "from_numpy[made.dtype]"
 OTHER = """\
             w{i}, a{i} = False, {name}
 {number}            {if_} a{i} is not None:
@@ -174,8 +130,15 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
         arrays="\n".join(lines),
         tests=" and ".join(tests),
         made=made,
-        result=LIST_WRAPPED if op.many else history or WRAPPED,
+        result=LIST_WRAPPED
+        if op.many
+        else history or returned(OTHERS, result_lines("made", DTYPE)),
     )
+
+
+def returned(before: list[str], result: list[str]) -> str:
+    """The lines that give a result back."""
+    return indent([*before, *result, "return result"], 16)
 
 
 def history_of_list(op: Op, passed: list[str]) -> str:
@@ -188,10 +151,10 @@ def history_of_list(op: Op, passed: list[str]) -> str:
         saved.append(passed[index] if kind == "argument" else f"{kind}_of({passed[index]})")
     if not op.derivatives or op.variant is not None or op.many:
         return ""
-    nothing = "None, ()"
-    return LISTED_HISTORY.format(
-        saved=f"({', '.join(saved)},), {(None,) * len(saved)}" if saved else nothing
-    )
+    kept = f"({', '.join(saved)},), {(None,) * len(saved)}" if saved else "None, ()"
+    wants = "recorded and (result.dtype.rank > 1 or integers(op, result))"
+    save = [f"node.saved, node.versions = {kept}"]
+    return returned(ARRAYS, result_lines("made", DTYPE, wants, "*edges,", save))
 
 
 def history_of(op: Op, passed: list[str]) -> str:
@@ -238,10 +201,7 @@ def history_of(op: Op, passed: list[str]) -> str:
             lines.append("    if isinstance(v, Tensor):")
             lines.append("        node.frees = True")
             lines.append("        break")
-    return WITH_HISTORY.format(
-        float="== 2" if op.of_reals else "> 1",
-        node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))",
-        wants=" or ".join(f"w{i}" for i in wanted),
-        edges=", ".join(edges),
-        save=indent(lines, 20),
-    )
+    node = "Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))"
+    wants = floating(op, f"({' or '.join(f'w{i}' for i in wanted)})")
+    result = result_lines("made", DTYPE, wants, f"{', '.join(edges)},", lines, node)
+    return returned(ARRAYS, result)

@@ -24,6 +24,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -60,7 +61,57 @@ FOLLOWING = (
 REPLACED = ("rules", "kernel", "_kernels", "_variants", *FOLLOWING)
 
 
-class Op:
+@dataclass(eq=False, kw_only=True)
+class Facts:
+    """What a record says of an op as it is: `Op` has the meaning of each."""
+
+    kind: str = "general"
+    promotion: str = "default"
+    holomorphic: bool = True
+    of_reals: str = ""
+    upcast: bool = True
+    in_halves: bool = False
+    wide_number: str = ""
+    narrow: str = ""
+    rounds_once: str = ""
+    halves: str = ""
+    reflected: str = ""
+    results: tuple[bool, ...] = (True,)
+    checks: Any = None
+    variant: Any = None
+    overlap: bool | str = False
+    apart: bool | str = False
+    out_type: str = ""
+    out_needs: str = ""
+    out_history: str = ""
+    out_rows: bool | Callable[..., bool] = False
+    memory: str = ""
+    amp: str = ""
+    overload: Any = None
+    batch: str | Callable[..., Any] = ""
+    names: str | Callable[[dict[str, Any]], tuple[Any, ...]] = ""
+    sparse: str = ""
+    flops: Callable[..., int] | None = None
+    fresh: bool = False
+    fused: str = ""
+    data_dependent: bool = False
+    identity: dict[str, float] = field(default_factory=dict)
+    own_inverse: bool = False
+    absorbs: bool = False
+    layer: bool = False
+    transposed: str = ""
+    lost: str = ""
+    across: str = ""
+    host_indices: bool = False
+    older: bool | str = False
+    spreads: str = ""
+    elsewhere: str = ""
+    on_card: str = ""
+    one_backward: bool = False
+    writes: Callable[..., int] | None = None
+
+
+class Op(Facts):
     """One operation.
 
     kind        how arguments reach the kernel (see `toytorch.core.dispatch`); "layout" is
@@ -175,60 +226,17 @@ class Op:
         signature: str,
         kernel: Any = None,
         *,
-        kind: str = "general",
-        promotion: str = "default",
         derivatives: dict[str, Any] | None = None,
         formula: str = "",
+        plain: str = "",
         doc: str = "",
         forms: str | None = None,
-        holomorphic: bool = True,
-        of_reals: str = "",
         node: str = "",
-        upcast: bool = True,
-        in_halves: bool = False,
-        wide_number: str = "",
-        narrow: str = "",
-        rounds_once: str = "",
-        halves: str = "",
-        reflected: str = "",
-        results: tuple[bool, ...] = (True,),
-        checks: Any = None,
-        plain: str = "",
-        variant: Any = None,
-        overlap: bool | str = False,
-        apart: bool | str = False,
-        out_type: str = "",
-        out_needs: str = "",
-        out_history: str = "",
-        out_rows: bool | Callable[..., bool] = False,
         words: dict[str, str] | None = None,
-        memory: str | None = None,
-        amp: str = "",
-        overload: Any = None,
-        batch: str | Callable[..., Any] = "",
-        names: str | Callable[[dict[str, Any]], tuple[Any, ...]] = "",
-        sparse: str = "",
-        flops: Callable[..., int] | None = None,
-        fresh: bool = False,
-        fused: str = "",
-        data_dependent: bool = False,
-        identity: dict[str, float] | None = None,
-        own_inverse: bool = False,
-        absorbs: bool = False,
-        layer: bool = False,
-        transposed: str = "",
-        lost: str = "",
-        across: str = "",
-        host_indices: bool = False,
-        older: bool | str = False,
-        spreads: str = "",
-        elsewhere: str = "",
-        on_card: str = "",
-        one_backward: bool = False,
-        writes: Callable[..., int] | None = None,
+        **facts: Any,
     ) -> None:
-        self.writes, self.one_backward, self.of_reals = writes, one_backward, of_reals
-        self.spreads, self.elsewhere, self.lost, self.on_card = spreads, elsewhere, lost, on_card
+        super().__init__(**facts)
+        kind = self.kind
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
@@ -236,10 +244,10 @@ class Op:
         self.name = self.schema.name
         if self.name in registry:
             raise ValueError(f"op {self.name!r} is defined twice")
-        if kind not in KINDS or promotion not in PROMOTION:
-            raise ValueError(f"op {self.name!r}: unknown kind {kind!r} or promotion {promotion!r}")
-        self.kind, self.promotion = kind, promotion
-        self.memory = memory or ("rows" if kind == "reduction" else "")
+        if kind not in KINDS or self.promotion not in PROMOTION:
+            raise ValueError(
+                f"op {self.name!r}: unknown kind {kind!r} or promotion {self.promotion!r}"
+            )
         self.stated = formula
         if formula and kernel is not None:
             raise ValueError(f"op {self.name!r}: its kernel follows from its formula")
@@ -249,24 +257,13 @@ class Op:
         given = (FORMS.get(kind, "function method out") if forms is None else forms).split()
         self.has_function, self.has_method = "function" in given, "method" in given
         self.has_inplace, self.has_out = "inplace" in given, "out" in given
-        self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
-        self.in_halves, self.rounds_once, self.halves = in_halves, rounds_once, halves
-        self.wide_number, self.narrow = wide_number, narrow
-        self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
-        self.checks, self.variant = checks, variant
-        self.overlap, self.apart, self.out_type = overlap, apart, out_type
-        self.out_history, self.out_needs, self.out_rows = out_history, out_needs, out_rows
-        self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
-        self.overload = overload
-        self.batch = batch or ("elementwise" if kind == "pointwise" else "")
-        self.names = names or ("reduced" if kind == "reduction" else "")
-        self.fresh = fresh or kind in ("pointwise", "reduction")
+        self.memory = self.memory or ("rows" if kind == "reduction" else "")
+        self.batch = self.batch or ("elementwise" if kind == "pointwise" else "")
+        self.names = self.names or ("reduced" if kind == "reduction" else "")
+        self.fresh = self.fresh or kind in ("pointwise", "reduction")
         self.random = any(a.type.startswith("Generator") for a in self.schema.args)
-        self.data_dependent, self.layer, self.transposed = data_dependent, layer, transposed
-        self.across, self.host_indices, self.older = across, host_indices, older
-        self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int | str, Any] = {}
         self.tensor_at = self.schema.tensors
         self.option_at = tuple(i for i in range(len(self.schema.args)) if i not in self.tensor_at)

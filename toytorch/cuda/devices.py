@@ -30,16 +30,12 @@ def device_count() -> int:
     return int(base.of_kind("cuda").device_count())
 
 
-def index_of(device: Device, optional: bool = True) -> int:
+def index_of(device: Device) -> int:
     """The number of a device; the current one where none is named.
 
     Raises ValueError for a device of another kind, and RuntimeError for a number too high.
     """
     if device is None:
-        if not optional:
-            raise ValueError(
-                "Expected a torch.device with a specified index or an integer, got:None"
-            )
         return int(runtime().current_device())
     where = device_class(device)
     if where.type != "cuda":

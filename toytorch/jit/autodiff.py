@@ -64,9 +64,9 @@ def partitioned(joint: JointGraph) -> Partition:
     made = {v for n in backward for v in n.outputs} | set(tangents)
     wanted = dict.fromkeys(v for n in backward for v in n.inputs if v not in made)
     wanted.update(dict.fromkeys(v for v in grads if v not in made))
-    saved = [v for v in wanted if not is_constant(v)]
+    saved = [v for v in wanted if not v.is_constant]
     kept = [v for v in saved if v not in graph.inputs]
-    constants = [n for n in graph.nodes if n.kind == "prim::Constant"]
+    constants = [n for n in graph.nodes if n.is_constant]
     inputs = graph.inputs[:count]
     tensors = [v for i, v in enumerate(results) if i not in joint.plain]
     return Partition(
@@ -125,7 +125,7 @@ def recompute(
     again: list[Node] = []
     shown: dict[Value, list[Node]] = {}  # views of what is there, with the nodes that make them
     for node in forward:
-        if node.kind == "prim::Constant":
+        if node.is_constant:
             continue
         outs = node.outputs
         if node.record is not None and node.record.kind == "view" and len(outs) == 1:
@@ -142,7 +142,7 @@ def recompute(
             cheap
             and outs[0] in wanted
             and all(
-                v in there or v in shown or is_constant(v) or (v in wanted and not by_cheap(v))
+                v in there or v in shown or v.is_constant or (v in wanted and not by_cheap(v))
                 for v in node.inputs
             )
         ):
@@ -164,11 +164,6 @@ def is_cheap(op: Op) -> bool:
 def by_cheap(v: Value) -> bool:
     """Whether a value may itself be computed again."""
     return v.node is not None and v.node.record is not None and is_cheap(v.node.record)
-
-
-def is_constant(v: Value) -> bool:
-    """Whether a value is the same in every run."""
-    return v.node is not None and v.node.kind == "prim::Constant"
 
 
 def sizes(values: list[Value]) -> int:

@@ -68,7 +68,7 @@ def _node(node: Node) -> None:
                 f"{node.kind} takes {len(record.schema.args)} inputs at most, not "
                 f"{len(node.inputs)}"
             )
-    elif node.kind == "prim::Constant":
+    elif node.is_constant:
         if node.inputs or "value" not in node.attributes or len(node.outputs) != 1:
             raise GraphError(f"a constant has a value and nothing else: {node!r}")
     elif node.kind == "prim::If":

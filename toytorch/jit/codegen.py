@@ -29,7 +29,7 @@ from toytorch.facts import dtype as dtypes
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.size import contiguous_strides
 from toytorch.jit import types
-from toytorch.jit.codegen_types import constant, numpy_type, work_type
+from toytorch.jit.codegen_types import numpy_type, work_type
 from toytorch.jit.fuser import kernels
 from toytorch.jit.ir import Graph, Node, Value
 from toytorch.jit.passes import memory
@@ -45,7 +45,7 @@ class Writer:
         self.name, self.outputs = graph.name, graph.outputs
         inputs, outputs = graph.inputs, graph.outputs
         self.inputs = inputs = [v for v in inputs if isinstance(v.type, types.Tensor)]
-        self.nodes = [n for n in graph.nodes if n.kind != "prim::Constant"]
+        self.nodes = [n for n in graph.nodes if not n.is_constant]
         self.names: dict[str, Any] = {
             "__name__": "toytorch.jit",
             "asarray": np.asarray,
@@ -102,9 +102,9 @@ class Writer:
 
     def use(self, v: Value) -> str:
         """How a value is written where it is used."""
-        if v.node is None or v.node.kind != "prim::Constant":
+        if not v.is_constant:
             return self.place(v)
-        value = v.node.attributes["value"]
+        value = v.constant
         if isinstance(value, Tensor):
             array = value._array
             return self.given(
@@ -195,7 +195,7 @@ class Writer:
                     text = self.given(number, identifier("c", v))
             operands.append(text)
         out, result = node.output, ""
-        unit_last = len(operands) == 3 and constant(node.inputs[2]) == 1
+        unit_last = len(operands) == 3 and node.inputs[2].constant == 1
         simple = op.plain and unit_last
         kind: Any = node.output.type
         if unit_last and op.spreads and kind.dtype is not None and kind.dtype.is_complex:

@@ -13,15 +13,6 @@ from toytorch.jit import types
 from toytorch.jit.ir import Node, Value
 
 
-def constant(v: Value) -> Any:
-    """The value of a constant; None for any other."""
-    return (
-        v.node.attributes["value"]
-        if v.node is not None and v.node.kind == "prim::Constant"
-        else None
-    )
-
-
 def numpy_type(v: Value) -> Any:
     """NumPy's type of a tensor value."""
     assert isinstance(v.type, types.Tensor) and v.type.dtype is not None
@@ -39,7 +30,7 @@ def work_type(node: Node) -> Any:
             assert v.type.shape is not None
             samples.append(wrap(np.empty((0,) * bool(v.type.shape), numpy_type(v)), v.type.dtype))
         else:
-            samples.append(constant(v))
+            samples.append(v.constant)
     common = compute.common_dtype(op, tuple(samples))
     if op.promotion == "float" and common.rank < 2:
         common = dtypes.get_default_dtype()

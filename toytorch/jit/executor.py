@@ -126,9 +126,9 @@ class Executor:
         if not self.writes:
             self.writes = True
             self.constants = [
-                n.attributes["value"]
+                n.constant
                 for n in graph.nodes_of("prim::Constant")
-                if isinstance(n.attributes["value"], Tensor)
+                if isinstance(n.constant, Tensor)
             ]
 
     def plan_for(self, args: Sequence[Any]) -> Plan | Stepwise:

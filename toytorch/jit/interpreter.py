@@ -41,7 +41,7 @@ class Reader:
 
     def run_node(self, node: Node, known: dict[Value, Any]) -> Sequence[Any]:
         """The results of one node."""
-        if node.kind == "prim::Constant":
+        if node.is_constant:
             return (self.constant(node.attributes["value"]),)
         args = [known[v] for v in node.inputs]
         if node.kind == "prim::If":

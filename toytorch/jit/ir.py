@@ -86,6 +86,16 @@ class Value(AskedValue):
     def __init__(self, name: str, type: types.Type, node: Node | None = None) -> None:
         self.name, self.type, self.node = name, type, node  # node: None for inputs of blocks
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same in every run."""
+        return self.node is not None and self.node.is_constant
+
+    @property
+    def constant(self) -> Any:
+        """What a constant is; None for any other."""
+        return self.node.constant if self.node is not None else None
+
     def __repr__(self) -> str:
         return f"%{self.name} : {self.type}"
 
@@ -126,6 +136,16 @@ class Node(AskedNode):
         """The one result."""
         (value,) = self.outputs
         return value
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a prim::Constant."""
+        return self.kind == "prim::Constant"
+
+    @property
+    def constant(self) -> Any:
+        """What a prim::Constant gives; None for any other."""
+        return self.attributes["value"] if self.is_constant else None
 
     @property
     def record(self) -> Op | None:

@@ -320,9 +320,9 @@ def constant_of(value: Value) -> Any:
     node = value.node
     if node is not None and node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
         return tuple(constant_of(v) for v in node.inputs)
-    if node is None or node.kind != "prim::Constant":
+    if not value.is_constant:
         raise KeyError(value.name)
-    return node.attributes["value"]
+    return value.constant
 
 
 def walked(source: Tensor, steps: Sequence[Step]) -> Tensor:

@@ -106,8 +106,8 @@ class Writer:
     def text(self, value: Value) -> str:
         """A value as it is written where it is used: its name, or the constant itself."""
         node = value.node
-        if node is not None and node.kind == "prim::Constant":
-            return self.literal(node.attributes["value"])
+        if value.is_constant:
+            return self.literal(value.constant)
         if node is not None and node.kind == "prim::Uninitialized":
             return f"uninitialized({spelled(value.type)})"
         return self.name(value)
@@ -353,11 +353,7 @@ class Writer:
         """A record: what has its default is left out."""
         args, skipped = [], False
         for a, v in zip(op.schema.args, node.inputs):
-            constant = (
-                v.node.attributes["value"]
-                if v.node is not None and (v.node.kind == "prim::Constant")
-                else REQUIRED
-            )
+            constant = v.constant if v.is_constant else REQUIRED
             if (
                 a.default is not REQUIRED
                 and constant.__class__ is a.default.__class__

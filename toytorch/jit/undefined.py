@@ -38,7 +38,7 @@ def without(
         if given or lost:
             late.update(node.outputs)
         if lost and given:
-            if node.op is not add or constant(node.inputs[2]) != 1:
+            if node.op is not add or node.inputs[2].constant != 1:
                 return None
             if alike(given[0], node.output):
                 known[node.output] = known[given[0]]
@@ -75,8 +75,3 @@ def alike(a: Value, b: Value) -> bool:
         if t.shape is not None
     ]
     return len(steps) < 2 or steps[0] == steps[1]
-
-
-def constant(value: Value) -> object:
-    """What a value is in every run; None where it is computed."""
-    return None if value.node is None else value.node.attributes.get("value")

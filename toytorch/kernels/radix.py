@@ -17,6 +17,7 @@ import numpy as np
 from toytorch.facts.hints import Array
 from toytorch.kernels.by_index import element_type
 from toytorch.kernels.copy import in_rows
+from toytorch.kernels.top import in_order
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
 
@@ -118,15 +119,8 @@ class Radix(Native):
 
     def order(self, x: Value) -> Any:
         """A number as one without a sign whose order is its own, or the reverse."""
-        b, bits, key = self.b, 8 * self.bytes, x
-        sign = self.key(1 << (bits - 1))
-        if self.floats:
-            raw = b.bitcast(b.fadd(x, x.type(0.0)), self.key)  # -0 becomes 0
-            key = b.xor(raw, b.or_(b.ashr(raw, self.key(bits - 1)), sign))
-            key = b.select(b.fcmp_unordered("uno", x, x), self.key(-1), key)
-        else:
-            key = b.xor(x, sign)
-        return b.xor(key, self.key(-1)) if self.descending else key
+        ordered = in_order(self, x, self.key, self.floats, self.descending)
+        return self.b.xor(ordered, self.key(1 << (8 * self.bytes - 1)))
 
     def digit(self, word: Value, d: Value) -> Any:
         far = self.b.add(self.b.mul(d, self.word(8)), self.word(self.shift))

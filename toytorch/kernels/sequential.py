@@ -15,13 +15,14 @@ import inspect
 import math
 import struct
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.facts.hints import Array
 from toytorch.kernels.mersenne import in_c
+from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
@@ -55,15 +56,34 @@ def each(
     text: Callable[[], ModuleType], name: str, numbers: tuple[float, ...], *arrays: Array
 ) -> Any:
     """What a function, which draws nothing, of the module that `text` imports gives for these numbers
-    and each element of arrays of one real type, computed in float64; or None."""
-    kinds, shapes = zip(*[(a.dtype.char, a.shape) for a in arrays])
-    found = ready(text, name, numbers, kinds, shapes)
+    and each element of arrays of one type, float32 or float64; computed in float64."""
+    found = ready(text, name, numbers, arrays[0].dtype.char, tuple([a.shape for a in arrays]))
     if found is None:
-        return None
+        return in_python(text(), name, numbers, arrays)
     shape, call = found
     made = np.empty(shape, arrays[0].dtype)
     call(made, *[rows(a, made) for a in arrays])
     return made
+
+
+def in_python(
+    module: ModuleType, name: str, numbers: tuple[float, ...], arrays: tuple[Array, ...]
+) -> Array:
+    """`each` where no compiler is: the text over NumPy's float64, which divides by 0 as C does."""
+    names: dict[str, Any] = {**vars(module), "math": FORGIVING}
+    for word, value in vars(module).items():
+        if isinstance(value, FunctionType):
+            names[word] = FunctionType(value.__code__, names)
+    function, given = names[name], [np.float64(n) for n in numbers]
+    wide = np.broadcast_arrays(*[np.asarray(a, np.float64) for a in arrays])
+    with np.errstate(all="ignore"):
+        made = [function(*given, *values) for values in zip(*[a.flat for a in wide])]
+    return np.array(made, np.float64).reshape(wide[0].shape).astype(arrays[0].dtype)
+
+
+FORGIVING = SimpleNamespace(
+    **{**vars(np), "pow": np.power, **{f: FUNCTIONS[f] for f in FROM_C if f in FUNCTIONS}}
+)  # `math` without its errors
 
 
 def rows(a: Any, like: Array) -> Any:
@@ -80,13 +100,13 @@ def ready(
     text: Callable[[], ModuleType],
     name: str,
     numbers: tuple[float, ...],
-    kinds: tuple[str, ...],
+    kind: str,
     shapes: tuple[tuple[int, ...], ...],
 ) -> tuple[tuple[int, ...], ArrayCall] | None:
     """The shape of the result of `each`, and its kernel for arrays of these shapes."""
-    kind, count = kinds[0], len(kinds)
-    if kind not in "fd" or kinds != (kind,) * count or not works():
+    if not works():
         return None
+    count = len(shapes)
     shape = np.broadcast_shapes(*shapes)
     words = (from_c().ctypes.data, *np.array(numbers, np.float64).view(np.int64).tolist())
     places, total = range(len(words), len(words) + 1 + count), math.prod(shape)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toytorch.kernels import matmul, norm, reduce, rows, softmax, tiled_product
+from toytorch.loops import Recipe
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
@@ -27,6 +28,11 @@ def later(module: str, name: str) -> Callable[..., Any]:
         return kernel(*args)
 
     return first
+
+
+def run_recipe(recipe: Recipe, *args: Any) -> None:
+    """Runs a program of the loop language over arrays (outputs, then inputs) of any layout."""
+    recipe(*args)
 
 
 # Kernels by the module that has them, under the same names.
@@ -83,6 +89,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "pool of few": later("pool", "few"),
     "picked_mean": rows.picked_mean,
     "product": matmul.product,
+    "program": run_recipe,
     "fourier": later("fourier", "along"),
     "factor": tiled_product.Factor,
     "linear": tiled_product.linear,

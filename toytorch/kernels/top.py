@@ -78,6 +78,22 @@ def kernel(kind: str, largest: bool) -> Call:
     return Call(f"top {kind} {largest}", lambda name: Top(name, kind, largest))
 
 
+def in_order(made: Native, x: Value, key: Any, floats: bool, falling: bool) -> Any:
+    """Numbers, or vectors of them, as integers of a type whose order is theirs, or the reverse."""
+    b, bits = made.b, key.width
+    count = x.type.count if isinstance(x.type, made.ir.VectorType) else 0
+
+    def whole(n: int) -> Any:
+        return made.ir.VectorType(key, count)([n] * count) if count else key(n)
+
+    if floats:
+        most, zero = whole((1 << (bits - 1)) - 1), x.type([0.0] * count if count else 0.0)
+        raw = b.bitcast(b.fadd(x, zero), most.type)  # -0 becomes 0
+        ordered = b.xor(raw, b.and_(b.ashr(raw, whole(bits - 1)), most))
+        x = b.select(b.fcmp_unordered("uno", x, x), most, ordered)
+    return b.xor(x, whole(-1)) if falling else x
+
+
 class Top(Native):
     """LLVM for `top`. By hand: a program has no state that elements change."""
 
@@ -139,22 +155,7 @@ class Top(Native):
 
     def order(self, x: Value) -> Any:
         """Elements as integers whose order is theirs, or the reverse."""
-        b = self.b
-        vector = isinstance(x.type, self.ir.VectorType)
-        type = self.ir.VectorType(self.key, LANES) if vector else self.key
-
-        def whole(n: int) -> Any:
-            return type([n] * LANES) if vector else type(n)
-
-        key = x
-        if self.floats:
-            bits = 8 * self.bytes
-            zero = x.type([0.0] * LANES) if vector else x.type(0.0)
-            most = whole((1 << (bits - 1)) - 1)
-            raw = b.bitcast(b.fadd(x, zero), type)  # -0 becomes 0
-            key = b.xor(raw, b.and_(b.ashr(raw, whole(bits - 1)), most))
-            key = b.select(b.fcmp_unordered("uno", x, x), most, key)
-        return key if self.largest else b.xor(key, whole(-1))
+        return in_order(self, x, self.key, self.floats, not self.largest)
 
     def insert(self, found: Value, key: Value, j: Value, place: Value) -> None:
         """Moves what is smaller than a key one place on, from `place` down, and puts it there."""

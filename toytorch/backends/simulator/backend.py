@@ -186,69 +186,45 @@ class SimulatorBackend:
 
     def copy_across(self, target: Any, source: Any, non_blocking: bool) -> None:
         """Copies elements from host to device, back, or from device to device."""
-        if target.__class__ is not DeviceArray:
-            self._to_host(target, source, non_blocking)
-        elif source.__class__ is not DeviceArray:
-            self._to_device(target, source, non_blocking)
-        else:
+        if target.__class__ is source.__class__ is DeviceArray:
             self._to_peer(target, source)
+        else:
+            self._by_host(target, source, non_blocking)
 
     def _new(self, like: Array, device: SimulatedDevice) -> DeviceArray:
         stream = self.machine.stream_of(device)
         held = np.empty_like(like, subok=False)
         return DeviceArray(held, Buffer(device, stream, held, users_line()))
 
-    def _to_device(self, target: DeviceArray, source: Any, non_blocking: bool) -> None:
+    def _by_host(self, target: Any, source: Any, non_blocking: bool) -> None:
+        """A copy from the host or to it, which waits unless the host's memory is pinned."""
         machine, line = self.machine, users_line()
-        device = target.buffer.device
-        stream = machine.stream_of(device)
-        pinned = isinstance(source, PinnedArray)
-        plain = source.view(ndarray) if pinned else source
+        there = target.__class__ is DeviceArray
+        on_device, on_host = (target, source) if there else (source, target)
+        device = on_device.buffer.device
+        if there:
+            stream, engine = machine.stream_of(device), "to device"
+        else:
+            stream, engine = self.launcher.stream_for(device, [source]), "to host"
+        name = f"copy {engine}".replace("to", "to the")
+        pinned = isinstance(on_host, PinnedArray)
+        plain = on_host.view(ndarray) if pinned else on_host
         if machine.capture is not None and not pinned:
             raise RuntimeError(UNPINNED)
-        if self._captured("copy to the device", target, plain, device):
+        to, of = (target, plain) if there else (plain, source)
+        if self._captured(name, to, of, device):
             return
+        length = copy_time(device.card, on_device.nbytes, pinned)
         machine.queue(
-            stream,
-            "copy to the device",
-            copy_time(device.card, target.nbytes, pinned),
-            kind="copy",
-            engine="to device",
-            source=line,
-            bytes=target.nbytes,
+            stream, name, length, kind="copy", engine=engine, source=line, bytes=on_device.nbytes
         )
         if pinned:
-            note(machine, source, False, "copy to the device", line, stream)
-        note_launch(machine, stream, [], [target], "copy to the device", line)
-        np.copyto(target.held, plain, casting="unsafe")
+            note(machine, on_host, not there, name, line, stream)
+        reads, writes = ([], [target]) if there else ([source], [])
+        note_launch(machine, stream, reads, writes, name, line)
+        _copy_into(target.held if there else plain, plain if there else source.held)
         if not (pinned and non_blocking):
-            machine.wait_for(stream, "copy to the device", line)
-
-    def _to_host(self, target: Any, source: DeviceArray, non_blocking: bool) -> None:
-        machine, line = self.machine, users_line()
-        device = source.buffer.device
-        stream = self.launcher.stream_for(device, [source])
-        pinned = isinstance(target, PinnedArray)
-        plain = target.view(ndarray) if pinned else target
-        if machine.capture is not None and not pinned:
-            raise RuntimeError(UNPINNED)
-        if self._captured("copy to the host", plain, source, device):
-            return
-        machine.queue(
-            stream,
-            "copy to the host",
-            copy_time(device.card, source.nbytes, pinned),
-            kind="copy",
-            engine="to host",
-            source=line,
-            bytes=source.nbytes,
-        )
-        note_launch(machine, stream, [source], [], "copy to the host", line)
-        if pinned:
-            note(machine, target, True, "copy to the host", line, stream)
-        np.copyto(plain, source.held, casting="unsafe")
-        if not (pinned and non_blocking):
-            machine.wait_for(stream, "copy to the host", line)
+            machine.wait_for(stream, name, line)
 
     def _to_peer(self, target: DeviceArray, source: DeviceArray) -> None:
         machine, line = self.machine, users_line()

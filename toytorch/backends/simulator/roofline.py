@@ -47,21 +47,19 @@ class Host:
         return Host(op=11.5, call=26.0) if card.capability < (7, 5) else Host()
 
 
-def rate_of(card: Card, dtype: np.dtype, product: bool, tf32: bool = False) -> float:
+def rate_of(card: Card, dtype: np.dtype, product: bool) -> float:
     """Operations a second for a type, inside or outside of tensor cores."""
     if dtype.kind == "c":
-        return rate_of(card, np.dtype(f"f{dtype.itemsize // 2}"), product, tf32)
+        return rate_of(card, np.dtype(f"f{dtype.itemsize // 2}"), product)
     if dtype.itemsize == 8 and dtype.kind == "f":
         return card.float64
     if product and dtype.itemsize == 2:
         return card.float16
-    if product and tf32 and dtype == np.float32:
-        return card.tf32
     return card.float32
 
 
 def kernel_time(
-    card: Card, bytes: int, flops: float, dtype: np.dtype, product: bool = False, tf32: bool = False
+    card: Card, bytes: int, flops: float, dtype: np.dtype, product: bool = False
 ) -> tuple[float, str]:
     """Microseconds that a kernel takes, and what sets them: "launch", "memory" or "arithmetic".
 
@@ -71,7 +69,7 @@ def kernel_time(
     (1048, 'memory')
     """
     memory = bytes / (card.bandwidth * REACHED) * 1e6
-    arithmetic = flops / (rate_of(card, dtype, product, tf32) * REACHED_RATE) * 1e6
+    arithmetic = flops / (rate_of(card, dtype, product) * REACHED_RATE) * 1e6
     longer = max(memory, arithmetic)
     if longer < START:
         return START + longer, "launch"

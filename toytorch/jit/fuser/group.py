@@ -329,11 +329,7 @@ def group_node(nodes: list[Node], outputs: list[Value]) -> Node:
         for v in n.inputs:
             if v in inside or v in known:
                 continue
-            if (
-                v.node is not None
-                and v.node.kind == "prim::Constant"
-                and not isinstance(v.type, types.Tensor)
-            ):
+            if v.node is not None and v.is_constant and not isinstance(v.type, types.Tensor):
                 inner.nodes.append(copy_node(v.node, known))
                 inner._names.add(v.name)
             else:

@@ -123,7 +123,7 @@ def memory_for(t: Any, kind: str) -> str:
 def group_of(node: Node) -> Lowered:
     """The program of a prim::FusionGroup, over the values inside it."""
     inner = node.attributes["Subgraph"]
-    return Lower([n for n in inner.nodes if n.kind != "prim::Constant"], inner.outputs).lowered()
+    return Lower([n for n in inner.nodes if not n.is_constant], inner.outputs).lowered()
 
 
 def lines(node: Node, writer: Writer) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from toytorch.facts import dtype as dtypes
 from toytorch.jit import types
-from toytorch.jit.codegen_types import constant, work_type
+from toytorch.jit.codegen_types import work_type
 from toytorch.jit.ir import Node, Value
 from toytorch.loops import Array, Program, Reduce, Step, Unsupported
 from toytorch.loops.formula import CONSTANTS, FOLDED, Formula
@@ -173,7 +173,7 @@ class Lower:
                 self.spread(axes, self.axes[v])
                 values[name] = self.cast(self.names[v], kind) if kind else self.names[v]
             else:
-                values[name] = constant(v)
+                values[name] = v.constant
         self.axes[out] = axes
         for a in op.schema.args[len(node.inputs) :]:
             values[a.name] = a.default
@@ -323,7 +323,7 @@ class Lower:
                 name = self.names[v]
                 values[a.name] = name if a.name in masks else self.cast(name, kind)
             else:
-                values[a.name] = constant(v)
+                values[a.name] = v.constant
         self.reduced.append(axes)
         shape = np.broadcast_shapes(*map(shape_of, tensors))
         dims = reduced_dims(values.get("dim"), len(shape))
@@ -408,7 +408,7 @@ def moved_axes(node: Node) -> list[int | None]:
     shape = shape_of(source)
     if op is None or op.many or "storage_offset" in op.schema.index or 0 in shape:
         raise Unsupported("a view of memory, not of dimensions")
-    rest = [constant(v) for v in node.inputs[1:]]
+    rest = [v.constant for v in node.inputs[1:]]
     if any(v.node is None or "value" not in v.node.attributes for v in node.inputs[1:]):
         raise Unsupported("a view that is not always the same")
     if type_of(source) != type_of(node.output):

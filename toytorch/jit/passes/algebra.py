@@ -15,7 +15,6 @@ from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.jit import types
-from toytorch.jit.codegen_types import constant
 from toytorch.jit.fuser.lower import moved_axes
 from toytorch.jit.ir import Graph, Node, Value, replace
 from toytorch.jit.passes.aliases import Aliases, inner_blocks
@@ -68,7 +67,7 @@ def same_type(a: types.Type, b: types.Type) -> bool:
 
 def number(v: Value) -> Any:
     """A constant number, else None."""
-    value = constant(v)
+    value = v.constant
     return value if value.__class__ in (int, float, bool) else None
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toytorch.jit import types
-from toytorch.jit.codegen_types import constant
 from toytorch.jit.ir import Graph, Node, Value, replace, uses
 from toytorch.jit.passes.algebra import contiguous
 from toytorch.jit.passes.aliases import Aliases
@@ -198,7 +197,7 @@ def is_sum(node: Node) -> bool:
         node.record is add
         and not node.writes
         and "no_grad" not in node.attributes
-        and (len(node.inputs) < 3 or constant(node.inputs[2]) == 1)
+        and (len(node.inputs) < 3 or node.inputs[2].constant == 1)
         and all(
             isinstance(v.type, types.Tensor)
             and v.type.shape is not None

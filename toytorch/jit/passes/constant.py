@@ -102,9 +102,7 @@ class Folding:
         """What a value always is, in a tuple of one; None if that is not known."""
         while v in self.change:
             v = self.change[v]
-        if v.node is None or v.node.kind != "prim::Constant":
-            return None
-        return (v.node.attributes["value"],)
+        return (v.constant,) if v.is_constant else None
 
     def computed(self, node: Node) -> list[Any] | None:
         """The results of a node that always gives the same; None for every other."""

@@ -52,7 +52,7 @@ def visit(
 
 def mergeable(node: Node, aliases: Aliases) -> bool:
     """Whether a node may be one with its like."""
-    if node.kind == "prim::Constant":
+    if node.is_constant:
         value = node.attributes["value"]
         return not isinstance(value, (list, dict)) and node.output not in aliases.returned
     if node.kind == "prim::GetAttr":

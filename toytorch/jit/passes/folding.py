@@ -153,8 +153,7 @@ def per_channel(value: object, weight: Tensor) -> Any:
 
 def known(v: Value) -> tuple[Any] | None:
     """The value of a constant, in a tuple of one; None for any other."""
-    is_constant = v.node is not None and v.node.kind == "prim::Constant"
-    return (v.node.attributes["value"],) if is_constant and v.node is not None else None
+    return (v.constant,) if v.is_constant else None
 
 
 def given(node: Node, name: str) -> tuple[Any] | None:

@@ -19,7 +19,7 @@ def last_uses(
     kept = set(outputs) | set(inputs)
     found: dict[int, list[Value]] = {}
     for v, i in last.items():
-        if v not in kept and not (v.node is not None and v.node.kind == "prim::Constant"):
+        if v not in kept and not v.is_constant:
             found.setdefault(i, []).append(v)
     return found
 

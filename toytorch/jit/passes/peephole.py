@@ -12,7 +12,6 @@ from typing import Any
 
 from toytorch.jit import types
 from toytorch.jit.builtins import Builtin
-from toytorch.jit.codegen_types import constant
 from toytorch.jit.ir import Graph, Node, Value, replace, uses
 from toytorch.jit.passes.aliases import inner_blocks
 from toytorch.jit.passes.dce import eliminate_dead_code
@@ -70,7 +69,7 @@ def known(node: Node, shapes: bool) -> tuple[Any] | None:
 def fact(node: Node, told: Callable[..., Any]) -> tuple[Any] | None:
     """What a tensor's type says of it."""
     t, *rest = node.inputs
-    others = [constant(v) for v in rest]
+    others = [v.constant for v in rest]
     if not isinstance(t.type, types.Tensor) or t.type.shape is None or None in others:
         return None
     try:

@@ -39,10 +39,10 @@ def iterations_of(node: Node) -> int | None:
     if node.kind != "prim::Loop":
         return None
     body = node.blocks[0]
-    iterations = _known(node.inputs[0])
+    iterations = node.inputs[0].constant
     if iterations.__class__ is not int or iterations > ITERATIONS or len(list(body.walk())) > SIZE:
         return None
-    forever = _known(node.inputs[1]) is True and _known(body.outputs[0]) is True
+    forever = node.inputs[1].constant is True and body.outputs[0].constant is True
     return max(0, iterations) if forever else None
 
 
@@ -64,12 +64,3 @@ def written_out(
         carried = [known.get(v, v) for v in body.outputs[1:]]
     change.update(zip(node.outputs, carried))
     return nodes
-
-
-def _known(v: Value) -> object:
-    """The value of a constant; None for any other."""
-    return (
-        v.node.attributes["value"]
-        if v.node is not None and v.node.kind == "prim::Constant"
-        else None
-    )

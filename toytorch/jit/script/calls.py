@@ -147,9 +147,7 @@ class Calls(Pythons, Attributes):
             {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)},
         )
 
-    def call_item(
-        self, item: object, args: Sequence[Any], kwargs: dict[str, Any], at: Any, node: Any = None
-    ) -> Any:
+    def call_item(self, item: object, args: Sequence[Any], kwargs: dict[str, Any], at: Any) -> Any:
         """Calls whatever may be called."""
         if isinstance(item, Method):
             return self.call_method(item.value, item.name, args, kwargs, at)

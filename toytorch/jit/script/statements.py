@@ -188,7 +188,7 @@ class Statements(Branches):
             isinstance(item, Value)
             and item.name.isdigit()
             and item.node is not None
-            and (item.node.kind != "prim::Constant")
+            and not item.is_constant
         ):
             item.name = self.graph.new_name(name)
         self.scope.set(name, item)

@@ -108,7 +108,6 @@ def _merged(
     padding: Tensor | None,
     batch: int,
     heads: int,
-    target: int,
     source: int,
 ) -> Any:
     """Both masks as one that can be added to scores (B·heads, L, S)."""
@@ -203,7 +202,7 @@ def multi_head_attention_forward(
         zeros = k.new_zeros([count, 1, size])
         k, v = cat.function([k, zeros], 1), cat.function([v, zeros], 1)
         mask, padding = _one_more(mask), _one_more(padding)
-    mask = _merged(mask, padding, batch, num_heads, length, k.shape[1])
+    mask = _merged(mask, padding, batch, num_heads, k.shape[1])
     chance = dropout_p if training else 0.0
     if need_weights:
         made, weights = _weighted(q, k, v, mask, chance)

@@ -1,4 +1,10 @@
-"""Pooling: the maximum, the average or the p-norm of windows."""
+"""Pooling: the maximum, the average or the p-norm of windows.
+
+>>> import toytorch as torch
+>>> max_pool2d(torch.arange(16.).view(1, 4, 4), 2)
+tensor([[[ 5.,  7.],
+         [13., 15.]]])
+"""
 
 from __future__ import annotations
 
@@ -33,6 +39,7 @@ __all__ = [
 ]  # fmt: skip
 
 Pair = tuple[Tensor, Tensor]
+SHAPES = {1: "(B, C, L)", 2: "(B, C, H, W)", 3: "(B, C, D, H, W)"}
 
 
 def _one(name: str, what: str, value: Any) -> Any:
@@ -41,6 +48,18 @@ def _one(name: str, what: str, value: Any) -> Any:
 
 
 # -- maxima ---------------------------------------------------------------------------------------
+
+
+def _named(name: str, doc: str, pair: Any, maxima: Any) -> tuple[Any, Any]:
+    """Two functions under public names: of maxima and their places, and of maxima, whose places
+    `return_indices` asks for."""
+    for made, called, what in (
+        (pair, f"{name}_with_indices", f"{doc}, and their places."),
+        (maxima, name, f"{doc}."),
+    ):
+        made.__name__ = made.__qualname__ = called
+        made.__doc__ = what
+    return pair, composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima)
 
 
 def _check_line(
@@ -90,32 +109,6 @@ def max_pool1d_with_indices(
     return values.squeeze(-2), places.squeeze(-2)
 
 
-def max_pool2d_with_indices(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Pair:
-    """The maxima of windows of (B, C, H, W), and their places in the flattened image."""
-    return tuple(pools.MAX[2].function(input, kernel_size, stride, padding, dilation, ceil_mode))
-
-
-def max_pool3d_with_indices(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Pair:
-    """The maxima of windows of (B, C, D, H, W), and their places in the flattened volume."""
-    return tuple(pools.MAX[3].function(input, kernel_size, stride, padding, dilation, ceil_mode))
-
-
 @composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def max_pool1d(
     input: Tensor,
@@ -145,40 +138,36 @@ def max_pool1d(
     return counted(values, 1) if input.ndim == 2 else values
 
 
-@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of every window of (B, C, H, W).
+def _max_pool(n: int) -> tuple[Any, Any]:
+    def pair(
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Pair:
+        return tuple(record.function(input, kernel_size, stride, padding, dilation, ceil_mode))
 
-    >>> import toytorch as torch
-    >>> max_pool2d(torch.arange(16.).view(1, 4, 4), 2)
-    tensor([[[ 5.,  7.],
-             [13., 15.]]])
-    """
-    made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return made if return_indices else made[0]
+    def maxima(
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        made = record.function(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return tuple(made) if return_indices else made[0]
+
+    record = pools.MAX[n]
+    return _named(f"max_pool{n}d", f"The largest elements of windows of {SHAPES[n]}", pair, maxima)
 
 
-@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of every window of (B, C, D, H, W)."""
-    made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return made if return_indices else made[0]
+max_pool2d_with_indices, max_pool2d = _max_pool(2)
+max_pool3d_with_indices, max_pool3d = _max_pool(3)
 
 
 def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Pair:
@@ -214,52 +203,21 @@ def _refuse_few_dims(input: Tensor, output_size: OutputSize, n: int) -> None:
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
 
 
-def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: OutputSize, return_indices: bool = False
-) -> Pair:
-    """The maxima of even bins along a dimension, and their places."""
-    return _adaptive_max(1, input, output_size)
+def _adaptive_max_pool(n: int) -> tuple[Any, Any]:
+    def pair(input: Tensor, output_size: OutputSize, return_indices: bool = False) -> Pair:
+        return _adaptive_max(n, input, output_size)
+
+    def maxima(input: Tensor, output_size: OutputSize, return_indices: bool = False) -> Any:
+        made = _adaptive_max(n, input, output_size)
+        return made if return_indices else made[0]
+
+    doc = f"The largest elements of even bins of {SHAPES[n]}"
+    return _named(f"adaptive_max_pool{n}d", doc, pair, maxima)
 
 
-def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: OutputSize, return_indices: bool = False
-) -> Pair:
-    """The maxima of even bins of images, and their places."""
-    return _adaptive_max(2, input, output_size)
-
-
-def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: OutputSize, return_indices: bool = False
-) -> Pair:
-    """The maxima of even bins of volumes, and their places."""
-    return _adaptive_max(3, input, output_size)
-
-
-@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
-def adaptive_max_pool1d(
-    input: Tensor, output_size: OutputSize, return_indices: bool = False
-) -> Any:
-    """The largest elements of even bins of (B, C, L)."""
-    made = _adaptive_max(1, input, output_size)
-    return made if return_indices else made[0]
-
-
-@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
-def adaptive_max_pool2d(
-    input: Tensor, output_size: OutputSize, return_indices: bool = False
-) -> Any:
-    """The largest elements of even bins of (B, C, H, W)."""
-    made = _adaptive_max(2, input, output_size)
-    return made if return_indices else made[0]
-
-
-@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
-def adaptive_max_pool3d(
-    input: Tensor, output_size: OutputSize, return_indices: bool = False
-) -> Any:
-    """The largest elements of even bins of (B, C, D, H, W)."""
-    made = _adaptive_max(3, input, output_size)
-    return made if return_indices else made[0]
+adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _adaptive_max_pool(1)
+adaptive_max_pool2d_with_indices, adaptive_max_pool2d = _adaptive_max_pool(2)
+adaptive_max_pool3d_with_indices, adaptive_max_pool3d = _adaptive_max_pool(3)
 
 
 # -- averages -------------------------------------------------------------------------------------
@@ -474,57 +432,35 @@ def _fractional(
     return (values.squeeze(0), places.squeeze(0)) if single else (values, places)
 
 
-def fractional_max_pool2d_with_indices(
-    input: Tensor,
-    kernel_size: Ints | None,
-    output_size: OutputSize = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> Pair:
-    """Maxima of windows of images with pseudo-random steps, and their places."""
-    return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
+def _fractional_max_pool(n: int) -> tuple[Any, Any]:
+    def pair(
+        input: Tensor,
+        kernel_size: Ints | None,
+        output_size: OutputSize = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Pair:
+        return _fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
+
+    def maxima(
+        input: Tensor,
+        kernel_size: Ints,
+        output_size: OutputSize = None,
+        output_ratio: tuple[float, ...] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        made = _fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
+        return made if return_indices else made[0]
+
+    doc = f"Maxima of windows of {SHAPES[n]} with pseudo-random steps (Graham 2014)"
+    return _named(f"fractional_max_pool{n}d", doc, pair, maxima)
 
 
-def fractional_max_pool3d_with_indices(
-    input: Tensor,
-    kernel_size: Ints | None,
-    output_size: OutputSize = None,
-    output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> Pair:
-    """Maxima of windows of volumes with pseudo-random steps, and their places."""
-    return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
-
-
-@tensor_first
-@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
-def fractional_max_pool2d(
-    input: Tensor,
-    kernel_size: Ints,
-    output_size: OutputSize = None,
-    output_ratio: tuple[float, ...] | None = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> Any:
-    """Maxima of windows of (B, C, H, W) with pseudo-random steps; Graham 2014."""
-    made = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
-    return made if return_indices else made[0]
-
-
-@composed(returns="(Tensor, Tensor) if return_indices else Tensor")
-def fractional_max_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    output_size: OutputSize = None,
-    output_ratio: tuple[float, ...] | None = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> Any:
-    """Maxima of windows of (B, C, D, H, W) with pseudo-random steps; Graham 2014."""
-    made = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
-    return made if return_indices else made[0]
+fractional_max_pool2d_with_indices, fractional_max_pool2d = _fractional_max_pool(2)
+fractional_max_pool3d_with_indices, fractional_max_pool3d = _fractional_max_pool(3)
+fractional_max_pool2d = tensor_first(fractional_max_pool2d)
 
 
 def _unpooled_sizes(

@@ -207,6 +207,17 @@ def _old(name: str, new: str) -> None:
 # -- points ---------------------------------------------------------------------------------------
 
 
+def _warn_of_corners(align_corners: bool | None) -> None:
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners="
+            "False since 1.3.0. Please specify align_corners=True if the old behavior is "
+            "desired. See the documentation of grid_sample for details.",
+            UserWarning,
+            stacklevel=users_level(),
+        )
+
+
 @tensor_first
 def grid_sample(
     input: Tensor,
@@ -226,14 +237,7 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
             f"'border', or 'reflection', but got: '{padding_mode}'"
         )
-    if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners="
-            "False since 1.3.0. Please specify align_corners=True if the old behavior is "
-            "desired. See the documentation of grid_sample for details.",
-            UserWarning,
-            stacklevel=users_level(),
-        )
+    _warn_of_corners(align_corners)
     return sampling.grid_sampler.function(
         input, grid, sampling.MODES[mode], sampling.PADDING[padding_mode], bool(align_corners)
     )
@@ -241,14 +245,7 @@ def grid_sample(
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample that turns, shifts and scales images by matrices (N, n, n + 1)."""
-    if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners="
-            "False since 1.3.0. Please specify align_corners=True if the old behavior is "
-            "desired. See the documentation of grid_sample for details.",
-            UserWarning,
-            stacklevel=users_level(),
-        )
+    _warn_of_corners(align_corners)
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     n = len(size) - 2

@@ -49,10 +49,10 @@ LSTM_BACK = Recipe("""dm[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j]
 
 
 GRU_STEP = Recipe("""ar[b,j], az[b,j], an[b,j], xr[b,j], xz[b,j], xn[b,j], h[b,j] \
--> r[b,j], z[b,j], new[b,j], share[b,j], out[b,j], state[b,j]
+-> share[b,j], r[b,j], z[b,j], new[b,j], out[b,j], state[b,j]
+    share = an
     r = sigmoid(ar + xr)
     z = sigmoid(az + xz)
-    share = an
     new = tanh(xn + r * an)
     out = new + z * (h - new)
     state = out""")
@@ -122,7 +122,7 @@ def gru_step(kind: str, rows: int, n: int) -> ArrayCall:
     """GRU_STEP, in the same way."""
     acts, gates = (thirds(np.empty((rows, 3 * n), kind), n) for _ in range(2))
     share, out, state = (np.empty((rows, n), kind) for _ in range(3))
-    return laid(GRU_STEP, *acts, share, out, state, *acts, *gates, state)
+    return laid(GRU_STEP, share, *acts, out, state, *acts, *gates, state)
 
 
 @functools.lru_cache(256)
@@ -145,14 +145,6 @@ def multiplier(xp: ArrayModule, b: Array, row: Array | None = None) -> Callable[
             made += row
 
     return times
-
-
-def squash(xp: ArrayModule, a: Array) -> None:
-    """Sigmoid in place: (tanh(x/2) + 1)/2, which overflows nowhere."""
-    a *= 0.5
-    xp.tanh(a, out=a)
-    a *= 0.5
-    a += 0.5
 
 
 def before(xp: ArrayModule, after: Any, start: Any, spans: Spans) -> Any:
@@ -187,31 +179,23 @@ def lstm_forward(
     acts = xp.empty_like(gates)
     cells = xp.empty((len(gates), n), gates.dtype)
     tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
-    times = multiplier(xp, w_hh.T)
-    once, kind = w_hr is None and in_one_pass(4, gates, (c, h)), gates.dtype.char
+    times, kind = multiplier(xp, w_hh.T), gates.dtype.char
+    once = w_hr is None and in_one_pass(4, gates, (c, h))
+    whole = None if w_hr is None else xp.empty((2, *c.shape), gates.dtype)  # before its projection
     for lo, hi in spans:
-        rows, a = hi - lo, acts[lo:hi]
-        state, cell = h[:rows], c[:rows]
+        rows, a, x = hi - lo, acts[lo:hi], gates[lo:hi]
+        state, cell, out = h[:rows], c[:rows], outputs[lo:hi]
         times(state, a)
+        two = (out, state) if whole is None else whole[:, :rows]
+        made = cells[lo:hi], cell, tanhs[lo:hi], *two
         if once:
-            x, made = gates[lo:hi], (cells[lo:hi], cell, tanhs[lo:hi], outputs[lo:hi], state)
             lstm_step(kind, rows, n)(a, a, a, a, *made, a, a, a, a, x, x, x, x, cell)
-            continue
-        a += gates[lo:hi]
-        squash(xp, a[:, : 2 * n])
-        squash(xp, a[:, 3 * n :])
-        xp.tanh(a[:, 2 * n : 3 * n], out=a[:, 2 * n : 3 * n])
-        tanh = tanhs[lo:hi]
-        cell *= a[:, n : 2 * n]
-        cell += xp.multiply(a[:, :n], a[:, 2 * n : 3 * n], out=tanh)
-        cells[lo:hi] = cell
-        xp.tanh(cell, out=tanh)
-        out = outputs[lo:hi]
-        if w_hr is None:
-            xp.multiply(a[:, 3 * n :], tanh, out=out)
         else:
-            xp.matmul(a[:, 3 * n :] * tanh, w_hr.T, out=out)
-        state[...] = out
+            given = *quarters(a, n), *quarters(x, n), cell
+            attempt(xp, "program", LSTM_STEP, *quarters(a, n), *made, *given)
+        if w_hr is not None:
+            xp.matmul(two[0], w_hr.T, out=out)
+            state[...] = out
     return outputs, h, c, acts, cells, tanhs
 
 
@@ -233,30 +217,15 @@ def lstm_backward(
         rows = hi - lo
         d = d_projected[lo:hi]
         xp.add(dh[:rows], g_out[lo:hi], out=d)
-        dm = d if w_hr is None else d @ w_hr
+        dm = d if w_hr is None else (d @ w_hr).astype(acts.dtype, copy=False)
+        cell, g, a = dc[:rows], d_gates[lo:hi], acts[lo:hi]
+        rest = tanhs[lo:hi], c_before[lo:hi], cell
         if once:
-            cell, g, a = dc[:rows], d_gates[lo:hi], acts[lo:hi]
-            given = dm, a, a, a, a, tanhs[lo:hi], c_before[lo:hi], cell
-            lstm_back(kind, rows, n)(g, g, g, g, cell, *given)
-            times(g, dh[:rows])
-            continue
-        i, f, g, o = (acts[lo:hi, k * n : (k + 1) * n] for k in range(4))
-        di, df, dg, do = (d_gates[lo:hi, k * n : (k + 1) * n] for k in range(4))
-        tanh, cell = tanhs[lo:hi], dc[:rows]
-        xp.multiply(dm, tanh, out=do)
-        do *= o - o * o
-        scratch = 1 - tanh * tanh
-        scratch *= o
-        scratch *= dm
-        cell += scratch
-        xp.multiply(cell, g, out=di)
-        di *= i - i * i
-        xp.multiply(cell, c_before[lo:hi], out=df)
-        df *= f - f * f
-        xp.multiply(cell, i, out=dg)
-        dg *= 1 - g * g
-        cell *= f
-        times(d_gates[lo:hi], dh[:rows])
+            lstm_back(kind, rows, n)(g, g, g, g, cell, dm, a, a, a, a, *rest)
+        else:
+            given = dm, *quarters(a, n), *rest
+            attempt(xp, "program", LSTM_BACK, *quarters(g, n), cell, *given)
+        times(g, dh[:rows])
     d_w = product_of(xp, d_gates.T, before(xp, outputs, h0, spans))
     d_r = None if w_hr is None else d_projected.T @ (acts[:, 3 * n :] * tanhs)
     return d_gates, dh, dc, d_w, d_r
@@ -278,25 +247,14 @@ def gru_forward(
     times, kind = multiplier(xp, w_hh.T, b_hh), gates.dtype.char
     once = in_one_pass(3, gates, (h,))
     for lo, hi in spans:
-        rows, a = hi - lo, acts[lo:hi]
-        times(h[:rows], a)
+        rows, a, x, state = hi - lo, acts[lo:hi], gates[lo:hi], h[: hi - lo]
+        times(state, a)
+        share, out = shares[lo:hi], outputs[lo:hi]
         if once:
-            x, state = gates[lo:hi], h[:rows]
-            made = shares[lo:hi], outputs[lo:hi], state
-            gru_step(kind, rows, n)(a, a, a, *made, a, a, a, x, x, x, state)
-            continue
-        shares[lo:hi] = a[:, 2 * n :]
-        a[:, : 2 * n] += gates[lo:hi, : 2 * n]
-        squash(xp, a[:, : 2 * n])
-        new = a[:, 2 * n :]
-        new *= a[:, :n]
-        new += gates[lo:hi, 2 * n :]
-        xp.tanh(new, out=new)
-        state = h[:rows]
-        state -= new
-        state *= a[:, n : 2 * n]
-        state += new
-        outputs[lo:hi] = state
+            gru_step(kind, rows, n)(share, a, a, a, out, state, a, a, a, x, x, x, state)
+        else:
+            made = share, *thirds(a, n), out, state
+            attempt(xp, "program", GRU_STEP, *made, *thirds(a, n), *thirds(x, n), state)
     return outputs, h, acts, shares
 
 
@@ -318,29 +276,16 @@ def gru_backward(
     g_out = xp.ascontiguousarray(g_out)
     once = in_one_pass(3, acts, (dh, more), g_out, h_before, shares)
     for lo, hi in reversed(spans):
-        rows = hi - lo
-        d = dh[:rows]
+        rows, d = hi - lo, dh[: hi - lo]
+        g, s, a, extra = d_gates[lo:hi], d_state[lo:hi], acts[lo:hi], more[:rows]
+        rest = h_before[lo:hi], shares[lo:hi]
         if once:
-            g, s, a, extra = d_gates[lo:hi], d_state[lo:hi], acts[lo:hi], more[:rows]
-            given = d, extra, g_out[lo:hi], a, a, a, h_before[lo:hi], shares[lo:hi]
+            given = d, extra, g_out[lo:hi], a, a, a, *rest
             gru_back(kind, rows, n)(g, g, g, s, s, s, d, *given)
-            times(s, extra)
-            continue
-        d += g_out[lo:hi]
-        r, z, new = (acts[lo:hi, k * n : (k + 1) * n] for k in range(3))
-        dr, dz, dn = (d_gates[lo:hi, k * n : (k + 1) * n] for k in range(3))
-        xp.subtract(1, z, out=dn)
-        dn *= d
-        dn *= 1 - new * new
-        xp.subtract(h_before[lo:hi], new, out=dz)
-        dz *= d
-        dz *= z - z * z
-        xp.multiply(dn, shares[lo:hi], out=dr)
-        dr *= r - r * r
-        d_state[lo:hi] = d_gates[lo:hi]
-        d_state[lo:hi, 2 * n :] *= r
-        d *= z
-        d += d_state[lo:hi] @ w_hh
+        else:
+            given = d, extra, g_out[lo:hi], *thirds(a, n), *rest
+            attempt(xp, "program", GRU_BACK, *thirds(g, n), *thirds(s, n), d, *given)
+        times(s, extra)
     dh += more
     d_b = None if b_hh is None else d_state.sum(0)
     return d_gates, dh, product_of(xp, d_state.T, h_before), d_b

@@ -89,10 +89,11 @@ LSTM, GRU, RNN = layer("lstm", 2, 1), layer("gru", 1, 1), layer("rnn", 1, 2)
 
 
 def run(function: Any, steps: Any, *args: object) -> tuple[Any, ...]:
-    """A layer on bare arrays, or step by step where a mode looks on or derivatives run along."""
+    """A layer on bare arrays, or step by step where a mode looks on, derivatives run along, or numbers
+    are complex, which the programs of a step are not for."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     watched = bool(state.local.modes) or any(
-        t._batches is not None or t._tangents is not None for t in tensors
+        t._batches is not None or t._tangents is not None or t.is_complex() for t in tensors
     )
     half = None if tensors[0].dtype.itemsize > 2 else tensors[0].dtype
     if half is not None:  # steps of 16 bits would lose too much

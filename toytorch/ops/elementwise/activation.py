@@ -258,16 +258,11 @@ log_sigmoid = pointwise(
 )
 
 
-def _float_or_complex(common: DType, args: Sequence[Any]) -> None:
-    if not (common.is_floating_point or common.is_complex):
-        raise NotImplementedError(f"\"silu_cpu\" not implemented for '{common.legacy}'")
-
-
 silu = pointwise(
     "silu(Tensor self) -> Tensor",
     formula="self / (1 + exp(-self))",
     forms="out",
-    checks=_float_or_complex,
+    checks=numbers("silu_cpu", lowest=2, highest=3),
     d_self="""
         s = sigmoid(self)
         g * (s * (1 + self * (1 - s)))

@@ -10,16 +10,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops import aten_words
 from toytorch.ops.define import comparison, general, pointwise
-from toytorch.ops.elementwise.operand_checks import one_tensor
-
-
-def _ordered(name: str) -> Any:
-    def check(common: DType, args: Sequence[Any]) -> None:
-        if common.is_complex:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
-
-    return check
-
+from toytorch.ops.elementwise.operand_checks import no_complex, numbers, one_tensor
 
 eq = comparison(
     "eq",
@@ -35,25 +26,25 @@ lt = comparison(
     "lt",
     "Whether self is less.",
     formula="self < other",
-    checks=_ordered("lt"),
+    checks=numbers("lt_cpu"),
 )
 le = comparison(
     "le",
     "Whether self is less or equal.",
     formula="self <= other",
-    checks=_ordered("le"),
+    checks=numbers("le_cpu"),
 )
 gt = comparison(
     "gt",
     "Whether self is greater.",
     formula="self > other",
-    checks=_ordered("gt"),
+    checks=numbers("gt_cpu"),
 )
 ge = comparison(
     "ge",
     "Whether self is greater or equal.",
     formula="self >= other",
-    checks=_ordered("ge"),
+    checks=numbers("ge_cpu"),
 )
 
 
@@ -80,21 +71,13 @@ isfinite = pointwise(
 )
 
 
-def _no_complex(name: str) -> Any:
-    def check(common: DType, args: Sequence[Any]) -> None:
-        if common.is_complex:
-            raise RuntimeError(f"{name} does not support complex inputs.")
-
-    return check
-
-
 isposinf = pointwise(
     "isposinf(Tensor self) -> BoolTensor",
     formula="isinf(self) and self > 0",
     forms="function method out",
     sparse="entries",
     doc="Whether a value is +∞.",
-    checks=_no_complex("isposinf"),
+    checks=no_complex("isposinf does not support complex inputs."),
     out_type="boolean",
 )
 isneginf = pointwise(
@@ -103,7 +86,7 @@ isneginf = pointwise(
     forms="function method out",
     sparse="entries",
     doc="Whether a value is -∞.",
-    checks=_no_complex("isneginf"),
+    checks=no_complex("isneginf does not support complex inputs."),
     out_type="boolean",
 )
 
@@ -193,22 +176,13 @@ logical_xor = pointwise(
 
 
 def _integers(name: str, function: str = "", masks: bool = True) -> Any:
-    def check(common: DType, args: Sequence[Any]) -> None:
-        if common.rank > 1 or not (common.rank or masks):
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
-
-    return one_tensor(function or name, check)
-
-
-def _invertible(common: DType, args: Sequence[Any]) -> None:
-    if common.rank > 1:
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{common.legacy}'")
+    return one_tensor(function or name, numbers(f"{name}_cpu", 0 if masks else 1, highest=1))
 
 
 bitwise_not = pointwise(
     "bitwise_not(Tensor self) -> Tensor",
     formula="~self",
-    checks=_invertible,
+    checks=numbers("bitwise_not_cpu", highest=1),
     doc="Every bit flipped.",
     out_type="found",
     out_history="none",

@@ -12,7 +12,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops import aten_words
 from toytorch.ops.define import pointwise
-from toytorch.ops.elementwise.operand_checks import no_bool
+from toytorch.ops.elementwise.operand_checks import no_bool, no_complex
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -21,21 +21,13 @@ if TYPE_CHECKING:
 # -- choice between operands ----------------------------------------------------------------------
 
 
-def _no_complex(name: str) -> Any:
-    def check(common: DType, args: Sequence[Any]) -> None:
-        if common.is_complex:
-            raise RuntimeError(f"{name} not implemented for complex tensors.")
-
-    return check
-
-
 maximum = pointwise(
     "maximum(Tensor self, Tensor other) -> Tensor",
     formula="maximum(self, other)",
     forms="function method out",
     d_self="0 if self < other else g / 2 if self == other else g",
     d_other="0 if self > other else g / 2 if self == other else g",
-    checks=_no_complex("maximum"),
+    checks=no_complex("maximum not implemented for complex tensors."),
     doc="The larger operand; NaN where either is. Ties share the gradient.",
 )
 minimum = pointwise(
@@ -44,14 +36,14 @@ minimum = pointwise(
     forms="function method out",
     d_self="0 if self > other else g / 2 if self == other else g",
     d_other="0 if self < other else g / 2 if self == other else g",
-    checks=_no_complex("minimum"),
+    checks=no_complex("minimum not implemented for complex tensors."),
     doc="The smaller operand; NaN where either is. Ties share the gradient.",
 )
 fmax = pointwise(
     "fmax(Tensor self, Tensor other) -> Tensor",
     formula="fmax(self, other)",
     forms="function method out",
-    checks=_no_complex("fmax"),
+    checks=no_complex("fmax not implemented for complex tensors."),
     d_self="g if self >= other or isnan(other) else 0",
     d_other="0 if self >= other or isnan(other) else g",
     doc="The larger operand; a number where only one is NaN.",
@@ -60,7 +52,7 @@ fmin = pointwise(
     "fmin(Tensor self, Tensor other) -> Tensor",
     formula="fmin(self, other)",
     forms="function method out",
-    checks=_no_complex("fmin"),
+    checks=no_complex("fmin not implemented for complex tensors."),
     d_self="g if self <= other or isnan(other) else 0",
     d_other="0 if self <= other or isnan(other) else g",
     doc="The smaller operand; a number where only one is NaN.",

@@ -37,23 +37,16 @@ def number_place(self: Any, other: Any) -> int:
 
 def only_floats(name: str) -> Any:
     """A check that refuses all but real floating-point numbers, as PyTorch's kernel `name` does."""
+    return numbers(name, lowest=2)
+
+
+def numbers(kernel: str, lowest: int = 0, highest: int = 2, halves: bool = True) -> Any:
+    """Refuses types that PyTorch's kernel of a name does not have: those whose rank is below or above
+    (0 of truth values, 1 of integers, 2 of floats, 3 of complex numbers), and floats of 16 bits."""
 
     def check(common: DType, args: Sequence[Any]) -> None:
-        if not common.is_floating_point:
-            raise NotImplementedError(f"\"{name}\" not implemented for '{common.legacy}'")
-
-    return check
-
-
-def numbers(kernel: str, lowest: int = 0, complex: bool = False, halves: bool = True) -> Any:
-    """Refuses types that PyTorch's kernel of a name does not have: those below a rank (1 for truth
-    values, 2 for integers, too), complex numbers, and floats of 16 bits."""
-
-    def check(common: DType, args: Sequence[Any]) -> None:
-        if (
-            common.rank < lowest
-            or (common.is_complex and not complex)
-            or (not halves and common.rank == 2 and common.itemsize == 2)
+        if not lowest <= common.rank <= highest or (
+            not halves and common.rank == 2 and common.itemsize == 2
         ):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.legacy}'")
 

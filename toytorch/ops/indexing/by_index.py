@@ -36,7 +36,7 @@ def add_at(
 # -- x[...] ---------------------------------------------------------------------------------------
 
 
-def full_places(a: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
+def full_places(indices: Sequence[Array | None]) -> tuple[Any, ...]:
     """Index arrays with full slices where there is none."""
     return tuple(slice(None) if i is None else i for i in indices)
 
@@ -105,7 +105,7 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
         if made is not None:
             return made
     try:
-        found = a[full_places(a, arrays)]
+        found = a[full_places(arrays)]
     except IndexError as error:
         _check_bounds(a, arrays)
         raise_index(error, arrays)
@@ -215,14 +215,14 @@ def _index_put(
         except ValueError:
             raise_index("indexing arrays", arrays)
     if values.dtype != a.dtype or not values.size:  # NumPy takes any nothing for nothing
-        found = a[full_places(a, arrays)].shape
+        found = a[full_places(arrays)].shape
         try:
             np.broadcast_to(np.empty(values.shape, bool), found)
         except ValueError:
             raise _mismatch(values, found) from None
     _need_same_type(a, values)
     result = a if into else copied(a)
-    places = full_places(a, arrays)
+    places = full_places(arrays)
     try:
         if not accumulate:
             result[places] = values

@@ -118,7 +118,7 @@ def _check_circular(a: Array, pad: tuple[int, ...], name: str) -> None:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
 
 
-def _check_sizes(a: Array, pad: Sequence[int], name: str) -> None:
+def _check_sizes(a: Array, pad: Sequence[int]) -> None:
     n = len(pad) // 2
     if a.ndim not in (n + 1, n + 2) or not all(a.shape[-n - 1 :]):
         raise RuntimeError(
@@ -196,7 +196,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
 
     def forward(xp: ArrayModule, a: Array, pad: Sequence[int]) -> Any:
         if places is not _around:
-            _check_sizes(a, pad, name)
+            _check_sizes(a, pad)
         if check is not None:
             check(a, pad, name)
         if places is not _around:

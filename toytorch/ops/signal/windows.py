@@ -7,6 +7,7 @@ rounded to the type asked for.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,8 +21,6 @@ from toytorch.facts.hints import Array, Device, DType, Layout
 from toytorch.facts.size import WHOLE
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import public
-
-Shape = Any  # a function from positions to the window's values
 
 
 def _finish(values: Array, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
@@ -59,180 +58,128 @@ def bessel(x: Array, beta: float) -> Any:
     return np.i0(beta * np.sqrt(np.maximum(1 - (2 * x - 1) ** 2, 0))) / np.i0(beta)
 
 
-@public("signal.windows.general_cosine", tensor_first=False)
-def general_cosine(
-    M: int,
-    *,
-    a: Sequence[float],
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def _window(checked: str = "") -> Callable[[Callable[..., Array]], Any]:
+    """A public function from one of M, sym and options of its own that gives the values; `checked` is
+    the name in what it refuses, where that is another's."""
+
+    def make(values: Callable[..., Array]) -> Any:
+        name = values.__name__
+
+        def window(
+            M: int,
+            *,
+            sym: bool = True,
+            dtype: DType | None = None,
+            layout: Layout | None = None,
+            device: Device = None,
+            requires_grad: bool = False,
+            **options: Any,
+        ) -> Tensor:
+            dtype = _checked(checked or name, M, dtype, layout)
+            return _finish(values(M, sym, **options), dtype, device, requires_grad)
+
+        shared = list(inspect.signature(window).parameters.values())[:-1]
+        own = list(inspect.signature(values).parameters.values())[2:]
+        made: Any = window
+        made.__signature__ = inspect.Signature([shared[0], *own, *shared[1:]])
+        made.__name__ = made.__qualname__ = name
+        made.__doc__ = values.__doc__
+        return public(f"signal.windows.{name}", tensor_first=False)(made)
+
+    return make
+
+
+def _sum_of_cosines(M: int, sym: bool, a: Any) -> Any:
+    if M < 2:
+        return np.ones(M)
+    if not hasattr(a, "__iter__"):
+        raise TypeError("Coefficients must be a list/tuple")
+    if not len(a):
+        raise ValueError("Coefficients cannot be empty")
+    return cosines(places(M, sym), a)
+
+
+@_window()
+def general_cosine(M: int, sym: bool, *, a: Sequence[float]) -> Any:
     """Σ (-1)ⁱ·aᵢ·cos(2πi·x) over M places.
 
     >>> general_cosine(3, a=[0.5, 0.5])
     tensor([0., 1., 0.])
     """
-    return _sum_of_cosines(M, a, sym, dtype, layout, device, requires_grad)
+    return _sum_of_cosines(M, sym, a)
 
 
-def _sum_of_cosines(
-    M: int,
-    a: Any,
-    sym: bool,
-    dtype: Any,
-    layout: Layout | None,
-    device: Device,
-    requires_grad: bool,
-) -> Tensor:
-    dtype = _checked("general_cosine", M, dtype, layout)
-    if M > 1:
-        if not hasattr(a, "__iter__"):
-            raise TypeError("Coefficients must be a list/tuple")
-        if not len(a):
-            raise ValueError("Coefficients cannot be empty")
-    made = np.ones(M) if M < 2 else cosines(places(M, sym), a)
-    return _finish(made, dtype, device, requires_grad)
+@_window("general_cosine")
+def hann(M: int, sym: bool) -> Any:
+    """(1 - cos 2πx)/2."""
+    return _sum_of_cosines(M, sym, (0.5, 0.5))
 
 
-def _cosine_family(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
-    def window(
-        M: int,
-        *,
-        sym: bool = True,
-        dtype: DType | None = None,
-        layout: Layout | None = None,
-        device: str | None = None,
-        requires_grad: bool = False,
-    ) -> Tensor:
-        return _sum_of_cosines(M, coefficients, sym, dtype, layout, device, requires_grad)
-
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = doc
-    return public(f"signal.windows.{name}", tensor_first=False)(window)
+@_window("general_cosine")
+def hamming(M: int, sym: bool) -> Any:
+    """0.54 - 0.46·cos 2πx."""
+    return _sum_of_cosines(M, sym, (0.54, 0.46))
 
 
-hann = _cosine_family("hann", (0.5, 0.5), "(1 - cos 2πx)/2.")
-hamming = _cosine_family("hamming", (0.54, 0.46), "0.54 - 0.46·cos 2πx.")
-blackman = _cosine_family("blackman", (0.42, 0.5, 0.08), "0.42 - 0.5·cos 2πx + 0.08·cos 4πx.")
-nuttall = _cosine_family(
-    "nuttall",
-    (0.3635819, 0.4891775, 0.1365995, 0.0106411),
-    "Nuttall's window of four cosines with the smallest side lobes.",
-)
+@_window("general_cosine")
+def blackman(M: int, sym: bool) -> Any:
+    """0.42 - 0.5·cos 2πx + 0.08·cos 4πx."""
+    return _sum_of_cosines(M, sym, (0.42, 0.5, 0.08))
 
 
-@public("signal.windows.general_hamming", tensor_first=False)
-def general_hamming(
-    M: int,
-    *,
-    alpha: float = 0.54,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window("general_cosine")
+def nuttall(M: int, sym: bool) -> Any:
+    """Nuttall's window of four cosines with the smallest side lobes."""
+    return _sum_of_cosines(M, sym, (0.3635819, 0.4891775, 0.1365995, 0.0106411))
+
+
+@_window("general_cosine")
+def general_hamming(M: int, sym: bool, *, alpha: float = 0.54) -> Any:
     """α - (1 - α)·cos 2πx."""
-    return _sum_of_cosines(M, (alpha, 1 - alpha), sym, dtype, layout, device, requires_grad)
+    return _sum_of_cosines(M, sym, (alpha, 1 - alpha))
 
 
-@public("signal.windows.bartlett", tensor_first=False)
-def bartlett(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window()
+def bartlett(M: int, sym: bool) -> Any:
     """A triangle, 1 - |2x - 1|."""
-    dtype = _checked("bartlett", M, dtype, layout)
-    made = np.ones(M) if M < 2 else 1 - abs(2 * places(M, sym) - 1)
-    return _finish(made, dtype, device, requires_grad)
+    return np.ones(M) if M < 2 else 1 - abs(2 * places(M, sym) - 1)
 
 
-@public("signal.windows.cosine", tensor_first=False)
-def cosine(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window()
+def cosine(M: int, sym: bool) -> Any:
     """Half a wave, sin π(j + ½)/M."""
-    dtype = _checked("cosine", M, dtype, layout)
-    made = np.sin(math.pi * (np.arange(M) + 0.5) / (M if sym or M < 2 else M + 1))
-    return _finish(made, dtype, device, requires_grad)
+    return np.sin(math.pi * (np.arange(M) + 0.5) / (M if sym or M < 2 else M + 1))
 
 
 def _middle(M: int, sym: bool) -> float:
     return (M if not sym and M > 1 else M - 1) / 2
 
 
-@public("signal.windows.exponential", tensor_first=False)
-def exponential(
-    M: int,
-    *,
-    center: float | None = None,
-    tau: float = 1.0,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window()
+def exponential(M: int, sym: bool, *, center: float | None = None, tau: float = 1.0) -> Any:
     """e^{-|j - center|/τ}."""
-    dtype = _checked("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     middle = _middle(M, sym) if center is None else center
-    return _finish(np.exp(-abs(np.arange(M) - middle) / tau), dtype, device, requires_grad)
+    return np.exp(-abs(np.arange(M) - middle) / tau)
 
 
-@public("signal.windows.gaussian", tensor_first=False)
-def gaussian(
-    M: int,
-    *,
-    std: float = 1.0,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window()
+def gaussian(M: int, sym: bool, *, std: float = 1.0) -> Any:
     """e^{-(j - middle)²/2σ²}."""
-    dtype = _checked("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    made = np.exp(-0.5 * ((np.arange(M) - _middle(M, sym)) / std) ** 2)
-    return _finish(made, dtype, device, requires_grad)
+    return np.exp(-0.5 * ((np.arange(M) - _middle(M, sym)) / std) ** 2)
 
 
-@public("signal.windows.kaiser", tensor_first=False)
-def kaiser(
-    M: int,
-    *,
-    beta: float = 12.0,
-    sym: bool = True,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window()
+def kaiser(M: int, sym: bool, *, beta: float = 12.0) -> Any:
     """I₀(β·√(1 - (2x-1)²)) / I₀(β), Kaiser's window."""
-    dtype = _checked("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    made = np.ones(M) if M < 2 else bessel(places(M, sym), beta)
-    return _finish(made, dtype, device, requires_grad)
+    return np.ones(M) if M < 2 else bessel(places(M, sym), beta)
 
 
 # -- the older functions, torch.hann_window and its like ------------------------------------------

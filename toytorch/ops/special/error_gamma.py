@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
@@ -23,38 +23,27 @@ from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import numbers
 
-F = TypeVar("F", bound=Callable[..., Any])
 
+@functools.cache
+def by_number(name: str, *numbers: float, wide: bool = False) -> Callable[..., Any]:
+    """A kernel that is a function of the module `of_numbers`, for each element of arrays.
 
-def poly(coefficients: tuple[float, ...], x: Any) -> Any:
-    """Horner's rule, the highest power first."""
-    value = coefficients[0]
-    for c in coefficients[1:]:
-        value = value * x + c
-    return value
-
-
-def by_number(name: str, *numbers: float, wide: bool = True) -> Callable[[F], F]:
-    """A kernel that leaves arrays to `of_numbers` where it can; `wide`: float64 numbers, too."""
+    numbers  what the function is given before the elements
+    wide     whether it is given, before these, whether the result is of float64
+    """
     given = tuple(map(float, numbers))
+    further = {np.dtype(np.float32): given, np.dtype(np.float64): given}
+    if wide:
+        further = {kind: (float(kind == np.float64), *given) for kind in further}
 
-    def around(kernel: F) -> F:
-        @functools.wraps(kernel)
-        def run(xp: ArrayModule, *arrays: Any) -> Any:
-            made = None
-            if wide or arrays[0].dtype == np.float32:
-                made = of_numbers(xp, name, given, *arrays)
-            return kernel(xp, *arrays) if made is None else made
+    def kernel(xp: ArrayModule, *arrays: Any) -> Any:
+        kind = arrays[0].dtype
+        if kind not in further or any(a.dtype != kind for a in arrays[1:]):
+            kind = np.result_type(*(a.dtype for a in arrays))
+            return kernel(xp, *(a.astype(np.float64) for a in arrays)).astype(kind)
+        return attempt(xp, "of_numbers", text, name, further[kind], *arrays)
 
-        return cast(F, run)
-
-    return around
-
-
-def of_numbers(xp: ArrayModule, name: str, numbers: tuple[float, ...], *arrays: Any) -> Any:
-    """What the compiled function of the module `of_numbers` gives for these numbers and each element
-    of arrays; None where there is none."""
-    return attempt(xp, "of_numbers", text, name, numbers, *arrays)
+    return kernel
 
 
 @functools.cache
@@ -67,7 +56,6 @@ def text() -> Any:
 
 # Of NumPy's arrays.
 digamma_array, trigamma_array = FUNCTIONS["digamma"], FUNCTIONS["trigamma"]
-lgamma_array = FUNCTIONS["lgamma"]
 TRIGAMMA = OnePass(Formula("trigamma(self, sin(self * pi))", ("self",)), ("self",))
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 erf = special_function(
@@ -114,40 +102,6 @@ digamma = special_function(
 )
 
 
-BERNOULLI = (
-    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798),
-    *(-174611 / 330, 854513 / 138, -236364091 / 2730),
-)
-
-
-def _hurwitz(xp: ArrayModule, s: int, q: Array) -> Any:
-    """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
-    total, lost, z = xp.zeros_like(q), xp.zeros_like(q), q
-    for _ in range(256):
-        low = z < 10 + 2 * s  # the series begins where its terms fall fast
-        if not low.any():
-            break
-        term = z**-s - lost  # with what the additions before have rounded off (Kahan)
-        more = total + term
-        rounded = xp.where(xp.isfinite(more), (more - total) - term, 0.0)
-        total, lost = xp.where(low, more, total), xp.where(low, rounded, lost)
-        z = xp.where(low, z + 1, z)
-    power = z**-s
-    rest, term = power / 2 - lost, s * power / z
-    for j, b in enumerate(BERNOULLI[:7], 1):
-        rest = rest + b * term / math.factorial(2 * j)
-        term = term * (s + 2 * j - 1) * (s + 2 * j) / (z * z)
-    return total + (power * z / (s - 1) + rest)
-
-
-def at_the_ends(xp: ArrayModule, value: Array, s: Any, q: Array) -> Any:
-    """ζ(s, q) where the sum says nothing, as PyTorch has it: infinite at 0, -1, …, 0 where its first
-    term is none any more, and no number at infinity."""
-    value = xp.where((q <= 0) & (q == xp.floor(q)), np.inf, value)
-    value = xp.where((q > 0) & (q**-s == 0), 0, value)
-    return xp.where(xp.isposinf(q), np.nan, value)
-
-
 def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
@@ -159,11 +113,8 @@ def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n == 1:
         made = TRIGAMMA(a)
         return trigamma_array(a, xp.sin(a * a.dtype.type(math.pi))) if made is None else made
-    x = a.astype(np.float64)
-    poles = (x <= 0) & (x == xp.floor(x))
-    sums = xp.where(poles, xp.inf, _hurwitz(xp, n + 1, xp.where(poles, 1.0, x)))
-    sums = at_the_ends(xp, sums, n + 1, x)
-    return ((-1) ** (n + 1) * math.factorial(n) * sums).astype(a.dtype)
+    scale = (-1) ** (n + 1) * (float(math.factorial(n)) if n <= 170 else math.inf)
+    return by_number("scaled_zeta", scale, n + 1)(xp, a)
 
 
 polygamma_of: Op = special_function(

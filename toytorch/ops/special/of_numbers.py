@@ -1,27 +1,51 @@
-"""Special functions of one number at a time: the series of `bessel`, `incomplete_gamma` and
-`polynomial`, each as long as its number asks for.
+"""Special functions of one number at a time, for which each number takes as many steps as it asks for.
 
-Arrays in this machine's memory are computed by this text, compiled (`kernels/sequential.py`); it keeps
-to float64 numbers, `if`, `while` and `return`. Other arrays, and those where no compiler is, have
-the functions of arrays that stand there. What is not said here is said there.
+Every value is a float64 number, and the statements are `if`, `while` and `return`, so that processors
+(`kernels/sequential.py`) and graphics cards (`backends/cupy_numbers.py`) can have this text compiled.
+None of the ways that are taken has coefficients of others:
+
+    Taylor polynomials        Kₙ and Ai around places that lie close together (`taylor`)
+    series of Jₙ              Yₙ near 0 (Neumann), with Jₙ by the recurrence downwards (Miller)
+    Hankel's expansions       far out, where their error is below e^{-2x}
+    recurrences               polynomials: p₀ = 1, a line p₁, and pₖ₊₁ of x, pₖ and pₖ₋₁
 """
 
 from __future__ import annotations
 
 import math
 
-from toytorch.ops.special import taylor
-from toytorch.ops.special.bessel import EDGE, EULER, FAR, ORDER, ORDER_K, STEP, ZERO_Y
-from toytorch.ops.special.error_gamma import BERNOULLI
-from toytorch.ops.special.incomplete_gamma import LARGE, NEAR_TWO, VAST, quadrature
+import numpy as np
 
+from toytorch.ops.special import taylor
+
+EULER = 0.57721566490153286061
 LOG_2, LOG_PI = math.log(2), math.log(math.pi)
+STEP = 0.25  # from one polynomial to the next
+FAR, ORDER_K = 25.0, 19  # from FAR on the expansions are exact to the last digits
+EDGE, ORDER = 10.0, 16  # as these, of Airy's function
+ZERO_Y = 0.8935769662791675  # the double beside the first zero of Y₀
 ROWS_K = round((FAR - 1) / STEP) + 1
 K0, K1 = (tuple(taylor.table_k(n, STEP, ROWS_K, ORDER_K).ravel().tolist()) for n in (0, 1))
 AIRY = tuple(taylor.table_airy(STEP, round(EDGE / STEP) + 1, ORDER).ravel().tolist())
 BESIDE_ZERO = tuple(taylor.zero_of_y(ZERO_Y).ravel().tolist())
 ZERO_ORDER = len(BESIDE_ZERO)
-NODES, WEIGHTS = (tuple(v.tolist()) for v in quadrature())
+# log Γ(2 + t) is t times a series of these powers: 1 - γ, then (-1)ᵏ·(ζ(k) - 1)/k.
+NEAR_TWO = (
+    0.42278433509846713939, 0.322467033424113218, -0.0673523010531980951, 0.0205808084277845479,
+    -0.00738555102867398527, 0.00289051033074152329, -0.00119275391170326098, 0.000509669524743042422,
+    -0.00022315475845357938, 9.94575127818085337e-5, -4.49262367381331417e-5, 2.05072127756706916e-5,
+    -9.4394882752683959e-6, 4.3748667899074878e-6, -2.03921575380136624e-6, 9.55141213040741983e-7,
+    -4.49246919876456604e-7, 2.12071848055546659e-7, -1.00432248239680996e-7, 4.76981016936398057e-8,
+    -2.27110946089431649e-8, 1.08386592148969541e-8, -5.18347504197004666e-9, 2.48367454380247832e-9,
+    -1.19214014058609121e-9, 5.73136724167886201e-10, -2.75952288512423315e-10, 1.33047643742444895e-10,
+)  # fmt: skip
+VAST = 1e10  # above, the integrand's exponent has no digits left
+LARGE = 100.0  # above, the series take too long and the integrand is a narrow bell
+NODES, WEIGHTS = (tuple(v.tolist()) for v in np.polynomial.legendre.leggauss(64))  # Gauss'
+BERNOULLI = (
+    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798),
+    *(-174611 / 330, 854513 / 138, -236364091 / 2730),
+)
 NEAR_ORDER = len(NEAR_TWO)
 HURWITZ = tuple(b / float(math.factorial(2 * j)) for j, b in enumerate(BERNOULLI, 1))
 HURWITZ_ORDER = len(HURWITZ)
@@ -341,6 +365,11 @@ def mvlgamma(p: float, x: float) -> float:
     return total
 
 
+def scaled_zeta(scale: float, s: float, q: float) -> float:
+    """ζ(s, q) times a number."""
+    return scale * zeta(0, s, q)
+
+
 def zeta(wide: float, s: float, q: float) -> float:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin; `wide` of float64 numbers."""
     whole = 1.0 if q == math.floor(q) else 0.0
@@ -364,7 +393,7 @@ def zeta(wide: float, s: float, q: float) -> float:
     if q <= 0 and s != math.floor(s):
         return math.nan
     total, lost, z, k = 0.0, 0.0, q, 0.0
-    enough = 10 + (2 if s < 2 else s if s < 40 else 40)  # then the terms fall fast
+    enough = 10 + (2 if s < 2 else s if s < 200 else 200)  # then the terms fall fast
     while z < enough and k <= 4096:
         term = math.pow(z, -s) - lost  # with what the additions before have rounded off (Kahan)
         more = total + term
@@ -387,43 +416,60 @@ HERMITE_H, HERMITE_HE, LAGUERRE, LEGENDRE = 4, 5, 6, 7  # before these, Chebyshe
 MOST, OF_INTEGERS = 3.4028234663852886e38, 2.0**63  # of float32; of int64
 
 
-def polynomial(family: float, shifted: float, x: float, degree: float) -> float:
-    """The one of a degree, by the recurrence."""
+def polynomial(wide: float, family: float, shifted: float, x: float, degree: float) -> float:
+    """The one of a degree, by the recurrence; `wide` of float64 numbers."""
     if degree != degree or degree <= -1 or degree >= OF_INTEGERS:
         return 0.0
-    if degree > 128 and family >= HERMITE_H and family <= HERMITE_HE:
+    if family >= HERMITE_H and family <= HERMITE_HE and degree > (512 if wide == 1 else 128):
         return math.nan  # PyTorch gives up
-    n = math.floor(abs(degree))
-    x = 2 * x - 1 if shifted == 1 else x
-    before, now, k = 1.0, line(family, x), 1.0
+    n, off = math.floor(abs(degree)), 0.0  # off: what roundings have lost, used where `wide`
     if n == 0:
         return 1.0
+    if shifted == 1:
+        x, off = 2 * x - 1, rest(2 * x, -1.0)
+    slope = -1 if family == LAGUERRE else 2 if family >= 1 and family <= HERMITE_H else 1
+    constant = -1 if family == 2 else 1 if family == 3 or family == LAGUERRE else 0
+    before, now, k = 1.0, slope * x + constant, 1.0
+    off_before, off_now = 0.0, finite(rest(slope * x, constant) + slope * off)
     while k < n and now == now:
-        before, now, k = now, step(family, k, x, now, before), k + 1
-        if abs(now) > MOST:  # infinite in PyTorch, and from then on often NaN
+        a, b = first_factor(family, k), 2 * k + 1 if family == LAGUERRE else 0
+        c, d = second_factor(family, k), k + 1 if family >= LAGUERRE else 1
+        factor = a * x + b
+        top = factor * now - c * before
+        if wide == 1:
+            lost_factor = lost(a, x) + rest(a * x, b) + a * off
+            lost_top = rest(factor * now, -(c * before))
+            lost_top += lost(factor, now) + factor * off_now + lost_factor * now
+            lost_top -= lost(c, before) + c * off_before
+            lost_top += (top - top / d * d) - lost(top / d, d)
+            off_before, off_now = off_now, finite(lost_top / d)
+        before, now, k = now, top / d, k + 1
+        if wide != 1 and abs(now) > MOST:  # infinite in PyTorch, and from then on often NaN
             now = math.inf if now > 0 else -math.inf
-    return now
+    return now + off_now if wide == 1 else now
 
 
-def line(family: float, x: float) -> float:
-    """The polynomial of degree 1."""
-    if family == LAGUERRE:
-        return 1 - x
-    if family == 1 or family == HERMITE_H:
-        return 2 * x
-    if family == 2:
-        return 2 * x - 1
-    return 2 * x + 1 if family == 3 else x
-
-
-def step(family: float, k: float, x: float, p: float, q: float) -> float:
-    """The next polynomial after p and, before it, q."""
-    if family == HERMITE_H:
-        return 2 * x * p - 2 * k * q
-    if family == HERMITE_HE:
-        return (x - 1) * (x + 1) if k == 1 else x * p - k * q
-    if family == LAGUERRE:
-        return ((2 * k + 1 - x) * p - k * q) / (k + 1)
+def first_factor(family: float, k: float) -> float:
+    """a of pₖ₊₁ = ((a·x + b)·pₖ - c·pₖ₋₁) / d."""
     if family == LEGENDRE:
-        return ((2 * k + 1) * x * p - k * q) / (k + 1)
-    return 2 * x * p - q
+        return 2 * k + 1
+    if family == LAGUERRE:
+        return -1
+    return 1 if family == HERMITE_HE else 2
+
+
+def second_factor(family: float, k: float) -> float:
+    """c of it."""
+    return 2 * k if family == HERMITE_H else k if family > HERMITE_H else 1
+
+
+def rest(a: float, b: float) -> float:
+    """What the rounding of a + b loses (Knuth)."""
+    total = a + b
+    added = total - a
+    return (a - (total - added)) + (b - added)
+
+
+def finite(x: float) -> float:
+    """A correction; none beside numbers that leave it no room."""
+    return x if abs(x) < 1e290 else 0.0

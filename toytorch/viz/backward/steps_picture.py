@@ -92,11 +92,11 @@ def animation(record: Record, names: dict[int, str]) -> Animation:
         used = turn.get(lower - 1, frames)
         corner = placed.corners[count + 1 + at]
         down = placed.routes[2 * at], placed.routes[2 * at + 1]
-        arrows += _edge(down, corner, edge_labels[at], palette.BOX_LINE, 1.3, None)
+        arrows += _edge(down, palette.BOX_LINE, 1.3, None)
         if grad:
             hot, cold = (frame, used), (used + 1, frames - 1)
-            arrows += _edge(down, corner, edge_labels[at], palette.EDGE, 1.4, cold)
-            arrows += _edge(down, corner, edge_labels[at], palette.HOT.line, 2.2, hot)
+            arrows += _edge(down, palette.EDGE, 1.4, cold)
+            arrows += _edge(down, palette.HOT.line, 2.2, hot)
             above += _edge_label(corner, edge_labels[at], grad, palette.HOT, hot)
             above += _edge_label(corner, edge_labels[at], grad, None, cold)
     scene.add(*arrows)
@@ -199,8 +199,6 @@ def _edge_label(corner: Point, wide: float, grad: str, hue: Hue | None, when: Wh
 
 def _edge(
     halves: tuple[tuple[Command, ...], tuple[Command, ...]],
-    corner: Point,
-    wide: float,
     color: str,
     line: float,
     when: When | None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from toytorch.jit.ir import Graph, Node, Value
 from toytorch.viz.compiler.read import (
     compiled,
-    is_plain_constant,
     line_of,
     name_of,
     operand,
@@ -46,7 +45,7 @@ def ir(graph: object, *inputs: object, limit: int = 120) -> Picture:
         graph = function.graph_for(*inputs) if inputs else function.graph
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
-    nodes = [n for n in graph.nodes if n.kind != "prim::Constant"]
+    nodes = [n for n in graph.nodes if not n.is_constant]
     drawn = nodes[:limit]
     boxes, kinds, edges = boxes_of(graph, drawn, whole=len(drawn) == len(nodes))
     placed = layered([c.size for c in boxes], edges)
@@ -123,7 +122,7 @@ def kind_of(node: Node) -> str:
 def box_of(node: Node) -> Box:
     """The box of a node: its results, constants among its operands, what is inside it."""
     inner = node.attributes.get("Subgraph")
-    constants = [operand(v) for v in node.inputs if is_plain_constant(v)]
+    constants = [operand(v) for v in node.inputs if v.is_constant]
     lines = [f"%{v.name}   {shape_text(v)}" for v in node.outputs[:4]]
     if constants:
         lines.append("with " + ", ".join(constants))
@@ -132,14 +131,14 @@ def box_of(node: Node) -> Box:
         rows = [
             Row(name_of(n), shape_text(n.outputs[0]) if n.outputs else "", swatch=True)
             for n in inner.nodes
-            if n.kind != "prim::Constant"
+            if not n.is_constant
         ]
     for i, block in enumerate(node.blocks):
         rows.append(Row(f"block {i}", f"{len(block.nodes)} nodes"))
         rows += [
             Row("   " + line_of(n).partition("   ")[0], "")
             for n in block.nodes
-            if n.kind != "prim::Constant"
+            if not n.is_constant
         ][:6]
     return Box(name_of(node), lines, rows)
 

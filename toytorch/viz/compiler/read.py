@@ -86,14 +86,9 @@ def shape_text(v: Value) -> str:
     return f"{' × '.join(map(str, t.shape)) or 'scalar'} {t.dtype.name}"
 
 
-def is_plain_constant(v: Value) -> bool:
-    """Whether a value is a constant that is shown where it is used."""
-    return v.node is not None and v.node.kind == "prim::Constant"
-
-
 def operand(v: Value) -> str:
     """How a value is written as an operand."""
-    if is_plain_constant(v) and v.node is not None:
+    if v.is_constant and v.node is not None:
         return value_text(v.node.attributes["value"])
     return "%" + v.name
 
@@ -109,7 +104,7 @@ def line_of(node: Node) -> str:
     inner = node.attributes.get("Subgraph")
     name = name_of(node)
     if isinstance(inner, Graph):
-        ops = [name_of(n) for n in inner.nodes if n.kind != "prim::Constant"]
+        ops = [name_of(n) for n in inner.nodes if not n.is_constant]
         name += "{" + " ".join(ops) + "}"
     elif node.kind == "prim::GetAttr":
         name += f"[{node.attributes['name']}]"
@@ -126,7 +121,7 @@ def lines_of(graph: Graph) -> list[str]:
         if isinstance(item, str):
             lines.append("      " * depth + item)
             continue
-        if item.kind == "prim::Constant":
+        if item.is_constant:
             continue
         lines.append("      " * depth + line_of(item))
         for i in reversed(range(len(item.blocks))):

@@ -67,7 +67,7 @@ def kernel_sources(f: object, *inputs: object) -> KernelSources:
             inner = node.attributes.get("Subgraph")
             if not isinstance(inner, Graph):
                 continue
-            ops = [name_of(n) for n in inner.nodes if n.kind != "prim::Constant"]
+            ops = [name_of(n) for n in inner.nodes if not n.is_constant]
             lowered = group_of(node)
             titles.append(f"{where}: {', '.join(ops)}")
             sources.append({"program": str(lowered.program), **kernel_of(lowered).sources})

@@ -15,7 +15,7 @@ from toytorch.jit.trace import trace
 from toytorch.jit.tracer import TracerWarning
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import Animation
-from toytorch.viz.compiler.read import is_plain_constant, lines_of
+from toytorch.viz.compiler.read import lines_of
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.palette import Hue
 from toytorch.viz.draw.scene import Rect, Scene, Text
@@ -85,7 +85,7 @@ def trace_steps(f: Callable[..., Any], *inputs: object) -> TextSteps:
     texts, first = inspect.getsourcelines(inspect.unwrap(f))
     source = textwrap.dedent("".join(texts)).rstrip().splitlines()
     lines = _short(graph)
-    nodes = [n for n in graph.nodes if n.kind != "prim::Constant"]
+    nodes = [n for n in graph.nodes if not n.is_constant]
     frames: list[Frame] = [
         ("The function is called with real tensors. The graph has its inputs.",
          (source, {0}), (lines[:1], {0}))
@@ -132,7 +132,7 @@ def run_steps(graph: Any, *inputs: Any) -> TextSteps:
     known: dict[Any, Any] = {}
 
     def frame(said: str, line: int, new: Collection[Any]) -> None:
-        shown = [v for v in known if not is_plain_constant(v)]
+        shown = [v for v in known if not v.is_constant]
         right = [f"%{v.name} is {value_text(known[v])}" for v in shown]
         marked = {i for i, v in enumerate(shown) if v in new}
         frames.append((said, (lines, {line}), (right, marked)))
@@ -142,7 +142,7 @@ def run_steps(graph: Any, *inputs: Any) -> TextSteps:
             if node.blocks:
                 frame(f"{node.kind[6:]} begins.", places[id(node)], ())
             results = super().run_node(node, values)
-            if node.kind != "prim::Constant":
+            if not node.is_constant:
                 known.update(zip(node.outputs, results))
                 said = ", ".join(map(value_text, results)) or "nothing"
                 name = node.kind.split("::")[-1]
@@ -193,7 +193,7 @@ def _places(graph: Graph) -> dict[int, int]:
     waiting: list[Any] = list(reversed(graph.nodes))
     while waiting:
         item = waiting.pop()
-        if isinstance(item, Node) and item.kind == "prim::Constant":
+        if isinstance(item, Node) and item.is_constant:
             continue
         if isinstance(item, Node):
             for block in reversed(item.blocks):

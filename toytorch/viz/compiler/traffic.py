@@ -61,7 +61,7 @@ def label(node: Node) -> str:
     inner = node.attributes.get("Subgraph")
     if not isinstance(inner, Graph):
         return name_of(node)
-    return f"kernel of {sum(n.kind != 'prim::Constant' for n in inner.nodes)}"
+    return f"kernel of {sum(not n.is_constant for n in inner.nodes)}"
 
 
 def moves(node: Node) -> int:

@@ -101,7 +101,7 @@ def loader_steps(
             "loader_steps needs at least one batch, worker and batch ahead, and times above zero"
         )
     pool = run(fetch, workers, ahead, step, in_order, deliver)
-    made = animation(pool, step)
+    made = animation(pool)
     return LoaderSteps(
         made,
         f"<loader steps: {len(pool.jobs)} batches by {workers} worker{'s' * (workers != 1)}, done "
@@ -137,7 +137,7 @@ def run(
 # the picture ---------------------------------------------------------------------------------
 
 
-def animation(pool: Clocked, step: float) -> Animation:
+def animation(pool: Clocked) -> Animation:
     """One frame for each moment at which something changes."""
     jobs = [job for job in pool.jobs if job.given >= 0]
     times = sorted({0.0, *(j.end for j in jobs), *(j.given for j in jobs), *(j.gone for j in jobs)})
