@@ -31,6 +31,7 @@ KERNELS = [f"tests/kernels/test_{name}.py" for name in (
     "memory_ops", "copy", "few",
     "batched_product")] + [
     "tests/ops/test_by_kernels.py", "tests/ops/test_special_values.py",
+    "tests/nn/test_recurrent_memory.py",
     "tests/loops/test_elementwise.py", "tests/loops/test_pieces.py", "tests/loops/test_loops.py",
     "tests/loops/test_vectors.py",
     "tests/ops/test_one_pass.py"]  # fmt: skip

@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache as once
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.facts.hints import Array
-from toytorch.loops.runtime import threads
+from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import MOST, ArrayCall
 from toytorch.loops.runtime.jit import address_of
 from toytorch.loops.runtime.native import Call, Native
@@ -31,6 +32,8 @@ from toytorch.loops.runtime.thread_pool import PARTS
 
 if TYPE_CHECKING:
     from llvmlite.ir import Value
+
+    from toytorch.loops.runtime.jit import Compiled
 
 
 LINE = 64  # bytes of a line of the cache
@@ -55,12 +58,18 @@ class Step:
     total   its range; work, counted in additions, and `parts` are what threads need to share it
     """
 
-    kernel: Call
+    kernel: Call | Compiled
     words: tuple[int, ...]
     places: tuple[tuple[int, str, int], ...]
     total: int
     work: int
     parts: int = PARTS
+
+    @classmethod
+    def of(cls, call: ArrayCall, names: Sequence[str]) -> Step:
+        """The kernel of a call whose arrays have these names."""
+        places = tuple([(k, name, call.words[k]) for k, name in zip(call.places, names)])
+        return cls(call.kernel, call.words, places, call.total, call.work)
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,8 @@ class Chain:
         count = threads.thread_count()
         parts = -(-self.units // self.each)
         slots = 1 if count == 1 else min(count, parts)
-        if (count > 1 and parts < 2 * count) or len(WORDS) + len(self.names) > MOST:
+        large = any(s.work >= jit.WORK for s in self.steps)
+        if (count > 1 and parts < 2 * count and large) or len(WORDS) + len(self.names) > MOST:
             self.share_each(**arrays)
             return
         call = self.calls.get(slots)
@@ -152,7 +162,20 @@ class Chain:
         for unit in range(self.units):
             words[places[:, 0]] = places[:, 2:5] @ (1, unit, unit // self.each)
             for step, first in zip(self.steps, self.first):
+                assert isinstance(step.kernel, Call), "programs are shared by their own calls"
                 step.kernel.on(start + 8 * first, step.total, step.work, step.parts)
+
+
+@lru_cache(256)
+def in_time(
+    calls: tuple[tuple[ArrayCall, tuple[str, ...]], ...],
+    lies: tuple[tuple[str, int], ...],
+    units: int,
+) -> Chain:
+    """Calls, with the names of their arrays, that are made so many times, one round after the other,
+    each with arrays that lie so many bytes further."""
+    steps = [Step.of(call, names) for call, names in calls]
+    return Chain(steps, {name: Lies(unit=far) for name, far in lies}, {}, units, units)
 
 
 @once

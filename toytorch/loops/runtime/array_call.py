@@ -56,7 +56,8 @@ class ArrayCall:
         work: int,
     ) -> None:
         assert len(words) <= MOST, "the function below has room for no more"
-        self.total, self.work, self.places = total, work, tuple(places)
+        self.kernel, self.words, self.places = kernel, tuple(words), tuple(places)
+        self.total, self.work = total, work
         # Whether threads share it, and whether other Python threads may run meanwhile.
         shared = total > 1 and work >= jit.WORK
         counts = (total, int(shared), int(work >= LONG * jit.WORK), len(words), len(places))

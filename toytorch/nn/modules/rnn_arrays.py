@@ -11,20 +11,25 @@ which those of the weights are one matrix product.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.kernels.chain import in_time
+from toytorch.kernels.tiled_product import LEAST
 from toytorch.loops import Recipe
-from toytorch.loops.runtime import jit
+from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.kernel import laid
 from toytorch.ops.linalg.matmul import product_of
 
 Spans = list[tuple[int, int]]
+Steps = Sequence[tuple["Multiplier | ArrayCall", tuple[str, ...]]]
+FEW_WEIGHTS = 1 << 14  # of which few rows are multiplied without BLAS
+PRODUCT = Recipe("a[r,k], b[k,j], c[j] -> y[r,j]\n y = c + sum[k](a * b)")
 # What a step does beside its matrix product, in one pass: see `lstm_forward` for the formulas. The
 # arrays are quarters of the rows of all gates, so an element's four gates lie n apart.
 LSTM_STEP = Recipe("""ai[r,j], af[r,j], ag[r,j], ao[r,j], xi[r,j], xf[r,j], xg[r,j], xo[r,j], \
@@ -38,8 +43,9 @@ c[r,j] -> i[r,j], f[r,j], g[r,j], o[r,j], cell[r,j], state[r,j], th[r,j], h[r,j]
     th = tanh(cell)
     h = o * th
     last = h""")
-LSTM_BACK = Recipe("""dm[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j], dc[r,j] \
--> di[r,j], df[r,j], dg[r,j], do[r,j], back[r,j]
+LSTM_BACK = Recipe("""dh[r,j], more[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j], \
+dc[r,j] -> di[r,j], df[r,j], dg[r,j], do[r,j], back[r,j]
+    dm = dh + more
     cell = dc + dm * o * (1 - th * th)
     di = cell * g * (i - i * i)
     df = cell * old * (f - f * f)
@@ -113,8 +119,8 @@ def lstm_step(kind: str, rows: int, n: int) -> ArrayCall:
 def lstm_back(kind: str, rows: int, n: int) -> ArrayCall:
     """LSTM_BACK, in the same way."""
     grads, acts = (quarters(np.empty((rows, 4 * n), kind), n) for _ in range(2))
-    back, dm, tanh, old = (np.empty((rows, n), kind) for _ in range(4))
-    return laid(LSTM_BACK, *grads, back, dm, *acts, tanh, old, back)
+    back, dh, more, tanh, old = (np.empty((rows, n), kind) for _ in range(5))
+    return laid(LSTM_BACK, *grads, back, dh, more, *acts, tanh, old, back)
 
 
 @functools.lru_cache(256)
@@ -133,18 +139,75 @@ def gru_back(kind: str, rows: int, n: int) -> ArrayCall:
     return laid(GRU_BACK, *grads, *states, d, d, more, out, *acts, old, share)
 
 
-def multiplier(xp: ArrayModule, b: Array, row: Array | None = None) -> Callable[[Any, Any], object]:
-    """What writes a·b + row for one a after the other: multiplier(xp, b)(a, made)."""
-    factor = attempt(xp, "factor", b, row)
-    if factor is not None:
-        return factor.times
+class Multiplier:
+    """What writes a·b + row for one a after the other: Multiplier(xp, b)(a, made)."""
 
-    def times(a: Array, made: Array) -> None:
-        xp.matmul(a, b, out=made)
-        if row is not None:
-            made += row
+    def __init__(self, xp: ArrayModule, b: Array, row: Array | None = None) -> None:
+        self.xp, self.b, self.row = xp, b, row
+        self.factor = attempt(xp, "factor", b, row)
 
-    return times
+    def __call__(self, a: Array, made: Array) -> None:
+        if self.factor is not None:
+            self.factor.times(a, made)
+            return
+        self.xp.matmul(a, self.b, out=made)
+        if self.row is not None:
+            made += self.row
+
+    def calls(self, a: Array, made: Array) -> Any:
+        """Calls of (a, what is multiplied by, made, what is added) and these two, for an a and a
+        result that lie like these; None where the product is another's."""
+        if self.factor is None:
+            return None
+        calls, start = self.factor.calls_for(a, made), self.factor.start
+        if calls is not None:
+            return [(call, (0, 1, 2, 3)) for call in calls], self.factor.packed, start
+        if not len(a) < LEAST or self.b.size > FEW_WEIGHTS:
+            return None
+        turned = np.asfortranarray(self.b)  # whose columns the sums go along
+        return [(few_rows(a.dtype.char, len(a), *turned.shape), (2, 0, 1, 3))], turned, start
+
+
+@functools.lru_cache(256)
+def few_rows(kind: str, rows: int, k: int, n: int) -> ArrayCall:
+    """PRODUCT for so few rows: a call of (result, a, b, c)."""
+    made, a, c = np.empty((rows, n), kind), np.empty((rows, k), kind), np.empty(n, kind)
+    return laid(PRODUCT, made, a, np.empty((n, k), kind).T, c, bases=False)
+
+
+def in_one_call(
+    steps: Steps,
+    still: dict[str, Array],
+    moving: dict[str, Array],
+    spans: Spans,
+) -> bool:
+    """Whether all steps were made by one call, as they are where each of the sequences runs to the end
+    and no thread has another's share of a step.
+
+    steps          products and calls, with the names of their arrays
+    still, moving  arrays that all steps share, and those of which a step has its rows
+    """
+    (lo, hi), total = spans[0], len(next(iter(moving.values())))
+    if any(end - start != hi - lo for start, end in spans) or len(spans) * (hi - lo) != total:
+        return False
+    given = {**still, **{name: a[lo:hi] for name, a in moving.items()}}
+    calls: list[tuple[ArrayCall, tuple[str, ...]]] = []
+    for step, names in steps:
+        if isinstance(step, ArrayCall):
+            calls.append((step, names))
+            continue
+        found = step.calls(*[given[name] for name in names])
+        if found is None:
+            return False
+        products, given["packed"], given["added"] = found
+        arrays = (names[0], "packed", names[1], "added")
+        calls += [(call, tuple([arrays[k] for k in order])) for call, order in products]
+    if threads.thread_count() > 1 and any(call.work >= jit.WORK for call, _ in calls):
+        return False
+    rows = spans[1][0] - lo if len(spans) > 1 else 0
+    lies = [(name, rows * a.strides[0] * (name in moving)) for name, a in given.items()]
+    in_time(tuple(calls), tuple(lies), len(spans))(**given)
+    return True
 
 
 def before(xp: ArrayModule, after: Any, start: Any, spans: Spans) -> Any:
@@ -179,8 +242,17 @@ def lstm_forward(
     acts = xp.empty_like(gates)
     cells = xp.empty((len(gates), n), gates.dtype)
     tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
-    times, kind = multiplier(xp, w_hh.T), gates.dtype.char
+    times, kind = Multiplier(xp, w_hh.T), gates.dtype.char
     once = w_hr is None and in_one_pass(4, gates, (c, h))
+    four = ("acts",) * 4
+    names = (*four, "cells", "c", "tanhs", "outputs", "h", *four, *["gates"] * 4, "c")
+    if once and in_one_call(
+        [(times, ("h", "acts")), (lstm_step(kind, len(h), n), names)],
+        {"h": h, "c": c},
+        {"acts": acts, "gates": gates, "cells": cells, "tanhs": tanhs, "outputs": outputs},
+        spans,
+    ):
+        return outputs, h, c, acts, cells, tanhs
     whole = None if w_hr is None else xp.empty((2, *c.shape), gates.dtype)  # before its projection
     for lo, hi in spans:
         rows, a, x = hi - lo, acts[lo:hi], gates[lo:hi]
@@ -209,21 +281,31 @@ def lstm_backward(
     n, dh, dc = c0.shape[1], g_h.copy(), g_c.copy()
     c_before = before(xp, cells, c0, spans)
     d_gates = xp.empty_like(acts)
-    d_projected = xp.empty_like(outputs)
-    times, kind = multiplier(xp, w_hh), acts.dtype.char
+    d_projected = xp.empty_like(outputs) if w_hr is not None else outputs
+    times, kind, more = Multiplier(xp, w_hh), acts.dtype.char, xp.ascontiguousarray(g_out)
     alike = all(a is None or a.dtype == acts.dtype for a in (outputs, w_hr))
     once = alike and in_one_pass(4, acts, (dc,), tanhs, c_before)
-    for lo, hi in reversed(spans):
+    back = spans[::-1]
+    if once and w_hr is None and in_one_pass(4, acts, (dh,), more):
+        four, two = ("acts",) * 4, ("dh", "more")
+        names = (*["d_gates"] * 4, "dc", *two, *four, "tanhs", "c_before", "dc")
+        moving = {"d_gates": d_gates, "acts": acts, "tanhs": tanhs, "c_before": c_before}
+        steps: Steps = [(lstm_back(kind, len(dh), n), names), (times, ("d_gates", "dh"))]
+        if in_one_call(steps, {"dh": dh, "dc": dc}, {**moving, "more": more}, back):
+            back = []
+    nothing = xp.zeros_like(dc)  # beside what comes through a projection
+    for lo, hi in back:
         rows = hi - lo
-        d = d_projected[lo:hi]
-        xp.add(dh[:rows], g_out[lo:hi], out=d)
-        dm = d if w_hr is None else (d @ w_hr).astype(acts.dtype, copy=False)
+        given = dh[:rows], more[lo:hi]
+        if w_hr is not None:
+            d = xp.add(*given, out=d_projected[lo:hi])
+            given = (d @ w_hr).astype(acts.dtype, copy=False), nothing[:rows]
         cell, g, a = dc[:rows], d_gates[lo:hi], acts[lo:hi]
         rest = tanhs[lo:hi], c_before[lo:hi], cell
         if once:
-            lstm_back(kind, rows, n)(g, g, g, g, cell, dm, a, a, a, a, *rest)
+            lstm_back(kind, rows, n)(g, g, g, g, cell, *given, a, a, a, a, *rest)
         else:
-            given = dm, *quarters(a, n), *rest
+            given = *given, *quarters(a, n), *rest
             attempt(xp, "program", LSTM_BACK, *quarters(g, n), cell, *given)
         times(g, dh[:rows])
     d_w = product_of(xp, d_gates.T, before(xp, outputs, h0, spans))
@@ -244,8 +326,16 @@ def gru_forward(
     n, h = h0.shape[1], h0.copy()
     acts = xp.empty_like(gates)
     shares, outputs = xp.empty((len(gates), n), gates.dtype), xp.empty((len(gates), n), gates.dtype)
-    times, kind = multiplier(xp, w_hh.T, b_hh), gates.dtype.char
-    once = in_one_pass(3, gates, (h,))
+    times, kind = Multiplier(xp, w_hh.T, b_hh), gates.dtype.char
+    once, three = in_one_pass(3, gates, (h,)), ("acts",) * 3
+    names = ("shares", *three, "outputs", "h", *three, *["gates"] * 3, "h")
+    if once and in_one_call(
+        [(times, ("h", "acts")), (gru_step(kind, len(h), n), names)],
+        {"h": h},
+        {"acts": acts, "gates": gates, "shares": shares, "outputs": outputs},
+        spans,
+    ):
+        return outputs, h, acts, shares
     for lo, hi in spans:
         rows, a, x, state = hi - lo, acts[lo:hi], gates[lo:hi], h[: hi - lo]
         times(state, a)
@@ -272,10 +362,18 @@ def gru_backward(
     n, dh = h0.shape[1], g_h.copy()
     h_before = before(xp, outputs, h0, spans)
     d_gates, d_state = xp.empty_like(acts), xp.empty_like(acts)
-    times, more, kind = multiplier(xp, w_hh), xp.zeros_like(dh), acts.dtype.char
+    times, more, kind = Multiplier(xp, w_hh), xp.zeros_like(dh), acts.dtype.char
     g_out = xp.ascontiguousarray(g_out)
-    once = in_one_pass(3, acts, (dh, more), g_out, h_before, shares)
-    for lo, hi in reversed(spans):
+    once, back = in_one_pass(3, acts, (dh, more), g_out, h_before, shares), spans[::-1]
+    if once:
+        names = (*["d_gates"] * 3, *["d_state"] * 3, "dh", "dh", "more", "g_out")
+        names = (*names, *["acts"] * 3, "h_before", "shares")
+        moving = {"d_gates": d_gates, "d_state": d_state, "g_out": g_out, "acts": acts}
+        moving = {**moving, "h_before": h_before, "shares": shares}
+        steps: Steps = [(gru_back(kind, len(dh), n), names), (times, ("d_state", "more"))]
+        if in_one_call(steps, {"dh": dh, "more": more}, moving, back):
+            back = []
+    for lo, hi in back:
         rows, d = hi - lo, dh[: hi - lo]
         g, s, a, extra = d_gates[lo:hi], d_state[lo:hi], acts[lo:hi], more[:rows]
         rest = h_before[lo:hi], shares[lo:hi]
@@ -298,7 +396,7 @@ def rnn_forward(
     xp: ArrayModule, gates: Array, h0: Array, w_hh: Array, relu: bool, spans: Spans
 ) -> tuple[Any, ...]:
     """h ← tanh(input's share + h·Wᵀ), or max(0, ·). Results: outputs and the last h."""
-    h, outputs, times = h0.copy(), xp.empty_like(gates), multiplier(xp, w_hh.T)
+    h, outputs, times = h0.copy(), xp.empty_like(gates), Multiplier(xp, w_hh.T)
     for lo, hi in spans:
         out = outputs[lo:hi]
         times(h[: hi - lo], out)
@@ -323,7 +421,7 @@ def rnn_backward(
     g_out, g_h = grads
     _, h0, w_hh = inputs
     (outputs,) = saved
-    dh, d_gates, times = g_h.copy(), xp.empty_like(outputs), multiplier(xp, w_hh)
+    dh, d_gates, times = g_h.copy(), xp.empty_like(outputs), Multiplier(xp, w_hh)
     for lo, hi in reversed(spans):
         d = d_gates[lo:hi]
         xp.add(dh[: hi - lo], g_out[lo:hi], out=d)
