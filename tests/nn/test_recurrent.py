@@ -180,3 +180,20 @@ def test_what_subclasses_call(kind: str, first: bool) -> None:
         for packed in (False, True):
             if first or not packed:  # five lengths are of five sequences
                 assert told(tt, batch, packed) == told(torch, batch, packed)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM"])
+def test_complex_numbers(kind: str) -> None:
+    """Programs of the loop language are for real numbers: such layers go step by step."""
+    results = []
+    for m in (torch, tt):
+        network = getattr(m.nn, kind)(2, 3, dtype=m.complex128)
+        with m.no_grad():
+            for k, p in enumerate(network.parameters()):
+                wide = wave(m, *p.shape)
+                p.copy_(m.complex(wide.detach(), wide.detach() * k / 9))
+        x = m.complex(wave(m, 4, 2, 2), wave(m, 4, 2, 2) / 2).detach().requires_grad_()
+        out, _ = network(x)
+        out.abs().sum().backward()
+        results.append((out.detach(), x.grad, [p.grad for p in network.parameters()]))
+    assert not differences(*results, slack=10)

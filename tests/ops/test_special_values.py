@@ -166,6 +166,7 @@ PLACES = (
     "name",
     [
         *("igamma", "igammac", "special_zeta", "special_airy_ai", "special_bessel_y0", "mvlgamma"),
+        "polygamma",
         *("special_bessel_y1", "special_modified_bessel_k0", "special_scaled_modified_bessel_k1"),
         *(f"special_shifted_chebyshev_polynomial_{k}" for k in "tuvw"),
         *(f"special_hermite_polynomial_{k}" for k in ("h", "he")),

@@ -431,36 +431,37 @@ def polynomial(wide: float, family: float, shifted: float, x: float, degree: flo
     constant = -1 if family == 2 else 1 if family == 3 or family == LAGUERRE else 0
     before, now, k = 1.0, slope * x + constant, 1.0
     off_before, off_now = 0.0, finite(rest(slope * x, constant) + slope * off)
+    # pₖ₊₁ = ((a·x + b)·pₖ - c·pₖ₋₁) / d, in which each of a, b, c, d is (its value at 0) + (a step)·k
+    a, a_step = slope_of_first(family), 2 if family == LEGENDRE else 0
+    b, b_step = 1 if family == LAGUERRE else 0, 2 if family == LAGUERRE else 0
+    c = 1 if family < HERMITE_H else 0
+    c_step = 2 if family == HERMITE_H else 1 if family > HERMITE_H else 0
     while k < n and now == now:
-        a, b = first_factor(family, k), 2 * k + 1 if family == LAGUERRE else 0
-        c, d = second_factor(family, k), k + 1 if family >= LAGUERRE else 1
-        factor = a * x + b
-        top = factor * now - c * before
+        a_k, b_k, c_k = a + a_step * k, b + b_step * k, c + c_step * k
+        factor = a_k * x + b_k
+        top, d = factor * now - c_k * before, 1.0
+        made = top
+        if family >= LAGUERRE:
+            d = k + 1
+            made = top / d
         if wide == 1:
-            lost_factor = lost(a, x) + rest(a * x, b) + a * off
-            lost_top = rest(factor * now, -(c * before))
+            lost_factor = lost(a_k, x) + rest(a_k * x, b_k) + a_k * off
+            lost_top = rest(factor * now, -(c_k * before))
             lost_top += lost(factor, now) + factor * off_now + lost_factor * now
-            lost_top -= lost(c, before) + c * off_before
-            lost_top += (top - top / d * d) - lost(top / d, d)
+            lost_top -= lost(c_k, before) + c_k * off_before
+            lost_top += (top - made * d) - lost(made, d)
             off_before, off_now = off_now, finite(lost_top / d)
-        before, now, k = now, top / d, k + 1
+        before, now, k = now, made, k + 1
         if wide != 1 and abs(now) > MOST:  # infinite in PyTorch, and from then on often NaN
             now = math.inf if now > 0 else -math.inf
     return now + off_now if wide == 1 else now
 
 
-def first_factor(family: float, k: float) -> float:
-    """a of pₖ₊₁ = ((a·x + b)·pₖ - c·pₖ₋₁) / d."""
-    if family == LEGENDRE:
-        return 2 * k + 1
+def slope_of_first(family: float) -> float:
+    """a at 0."""
     if family == LAGUERRE:
         return -1
-    return 1 if family == HERMITE_HE else 2
-
-
-def second_factor(family: float, k: float) -> float:
-    """c of it."""
-    return 2 * k if family == HERMITE_H else k if family > HERMITE_H else 1
+    return 1 if family >= HERMITE_HE else 2
 
 
 def rest(a: float, b: float) -> float:
