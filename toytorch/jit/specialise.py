@@ -84,6 +84,7 @@ class Replay(Tracer):
         super().__init__()
         self.conjugated: list[Storage] = []  # memory that is seen conjugated, and its conjugates
         self.conjugates: list[Storage] = []  # these alone
+        self.constants: list[Storage] = []  # memory that is no copy
 
     def outside(self, tensor: Tensor) -> Value:
         raise Untraceable("a tensor was computed outside the framework's operations")
@@ -121,6 +122,8 @@ class Reading(interpreter.Reader):
             raise Untraceable(f"{node.kind} has a result whose shape depends on values")
         if node.writes and known[node.inputs[0]]._memory() in self.tracer.conjugated:
             raise Untraceable("what is seen conjugated is written to")
+        if node.writes and known[node.inputs[0]]._memory() in self.tracer.constants:
+            raise Untraceable("a constant is written to")
         if node.writes and node.record is not None and state.local.grad:
             target = known[node.inputs[0]]
             owner = target if target._base is None else target._base
@@ -139,6 +142,7 @@ class Reading(interpreter.Reader):
         if isinstance(value, Tensor):
             made = self.tracer.add(self.tracer.graph.constant(value)).output
             self.tracer.bind(value, made)
+            self.tracer.constants.append(value._memory())
         return value
 
 

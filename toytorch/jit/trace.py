@@ -223,7 +223,7 @@ def traced_function(
         graph,
         None if plain else out_spec,
         owner,
-        again,
+        None if tracer.frozen else again,
         signature(flat),
         nested=not all(isinstance(a, Tensor) for a in args),
     )

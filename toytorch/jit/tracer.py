@@ -19,7 +19,7 @@ from toytorch.autograd.modes import no_grad
 from toytorch.backends.sparse import TABLES
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.hints import DType
 from toytorch.facts.package import is_ours
@@ -67,6 +67,7 @@ class Tracer:
         self.replaced_arrays: list[tuple[Tensor, Any]] = []  # of tensors that have another now
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
+        self.frozen = False  # whether elements of an input have become a constant
         self.refusing: tuple[str, Sequence[Any]] = "", ()  # an op, and the out= that it may refuse
 
     # -- values --------------------------------------------------------------------------------
@@ -219,6 +220,9 @@ class Tracer:
     def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op was called."""
         if self.reason:
+            return dispatch.call(op, plain(args), out)
+        if op.data_dependent and self.captured is not None:
+            self.stop(f"the shape of what {op.name} gives depends on elements")
             return dispatch.call(op, plain(args), out)
         if out is not None:
             return self.into(op, args, out)
@@ -703,7 +707,20 @@ class Traced(Tensor):
 
     @property  # type: ignore[misc]  # a trace's tensors keep their data
     def data(self) -> Any:
-        return self.detach()
+        """The elements of now, a constant of a trace; what is compiled reads them in every run."""
+        tracer = following()
+        if tracer is None or tracer.captured is not None:
+            return self.detach()
+        tracer.frozen = True
+        made = wrap(another(self._array), self.dtype)
+        made._storage = self._memory().counted_anew(0)
+        return made
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        tracer = following()
+        with contextlib.nullcontext() if tracer is None else tracer.following():
+            Tensor.data.fset(self, value)  # type: ignore[attr-defined]  # a property
 
     def __index__(self) -> Any:
         tracer, number = running(), Tensor.__index__(self)
