@@ -482,6 +482,10 @@ def added_to(m: Any, x: Any) -> Any:
     return y, x
 
 
+def shown(m: Any, x: Any) -> Any:
+    return x * 2, x.data
+
+
 def set_anew(m: Any, x: Any) -> Any:
     y = x * 1
     y.data = x.detach() * 3
@@ -489,11 +493,14 @@ def set_anew(m: Any, x: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
-@pytest.mark.parametrize("f", [read, written_and_read, added_to, set_anew])
+@pytest.mark.parametrize("f", [read, written_and_read, added_to, set_anew, shown])
 def test_data_in_a_trace_is_a_constant(f: Any) -> None:
     def run(m: Any) -> Any:
         x = m.arange(3.0)
-        traced = m.jit.trace(lambda x: f(m, x), (x,), check_trace=False)
+        try:
+            traced = m.jit.trace(lambda x: f(m, x), (x,), check_trace=False)
+        except RuntimeError as e:
+            return str(e)[-60:]
         seen = [x.tolist()]
         for given in (m.ones(3), m.ones(3), m.ones(2, 3), m.ones(1)):
             try:

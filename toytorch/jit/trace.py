@@ -305,6 +305,11 @@ def output_value(tracer: Tracer, item: Tensor) -> Value:
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be"
             " output from traced functions"
         )
+    if tracer.is_frozen(item):
+        raise RuntimeError(
+            f"output 1 ({item}) of traced region did not have observable data dependence with trace "
+            "inputs; this probably indicates your program cannot be understood by the tracer."
+        )
     return tracer.value_of(item)
 
 

@@ -67,7 +67,7 @@ class Tracer:
         self.replaced_arrays: list[tuple[Tensor, Any]] = []  # of tensors that have another now
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
-        self.frozen = False  # whether elements of an input have become a constant
+        self.frozen: list[Any] = []  # arrays whose elements of now are constants
         self.refusing: tuple[str, Sequence[Any]] = "", ()  # an op, and the out= that it may refuse
 
     # -- values --------------------------------------------------------------------------------
@@ -102,6 +102,11 @@ class Tracer:
         for tensor, array in before:
             if tensor._array is not array and id(array) in self.values:
                 self.values[id(tensor._array)] = self.values[id(array)][0], tensor._array
+
+    def is_frozen(self, tensor: Tensor) -> bool:
+        """Whether a tensor is what `data` gave, and took part in nothing."""
+        array = tensor._array
+        return id(array) not in self.values and any(array is a for a in self.frozen)
 
     def value_of(self, item: object) -> Value:
         """The value in the graph for what a function was called with."""
@@ -711,8 +716,8 @@ class Traced(Tensor):
         tracer = following()
         if tracer is None or tracer.captured is not None:
             return self.detach()
-        tracer.frozen = True
         made = wrap(another(self._array), self.dtype)
+        tracer.frozen.append(made._array)
         made._storage = self._memory().counted_anew(0)
         return made
 
