@@ -1,0 +1,99 @@
+"""Calls of which one tensor has another type, or no elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.outside.alike import alike, whats
+
+KINDS = (
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+    "int64",
+    "int32",
+    "uint8",
+    "bool",
+    "complex64",
+)
+
+TWO = whats(
+    lambda m, k, x, y: m.vdot(x[0], k(y[0])),
+    lambda m, k, x, y: m.vdot(k(x[0]), y[0]),
+    lambda m, k, x, y: m.linalg.cross(x, k(y)),
+    lambda m, k, x, y: m.addbmm(k(x), x[None], y[None]),
+    lambda m, k, x, y: m.addbmm(x, k(x[None]), y[None]),
+    lambda m, k, x, y: m.baddbmm(x[None], x[None], k(y[None])),
+    lambda m, k, x, y: m.index_reduce(k(x), 0, m.tensor([0, 1, 2]), y, "mean"),
+    lambda m, k, x, y: m.scatter_reduce(x, 0, m.zeros(3, 3).long(), k(y), "sum"),
+    lambda m, k, x, y: m.cholesky_solve(k(x), y),
+    lambda m, k, x, y: m.cov(x[0], fweights=k(m.tensor([1, 2, 1]))),
+    lambda m, k, x, y: m.cov(x[0], aweights=k(m.tensor([1.0, 2, 1]))),
+    lambda m, k, x, y: m.cov(k(x[0]), fweights=m.tensor([1, 2, 1])),
+    lambda m, k, x, y: m.nn.functional.multi_margin_loss(k(x), m.tensor([0, 1, 2])),
+    lambda m, k, x, y: m.nn.functional.multi_margin_loss(x, m.tensor([0, 1, 2]), weight=k(y[0])),
+    lambda m, k, x, y: m.nn.functional.multilabel_margin_loss(k(x), m.zeros(3, 3).long()),
+    lambda m, k, x, y: m.nn.functional.avg_pool1d(k(x), 2),
+    lambda m, k, x, y: m.nn.functional.avg_pool2d(k(x)[None], 2),
+    lambda m, k, x, y: m.nn.functional.max_unpool1d(k(x)[None], m.zeros(1, 3, 3).long(), 2),
+    lambda m, k, x, y: m.nn.functional.max_unpool2d(k(x)[None], m.zeros(1, 3, 3).long(), 2),
+    lambda m, k, x, y: m.repeat_interleave(x, k(m.tensor([1, 2, 1])), 0),
+    lambda m, k, x, y: m.index_fill(x, 0, m.tensor([0]), k(m.tensor(2.0))),
+    lambda m, k, x, y: m.stft(k(m.ones(20)), 4, return_complex=True),
+)
+
+
+@pytest.mark.parametrize("number", range(len(TWO)))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("base", ["float32", "bfloat16"])
+def test_another_type(number: int, kind: str, base: str) -> None:
+    def what(m: Any) -> Any:
+        x = (m.arange(9.0).reshape(3, 3) / 4 + m.eye(3)).to(getattr(m, base))
+        return TWO[number](m, lambda t: t.to(getattr(m, kind)), x, x + 1)
+
+    alike(what, number, kind)
+
+
+NOTHING = whats(
+    lambda m: m.linalg.vector_norm(m.zeros(0, 5), -2),
+    lambda m: m.linalg.vector_norm(m.zeros(0, 5), float("inf"), 0),
+    lambda m: m.linalg.vector_norm(m.zeros(0, 5), float("inf"), 1),
+    lambda m: m.norm(m.zeros(5, 0), -0.5, 1),
+    lambda m: m.norm(m.tensor(1.5), float("nan")),
+    lambda m: m.norm(m.tensor(1.5), float("nan"), [0]),
+    lambda m: m.flip(m.tensor(1.0), [0, 1]),
+    lambda m: m.flip(m.tensor(1.0), [0, -1]),
+    lambda m: m.index_add(m.ones(5, 0), -1, m.tensor([0, 2]), m.ones(5, 2)),
+    lambda m: m.index_add(m.ones(0, 3), 0, m.tensor([0]), m.ones(1, 3)),
+    lambda m: m.index_add(m.ones(0), 0, m.tensor([0]), m.ones(1)),
+    lambda m: m.cov(m.zeros(0), fweights=m.zeros(0).long()),
+    lambda m: m.cov(m.zeros(2), fweights=m.zeros(2).long()),
+    lambda m: m.addmv(m.ones(3), m.ones(2, 10), m.ones(10)),
+    lambda m: m.addmv(m.tensor(1.0), m.ones(2, 10), m.ones(9)),
+    lambda m: m.cholesky_solve(m.ones(0, 2, 2), m.eye(2).expand(2, 2, 2)),
+    lambda m: m.nn.functional.max_unpool2d(m.ones(1, 0, 3), m.zeros(1, 0, 3).long(), 2),
+    lambda m: m.nn.functional.max_unpool2d(m.ones(1, 0, 3, 1), m.zeros(1, 0, 3, 1).long(), 2),
+    lambda m: m.nn.functional.adaptive_avg_pool3d(m.ones(0, 8, 8, 8, 8).cfloat(), 2),
+    lambda m: m.nn.functional.multi_margin_loss(m.ones(0, 3).int(), m.ones(0).long()).shape,
+    lambda m: m.nn.functional.multilabel_margin_loss(m.ones(0, 3), m.ones(0, 3)).shape,
+    lambda m: m.nn.functional.hardtanh(m.ones(3).to(m.uint8), -0.5, 0.5),
+)
+
+
+@pytest.mark.parametrize("number", range(len(NOTHING)))
+def test_no_elements(number: int) -> None:
+    alike(NOTHING[number], number)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "float16"])
+def test_slopes_of_soft_margins_beyond_what_powers_hold(kind: str) -> None:
+    def slopes(m: Any) -> Any:
+        x = m.tensor([1e4, -1e4, 3.0, -88.5], dtype=getattr(m, kind)).requires_grad_()
+        y = m.tensor([-1.793, 1.0, 0.5, 1.0]).to(x.dtype)
+        loss = m.nn.functional.soft_margin_loss(x, y, reduction="sum")
+        return m.autograd.grad(loss, x)[0]
+
+    alike(slopes, kind)
