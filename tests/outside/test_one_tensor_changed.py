@@ -97,3 +97,54 @@ def test_slopes_of_soft_margins_beyond_what_powers_hold(kind: str) -> None:
         return m.autograd.grad(loss, x)[0]
 
     alike(slopes, kind)
+
+
+OVER = whats(
+    lambda m, x, out: m.mvlgamma(x, 2, out=out),
+    lambda m, x, out: m.nn.functional.logsigmoid(x, out=out),
+    lambda m, x, out: m.exp(x, out=out),
+)
+PLACES = whats(
+    lambda m, x: x,
+    lambda m, x: x[1:],
+    lambda m, x: x.t(),
+    lambda m, x: x[:, None],
+    lambda m, x: m.zeros(1).expand(3),
+    lambda m, x: m.zeros(1).expand(3, 3),
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("number", range(len(OVER)))
+@pytest.mark.parametrize("place", range(len(PLACES)))
+def test_out_that_gets_a_copy_may_lie_anywhere(number: int, place: int) -> None:
+    def what(m: Any) -> Any:
+        x = m.arange(2.0, 11.0).reshape(3, 3)
+        out = PLACES[place](m, x)
+        return OVER[number](m, x, out), out
+
+    alike(what, number, place)
+
+
+@pytest.mark.parametrize("wanted", ["both", "one"])
+@pytest.mark.parametrize("layer", ["mul", "view", "unbind"])
+def test_hooks_of_what_is_asked_for_between(wanted: str, layer: str) -> None:
+    def asked(m: Any) -> Any:
+        x = m.tensor([1.0, 2.0]).requires_grad_()
+        y = x - 1 if layer != "unbind" else (x - 1).unbind()[0]
+        y.register_hook(lambda g: g * 2)
+        made = y.view(-1, 1) if layer == "view" else y * 3
+        return m.autograd.grad(made.sum(), [y, x] if wanted == "both" else [y])
+
+    alike(asked, wanted)
+
+
+@pytest.mark.parametrize("name", ["std", "var", "std_mean", "var_mean"])
+@pytest.mark.parametrize("correction", [0, 1, 0.5])
+def test_slopes_of_deviations_over_no_dimensions(name: str, correction: float) -> None:
+    def slopes(m: Any) -> Any:
+        x = m.tensor([1.0, 2.0, 4.0]).requires_grad_()
+        made = getattr(m, name)(x, (), correction=correction)
+        return m.autograd.grad(made[0] if isinstance(made, tuple) else made, x)
+
+    alike(slopes, name)

@@ -251,6 +251,7 @@ log_sigmoid = pointwise(
     checks=only_floats("log_sigmoid_cpu"),
     d_self="g * sigmoid(-self)",
     memory="rows",
+    apart="never",
     out_type="same",
     rounds_once="float16 bfloat16",
     doc="log(sigmoid(x)) without overflow.",

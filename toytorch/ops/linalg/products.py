@@ -150,7 +150,7 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     for i, x in ((1, v), (2, w)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
-    a, v, w = _common(xp, [a, v, w])
+    a, v, w = _common(xp, [a.reshape(a.shape or (1,)), v, w])  # a number's type counts, too
     refuse_storage_only(addr, from_numpy_dtype(a.dtype))
     kind = a.dtype.kind
     for name, value in (("beta", beta), ("alpha", alpha)):
@@ -174,9 +174,10 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     first, second = (step(as_element(np, n, a.dtype)[()]) for n in (beta, alpha))
     if half is not None:
         a, v, w = (x.astype(np.float32) for x in (a, v, w))
-    product = step(step(v if alpha == 1 else v * second)[:, None] * w)
+    exact = kind != "c"  # 1 times a complex number with an infinity or NaN is another
+    product = step(step(v if alpha == 1 and exact else v * second)[:, None] * w)
     if beta:
-        product += a if beta == 1 else step(a * first)
+        product += a if beta == 1 and exact else step(a * first)
     return product if half is None else product.astype(half)
 
 

@@ -327,6 +327,12 @@ def _average_pool(n: int) -> Op:
             if quick is not None:
                 return quick(a)
         window, steps, pad, _, out = sized(name, a.shape, n, kernel, stride, padding, 1, ceil_mode)
+        if n == 3 and any(size < k for size, k in zip(a.shape[-3:], window)):
+            seen, held = (
+                " ".join(f"{p}{axis}: {size}" for axis, size in zip("THW", sizes))
+                for p, sizes in (("", a.shape[-3:]), ("k", window))
+            )
+            raise RuntimeError(f"input image ({seen}) smaller than kernel size ({held})")
         if a.dtype.kind != "f" and a.dtype != np.int64:
             raise no_kernel(f"avg_pool{n}d" + "_out_frame" * (n == 3), a.dtype)
         if a.dtype.kind == "i":
