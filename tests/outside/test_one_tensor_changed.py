@@ -148,3 +148,31 @@ def test_slopes_of_deviations_over_no_dimensions(name: str, correction: float) -
         return m.autograd.grad(made[0] if isinstance(made, tuple) else made, x)
 
     alike(slopes, name)
+
+
+ORDERS = whats(
+    *(
+        lambda m, n=n, b=b: getattr(m.nn.functional, f"conv{n}d")(
+            m.ones(1, 3, *[4] * n).bool(), m.ones(3, 3, *[3] * n).to(getattr(m, b)), m.ones(3, 1)
+        )
+        for n in (1, 2, 3)
+        for b in ("bool", "float32")
+    ),
+    *(
+        lambda m, n=n, k=k: getattr(m.nn.functional, f"conv_transpose{n}d")(
+            m.ones(1, 3, *[4] * n).to(getattr(m, k)), m.ones(3, 3, *[3] * n)
+        )
+        for n in (1, 2, 3)
+        for k in ("bool", "int32", "int64", "uint8", "float64")
+    ),
+    lambda m: m.zeros(0, 3).index_put((m.tensor([0]),), m.ones(3).double()),
+    lambda m: m.zeros(2, 3).index_put((m.tensor([5]),), m.ones(3).double()),
+    lambda m: m.nn.functional.avg_pool3d(m.ones(5, 1, 1, 5, 1), 2, ceil_mode=True),
+    lambda m: m.addr(m.tensor(1.0).double(), m.ones(2), m.ones(2)),
+    lambda m: m.addr(m.tensor(float("nan")), m.ones(2).cfloat(), m.ones(2).cfloat()),
+)
+
+
+@pytest.mark.parametrize("number", range(len(ORDERS)))
+def test_what_is_asked_first(number: int) -> None:
+    alike(ORDERS[number], number)
