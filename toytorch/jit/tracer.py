@@ -710,11 +710,11 @@ class Traced(Tensor):
 
     nelement = numel
 
-    @property  # type: ignore[misc]  # a trace's tensors keep their data
+    @property
     def data(self) -> Any:
         """The elements of now, a constant of a trace; what is compiled reads them in every run."""
         tracer = following()
-        if tracer is None or tracer.captured is not None:
+        if tracer is None:
             return self.detach()
         made = wrap(another(self._array), self.dtype)
         tracer.frozen.append(made._array)

@@ -268,9 +268,7 @@ def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array | Sc
         raise FILLED.no_index(i)
     d = _vector(FILLED, a, dim, i)
     _inside_memory(FILLED, a, d, i)
-    if a.dtype.kind != "c" and (
-        isinstance(value, complex) or getattr(value, "dtype", a.dtype).kind == "c"
-    ):
+    if a.dtype.kind != "c" and np.iscomplexobj(value):
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )

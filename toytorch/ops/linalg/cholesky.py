@@ -165,9 +165,9 @@ def _cholesky_solve(xp: ArrayModule, b: Array, factor: Array, upper: bool) -> An
             f"{n} but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
         )
     if b.dtype != factor.dtype:
-        x, y = (from_numpy_dtype(t.dtype).legacy for t in (b, factor))
+        kinds = [from_numpy_dtype(t.dtype).legacy for t in (b, factor)]
         raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {x} and A of type {y} "
+            f"Expected b and A to have the same dtype, but found b of type {kinds[0]} and A of type {kinds[1]} "
             "instead."
         )
     broadcast_pair(b.shape[:-2], factor.shape[:-2])
