@@ -54,7 +54,7 @@ def like(rng: Random, scope: Scope, ref: Any) -> str:
 def index(rng: Random, ref: Any) -> str:
     """An integer tensor whose elements are places of a small dimension."""
     ref = torch.zeros(3) if ref is None or ref.numel() > 40 else ref
-    small = min([s for s in ref.shape if s] or [1])
+    small = min([s for s in ref.shape if s > 0] or [1])  # `as_strided_` takes sizes below 0
     shape = tuple(ref.shape) if rng.random() < 0.6 else (rng.randint(0, 3),)
     one = torch.Size(shape).numel()
     values = [rng.randint(0, small - 1) for _ in range(one)]

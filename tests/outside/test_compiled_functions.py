@@ -464,3 +464,74 @@ def test_what_a_trace_detaches_counts_writes_with_its_source(shape: tuple[int, .
         return a._version, b._version, x._version
 
     same(versions)
+
+
+def read(m: Any, x: Any) -> Any:
+    return x.data * 2
+
+
+def written_and_read(m: Any, x: Any) -> Any:
+    y = x.data
+    y[0] = 5
+    return x + y
+
+
+def added_to(m: Any, x: Any) -> Any:
+    y = x.data
+    y.add_(1)
+    return y, x
+
+
+def shown(m: Any, x: Any) -> Any:
+    return x * 2, x.data
+
+
+def set_anew(m: Any, x: Any) -> Any:
+    y = x * 1
+    y.data = x.detach() * 3
+    return y + 1
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("f", [read, written_and_read, added_to, set_anew, shown])
+def test_data_in_a_trace_is_a_constant(f: Any) -> None:
+    def run(m: Any) -> Any:
+        x = m.arange(3.0)
+        try:
+            traced = m.jit.trace(lambda x: f(m, x), (x,), check_trace=False)
+        except RuntimeError as e:
+            return str(e)[-60:]
+        seen = [x.tolist()]
+        for given in (m.ones(3), m.ones(3), m.ones(2, 3), m.ones(1)):
+            try:
+                made = traced(given)
+                seen.append([t.tolist() for t in (made if isinstance(made, tuple) else (made,))])
+            except RuntimeError:
+                seen.append(["refused"])
+        return seen
+
+    same(run)
+
+
+OF_ELEMENTS = {
+    "zeros beside": lambda m, x: x[x > 0] + m.zeros(x[x > 0].shape),
+    "new zeros": lambda m, x: x[x > 0] + x.new_zeros(x[x > 0].shape[0]),
+    "a view": lambda m, x: m.nonzero(x).view(1, m.nonzero(x).numel()),
+    "a range": lambda m, x: m.arange(len(x[x > 0])),
+    "a loss": lambda m, x: m.nn.functional.hinge_embedding_loss(x[x > 0], x[x > 0]),
+    "a grid": lambda m, x: m.meshgrid(x[x > 0], x[x > 0], indexing="ij")[0],
+    "covariance": lambda m, x: m.cov(m.masked_select(x, x > 0)),
+    "repeats": lambda m, x: m.arange(m.repeat_interleave(x.long()).numel()),
+    "uniques": lambda m, x: m.ones(m.unique(x).shape),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OF_ELEMENTS)
+def test_sizes_that_depend_on_elements_are_those_of_each_call(name: str) -> None:
+    f = OF_ELEMENTS[name]
+    compiled = tt.compile(lambda x: f(tt, x))
+    for values in ([0.0, 1, 2, 3], [0.0, 0, 1, 0], [1.0, 1, 1, 1]):
+        assert str(compiled(tt.tensor(values)).tolist()) == str(
+            f(torch, torch.tensor(values)).tolist()
+        )

@@ -346,10 +346,15 @@ class Engine:
             grad = pending.pop(node, NOT_REACHED)
             if grad is NOT_REACHED:
                 continue
+            before: Any = list(grad) if node.many and node.hooks is not None else grad
             if node.hooks is not None:
                 grad = run_tensor_hooks(node, grad)
+            # As in PyTorch, what is asked for is seen by the hooks of its tensor unless gradients go
+            # on from there to others.
+            hooked = not capture or wanted is None or node not in wanted
             for tensor, index in targets.get(node, ()):
-                found = grad[index] if node.many else grad
+                seen: Any = grad if hooked else before
+                found = seen[index] if node.many else seen
                 if found is not None:
                     captured[id(tensor)] = found
             # Where gradients are accumulated, the node of an input runs, too, with its hooks, and

@@ -144,7 +144,8 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
             refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
         elif op.underived and state.local.grad:
             refuse_leaf(op.name, out)
-        if op.kind == "pointwise" and op.out_rows is not True and not overlapping(op, args):
+        over = op.kind == "pointwise" and op.out_rows is not True and op.apart != "never"
+        if over and not overlapping(op, args):
             refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
         if op.out_history == "copied" and state.local.grad:
             return copied_to(out, run(op, args))

@@ -145,7 +145,7 @@ class Op(Facts):
                 "in place": whether the first argument must, where it is written to, and out= have
                 other memory than the others; "own in place": both; "first": asked before all else
                 but the dimension; "views": as True, of views of the arguments; "partly": it may be
-                an argument, but not lie over part of one)
+                an argument, but not lie over part of one; "never": it gets a copy)
     out_type    where out= must have the result's own type, or "given" gives it, or its `checks` say
                 so of out= too ("alike"): how the refusal is
                 worded, a key of

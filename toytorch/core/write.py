@@ -460,7 +460,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         shares = overlapping(op, args)
         if callable(op.overlap) and o._array.shape == np.shape(array):
             shares = False  # what is allowed in place, and to an out= that is laid anew
-        if op.kind == "pointwise" and not shares:
+        if op.kind == "pointwise" and not shares and op.apart != "never":
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)

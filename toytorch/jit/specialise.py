@@ -84,6 +84,7 @@ class Replay(Tracer):
         super().__init__()
         self.conjugated: list[Storage] = []  # memory that is seen conjugated, and its conjugates
         self.conjugates: list[Storage] = []  # these alone
+        self.constants: list[Tensor] = []  # whose memory is no copy
 
     def outside(self, tensor: Tensor) -> Value:
         raise Untraceable("a tensor was computed outside the framework's operations")
@@ -121,6 +122,10 @@ class Reading(interpreter.Reader):
             raise Untraceable(f"{node.kind} has a result whose shape depends on values")
         if node.writes and known[node.inputs[0]]._memory() in self.tracer.conjugated:
             raise Untraceable("what is seen conjugated is written to")
+        if node.writes and self.tracer.constants:
+            memory = known[node.inputs[0]]._memory()
+            if any(c._memory() is memory for c in self.tracer.constants):
+                raise Untraceable("a constant is written to")
         if node.writes and node.record is not None and state.local.grad:
             target = known[node.inputs[0]]
             owner = target if target._base is None else target._base
@@ -139,6 +144,7 @@ class Reading(interpreter.Reader):
         if isinstance(value, Tensor):
             made = self.tracer.add(self.tracer.graph.constant(value)).output
             self.tracer.bind(value, made)
+            self.tracer.constants.append(value)
         return value
 
 
@@ -177,6 +183,8 @@ def joint_graph(tracer: Replay, graph: Graph, copies: list[Any], grad: bool) -> 
     results = flat
     if any(isinstance(r, Tensor) and r._storage in tracer.conjugates for r in results):
         raise Untraceable("a result shows conjugates, which later writes change")
+    if any(r is c for r in results for c in tracer.constants):
+        raise Untraceable("a result is a constant, the same tensor in every call")
     made = JointGraph(tracer.graph, len(results), spec if nested else None)
     outputs = [tracer.value_of(r) for r in results]
     made.plain = {i: r for i, r in enumerate(results) if not isinstance(r, Tensor)}

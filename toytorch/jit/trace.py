@@ -223,7 +223,7 @@ def traced_function(
         graph,
         None if plain else out_spec,
         owner,
-        again,
+        None if tracer.frozen else again,
         signature(flat),
         nested=not all(isinstance(a, Tensor) for a in args),
     )
@@ -304,6 +304,11 @@ def output_value(tracer: Tracer, item: Tensor) -> Value:
         raise RuntimeError(
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be"
             " output from traced functions"
+        )
+    if tracer.is_frozen(item):
+        raise RuntimeError(
+            f"output 1 ({item}) of traced region did not have observable data dependence with trace "
+            "inputs; this probably indicates your program cannot be understood by the tracer."
         )
     return tracer.value_of(item)
 

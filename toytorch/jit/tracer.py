@@ -19,7 +19,7 @@ from toytorch.autograd.modes import no_grad
 from toytorch.backends.sparse import TABLES
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.hints import DType
 from toytorch.facts.package import is_ours
@@ -67,6 +67,7 @@ class Tracer:
         self.replaced_arrays: list[tuple[Tensor, Any]] = []  # of tensors that have another now
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
+        self.frozen: list[Any] = []  # arrays whose elements of now are constants
         self.refusing: tuple[str, Sequence[Any]] = "", ()  # an op, and the out= that it may refuse
 
     # -- values --------------------------------------------------------------------------------
@@ -101,6 +102,11 @@ class Tracer:
         for tensor, array in before:
             if tensor._array is not array and id(array) in self.values:
                 self.values[id(tensor._array)] = self.values[id(array)][0], tensor._array
+
+    def is_frozen(self, tensor: Tensor) -> bool:
+        """Whether a tensor is what `data` gave, and took part in nothing."""
+        array = tensor._array
+        return id(array) not in self.values and any(array is a for a in self.frozen)
 
     def value_of(self, item: object) -> Value:
         """The value in the graph for what a function was called with."""
@@ -219,6 +225,9 @@ class Tracer:
     def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op was called."""
         if self.reason:
+            return dispatch.call(op, plain(args), out)
+        if op.data_dependent and self.captured is not None:
+            self.stop(f"the shape of what {op.name} gives depends on elements")
             return dispatch.call(op, plain(args), out)
         if out is not None:
             return self.into(op, args, out)
@@ -701,9 +710,22 @@ class Traced(Tensor):
 
     nelement = numel
 
-    @property  # type: ignore[misc]  # a trace's tensors keep their data
+    @property
     def data(self) -> Any:
-        return self.detach()
+        """The elements of now, a constant of a trace; what is compiled reads them in every run."""
+        tracer = following()
+        if tracer is None:
+            return self.detach()
+        made = wrap(another(self._array), self.dtype)
+        tracer.frozen.append(made._array)
+        made._storage = self._memory().counted_anew(0)
+        return made
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        tracer = following()
+        with contextlib.nullcontext() if tracer is None else tracer.following():
+            Tensor.data.fset(self, value)  # type: ignore[attr-defined]  # a property
 
     def __index__(self) -> Any:
         tracer, number = running(), Tensor.__index__(self)

@@ -13,7 +13,7 @@ from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor, beside
 from toytorch.core.views import counted
 from toytorch.facts.composed import cast_to
-from toytorch.facts.dtype import promote_types
+from toytorch.facts.dtype import no_kernel, promote_types
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.facts.warned import users_level
 from toytorch.nn.functional.distance import pairwise_distance
@@ -494,9 +494,28 @@ def multi_margin_loss(
         raise RuntimeError(
             f"inconsistent weight size, expected {rows.shape[1]} but got {sizes_text(weight.shape)}"
         )
+    if not input.numel():  # PyTorch asks nothing more, and gives back what it has not computed
+        return _of_nothing(input, reduction)
+    _need_long_floats("multi_margin_loss_cpu_kernel", input)
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
+        )
     refuse_gradients("multi_margin_loss", weight=weight)
     loss = pairs.margins(rows, target.reshape([-1]), p, margin, weight)
     return reduced(loss.reshape(target.shape) if reduction == "none" else loss, reduction)
+
+
+def _of_nothing(input: Tensor, reduction: str) -> Tensor:
+    """The loss of no rows: zeros, in the type of whole numbers, too."""
+    rows = input.sum(-1, dtype=input.dtype)
+    return rows if reduction == "none" else rows.sum(dtype=input.dtype)
+
+
+def _need_long_floats(kernel: str, input: Tensor) -> None:
+    """Refuses what is no float32 or float64, as a kernel that exists for these alone."""
+    if input.dtype.name not in ("float32", "float64"):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
 
 
 @cast_to("float32")
@@ -516,8 +535,13 @@ def multilabel_margin_loss(
             f"inconsistent target size: {sizes_text(target.shape)} for input of "
             f"size: {sizes_text(input.shape)}"
         )
+    if not input.numel():
+        return _of_nothing(input, reduction)
+    if target.dtype.is_complex:  # the range of classes is looked up first
+        raise no_kernel("min_all", np.dtype(target.dtype.numpy))
     if target.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
+    _need_long_floats("multilabel_margin_loss_forward_out_frame", input)
     rows = input if input.ndim == 2 else input.reshape([1, -1])
     loss, _ = pairs.label_margins(rows, target.reshape(rows.shape))
     return reduced(loss if input.ndim == 2 else loss.reshape([]), reduction)

@@ -62,7 +62,7 @@ def _check_hardtanh(common: DType, args: Sequence[Any]) -> None:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if common.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
-    if common is types.uint8 and (args[1] < 0 or args[2] < 0):
+    if common is types.uint8 and (args[1] <= -1 or args[2] <= -1):  # whole numbers of them
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 
@@ -252,6 +252,7 @@ log_sigmoid = pointwise(
     checks=only_floats("log_sigmoid_cpu"),
     d_self="g * sigmoid(-self)",
     memory="rows",
+    apart="never",
     out_type="same",
     rounds_once="float16 bfloat16",
     doc="log(sigmoid(x)) without overflow.",

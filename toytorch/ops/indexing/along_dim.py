@@ -194,6 +194,8 @@ def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alp
     d = _vector(ADDED, a, dim, i)
     _check_source("index_add_()", a, source)
     check_slices("index_add_", a, d, i, source)
+    if a.ndim > 1 and not a.size:  # of slices without elements, nobody asks where
+        return in_rows(a)
     _inside(ADDED, a, d, i)
     values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)
     result = _wide(a)
@@ -266,7 +268,7 @@ def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array | Sc
         raise FILLED.no_index(i)
     d = _vector(FILLED, a, dim, i)
     _inside_memory(FILLED, a, d, i)
-    if isinstance(value, complex) and a.dtype.kind != "c":
+    if a.dtype.kind != "c" and np.iscomplexobj(value):
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )

@@ -208,7 +208,8 @@ def _index_put(
         try:
             arrays = list(_check_bounds(a, arrays))
         except IndexError:
-            _need_same_type(a, values)
+            if a.size:  # else there is no place to ask for a type
+                _need_same_type(a, values)
             raise
         try:
             np.broadcast_shapes(*(i.shape for i in arrays if i is not None))

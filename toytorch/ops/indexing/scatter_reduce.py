@@ -10,6 +10,7 @@ from toytorch.backends import base
 from toytorch.core.memory_order import in_rows
 from toytorch.core.op import Op
 from toytorch.facts import state
+from toytorch.facts.dtype import dtype, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import define
@@ -90,6 +91,24 @@ def no_extremes(kernel: str, a: Array) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")
 
 
+def same_of_source(a: Any, src: Any) -> None:
+    """Refuses values of another type than what they are put into has."""
+    if src.dtype != a.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+
+
+def same_of_slices(a: Any, source: Any) -> None:
+    """Refuses slices of another type than what they are put into has."""
+    if source.dtype != a.dtype:
+        x, y = (
+            (t.dtype if isinstance(t.dtype, dtype) else from_numpy_dtype(t.dtype)).legacy
+            for t in (a, source)
+        )
+        raise RuntimeError(
+            f"index_reduce_(): self ({x}) and source ({y}) must have the same scalar type"
+        )
+
+
 def _scatter_reduce(
     xp: ArrayModule, a: Array, dim: int, i: Array, src: Array, how: str, include: bool
 ) -> Any:
@@ -98,8 +117,7 @@ def _scatter_reduce(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {how}"
         )
     d = wrap_dim(dim, a.ndim)
-    if src.dtype != a.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    same_of_source(a, src)
     made = reduced_by_kernel(xp, a, d, i, src, how, include)
     if made is not None:
         return made
@@ -218,6 +236,7 @@ scatter_reduce: Op = define(
     doc="self[index[i][j]][j] and all src[i][j] that meet there as their sum, prod, mean, amax or "
     "amin (for dim=0).",
     out_type="same",
+    checks=lambda _, args: same_of_source(args[0], args[3]),
 )
 
 # -- with an index vector -------------------------------------------------------------------------
@@ -248,11 +267,7 @@ def _index_reduce(
         raise RuntimeError(
             f"index_reduce_(): Expected dtype int32/int64 for index but got: {type_name(i)}"
         )
-    if source.dtype != a.dtype:
-        raise RuntimeError(
-            f"index_reduce_(): self ({type_name(a)}) and source ({type_name(source)}) must have the "
-            "same scalar type"
-        )
+    same_of_slices(a, source)
     check_slices("index_reduce_", a, d, i, source)
     if how in ("amax", "amin") and i.size:
         no_extremes("maximum_cpu" if how == "amax" else "minimum_cpu", a)
@@ -308,4 +323,5 @@ index_reduce = define(
     d_source=_index_to_source,
     doc="Slices of source and those of self that index names as their prod, mean, amax or amin.",
     out_type="same",
+    checks=lambda _, args: same_of_slices(args[0], args[3]),
 )

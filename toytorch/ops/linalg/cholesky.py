@@ -12,7 +12,9 @@ from toytorch.core.write import refuse_grad
 from toytorch.facts import state, warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
@@ -162,6 +164,13 @@ def _cholesky_solve(xp: ArrayModule, b: Array, factor: Array, upper: bool) -> An
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by "
             f"{n} but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
         )
+    if b.dtype != factor.dtype:
+        kinds = [from_numpy_dtype(t.dtype).legacy for t in (b, factor)]
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {kinds[0]} and A of type {kinds[1]} "
+            "instead."
+        )
+    broadcast_pair(b.shape[:-2], factor.shape[:-2])
     need_kernel("cholesky_solve_cpu", b)
     h = factor.swapaxes(-1, -2).conj()
     lower, high = (h, factor) if upper else (factor, h)

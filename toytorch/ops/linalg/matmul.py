@@ -393,6 +393,9 @@ addmm = general(
 def _baddbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha: int) -> Any:
     for d, m in ((0, b1), (1, b1), (2, b2)):  # the sizes of the result are looked up first
         wrap_dim(d, m.ndim, False)
+    shape = (b1.shape[0], b1.shape[1], b2.shape[2])
+    if broadcast_or_none(a.shape, shape) != shape:
+        _expand(xp, a, shape)
     same_of_stacks(a, b1, b2)
     product = _bmm(xp, b1, b2)
     if a.dtype != product.dtype:  # only of nothing
@@ -401,9 +404,6 @@ def _baddbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha
         product *= as_element(np, alpha, product.dtype)[()]
     if beta == 0:
         return product
-    shape = product.shape
-    if broadcast_or_none(a.shape, shape) != shape:
-        _expand(xp, a, shape)
     product += a if beta == 1 else a * as_element(np, beta, a.dtype)[()]
     return product
 

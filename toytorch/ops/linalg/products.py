@@ -32,7 +32,10 @@ from toytorch.ops.linalg.matmul import (
     plus,
     product_of,
     same_dtype,
+    same_of_dot,
     same_of_vector,
+    same_scalar_type,
+    same_three,
     scaled,
 )
 from toytorch.ops.linalg.solve import inv
@@ -54,6 +57,14 @@ def _addmv(xp: ArrayModule, a: Array, mat: Array, vec: Array, beta: int, alpha: 
             f"vector + matrix @ vector expected, got {a.ndim}, {mat.ndim}, {vec.ndim}"
         )
     same_of_vector(a, mat, vec)
+    if not a.ndim and mat.shape[1] != vec.shape[0]:  # its size is to be said
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    rows = a.shape[0] if a.ndim else mat.shape[0]
+    if mat.shape[1] != vec.shape[0] or (rows != mat.shape[0] and rows != 1):
+        raise RuntimeError(
+            f"size mismatch, got input ({rows}), mat ({mat.shape[0]}x{mat.shape[1]}), "
+            f"vec ({vec.shape[0]})"
+        )
     return added(xp, a, _mv(xp, mat, vec), beta, alpha)
 
 
@@ -72,9 +83,16 @@ addmv = general(
 )
 
 
+def same_of_batch(a: Any, b1: Any, b2: Any) -> None:
+    """Refuses a sum and stacks of factors of several types, if there are any factors."""
+    if b1.ndim == 3 and b2.ndim == 3 and len(b1):
+        same_three(a, b1, b2)
+
+
 def _addbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha: int) -> Any:
     for d, m in ((1, b1), (2, b2)):  # the sizes of the result are looked up first
         wrap_dim(d, m.ndim, False)
+    same_of_batch(a, b1, b2)
     if (
         b1.ndim == 3
         and b2.ndim == 3
@@ -101,6 +119,7 @@ addbmm = general(
     ),
     amp="half",
     out_type="same",
+    checks=lambda _, args: same_of_batch(*args[:3]),
     doc="beta·self + alpha·Σ of the matrix products of a batch.",
     older=True,
 )
@@ -131,7 +150,7 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     for i, x in ((1, v), (2, w)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
-    a, v, w = _common(xp, [a, v, w])
+    a, v, w = _common(xp, [a.reshape(a.shape or (1,)), v, w])  # a number's type counts, too
     refuse_storage_only(addr, from_numpy_dtype(a.dtype))
     kind = a.dtype.kind
     for name, value in (("beta", beta), ("alpha", alpha)):
@@ -155,9 +174,10 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     first, second = (step(as_element(np, n, a.dtype)[()]) for n in (beta, alpha))
     if half is not None:
         a, v, w = (x.astype(np.float32) for x in (a, v, w))
-    product = step(step(v if alpha == 1 else v * second)[:, None] * w)
+    exact = kind != "c"  # 1 times a complex number with an infinity or NaN is another
+    product = step(step(v if alpha == 1 and exact else v * second)[:, None] * w)
     if beta:
-        product += a if beta == 1 else step(a * first)
+        product += a if beta == 1 and exact else step(a * first)
     return product if half is None else product.astype(half)
 
 
@@ -201,6 +221,7 @@ vdot = general(
     d_self=lambda g, other: g.conj() * other,
     d_other=lambda g, self: g * self,
     out_type="same",
+    checks=lambda _, args: same_of_dot(*args),
     doc="Inner product Σ āᵢbᵢ.",
 )
 
@@ -216,9 +237,7 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
         )
     if a.dtype == bool:
         raise NotImplementedError("\"cross\" not implemented for 'Bool'")
-    if a.dtype != b.dtype:
-        want, got = (from_numpy_dtype(x.dtype).legacy for x in (a, b))
-        raise RuntimeError(f"expected scalar type {want} but found {got}")
+    same_scalar_type(a, b)
     a, b = _common(xp, [a, b])
     made = xp.empty(broadcast_pair(a.shape, b.shape), a.dtype)
     before: tuple[Any, ...] = (slice(None),) * d
@@ -235,6 +254,7 @@ linalg_cross: Op = general(
     forms="function out",
     d_self=lambda g, other, dim: linalg_cross.function(other, g, dim=dim),
     d_other=lambda g, self, dim: linalg_cross.function(g, self, dim=dim),
+    checks=lambda _, args: same_scalar_type(*args[:2]),
     doc="The vector product in three dimensions.",
     apart=True,
     out_type="same",

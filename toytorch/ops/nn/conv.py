@@ -18,7 +18,7 @@ from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import channels_last
-from toytorch.facts.dtype import IN_C
+from toytorch.facts.dtype import IN_C, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
@@ -51,11 +51,13 @@ def _convolution(
     stride, padding, dilation, extra = (
         tuple(v) * n if len(v) == 1 else tuple(v) for v in (stride, padding, dilation, extra)
     )
-    if x.dtype.kind == "b":
-        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+    if transposed and x.dtype.kind not in "fc" and x.dtype.itemsize < 8:
+        raise no_kernel(f"slow_conv_transpose{max(n, 2)}d_out_cpu", x.dtype)
     same_types(x, w, bias, transposed)
     shapes = x.shape, w.shape, None if bias is None else bias.shape
     _check(*shapes, stride, padding, dilation, transposed, extra, groups)
+    if x.dtype.kind == "b":
+        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
     if not transposed and not x.size:
         if x.shape[0] and x.shape[1]:
             raise RuntimeError(

@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.kernels.memory_format import channels_last, in_order
@@ -326,7 +327,14 @@ def _average_pool(n: int) -> Op:
             if quick is not None:
                 return quick(a)
         window, steps, pad, _, out = sized(name, a.shape, n, kernel, stride, padding, 1, ceil_mode)
-        _need(name, a, "fi")
+        if n == 3 and any(size < k for size, k in zip(a.shape[-3:], window)):
+            seen, held = (
+                " ".join(f"{p}{axis}: {size}" for axis, size in zip("THW", sizes))
+                for p, sizes in (("", a.shape[-3:]), ("k", window))
+            )
+            raise RuntimeError(f"input image ({seen}) smaller than kernel size ({held})")
+        if a.dtype.kind != "f" and a.dtype != np.int64:
+            raise no_kernel(f"avg_pool{n}d" + "_out_frame" * (n == 3), a.dtype)
         if a.dtype.kind == "i":
             maps, counts = average_maps(a.shape[-n:], window, steps, pad, out, include)
             shared = xp.asarray(math.prod(np.ix_(*counts))) if divisor is None else divisor
@@ -545,6 +553,13 @@ def _max_unpool(n: int) -> Op:
                 f"Tensor, but got a tensor with {a.ndim} dimensions."
             )
         need_sizes(n, out)
+        if 0 in a.shape[1:]:
+            bad = next(d for d, s in enumerate(a.shape) if d and not s)
+            raise RuntimeError(
+                f"max_unpooling{n}d_forward_out_cpu(): Expected input to have non-zero size for "
+                f"non-batch dimensions, but got {sizes_text(a.shape)} with dimension {bad} being empty."
+            )
+        _need(f"max_unpool{n}d", a, "f")
         area = math.prod(out)
         if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= area):
             bad = int(indices.max()) if int(indices.max()) >= area else int(indices.min())

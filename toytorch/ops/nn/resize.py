@@ -166,7 +166,7 @@ def _adaptive_average(n: int) -> Op:
         return [linear_maps.averages(size, int(to)) for size, to in zip(sizes[-n:], out)]
 
     def forward(xp: ArrayModule, a: Array, out: tuple[int, ...]) -> Any:
-        if a.dtype.kind != "f" and a.size:
+        if a.dtype.kind != "f" and (a.size or n == 3):
             raise NotImplementedError(
                 f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
             )

@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.dtype import get_default_dtype
 from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import complex
@@ -19,7 +18,7 @@ def _weights(values: Tensor, name: str, count: int, kind: str) -> None:
             f"{name} with {values.ndim} dimensions"
         )
     floating = values.dtype.is_floating_point
-    if (kind == "integral") == (floating or values.dtype.rank > 1):
+    if not (values.dtype.kind in "iu" if kind == "integral" else floating):
         raise RuntimeError(
             f"cov(): expected {name} to have {kind} dtype but got {name} with "
             f"{values.dtype.legacy} dtype"
@@ -67,12 +66,12 @@ def cov(
     w: Any = None
     if fweights is not None:
         _weights(fweights, "fweights", n, "integral")
-        w = fweights.to(x.dtype.to_real() if x.dtype.rank > 1 else get_default_dtype())
+        w = fweights
     if aweights is not None:
         _weights(aweights, "aweights", n, "floating point")
         w = aweights if w is None else w * aweights
-    if w is not None and n and float(w.sum()) == 0:
-        raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized")
+    if w is not None and float(w.sum()) == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     total: Any = n if w is None else w.sum()
     mean = (x.sum(1, True) if w is None else (x * w).sum(1, True)) / total
     if w is None:

@@ -223,7 +223,23 @@ def _vector_norm(
         check_norm_type("linalg.vector_norm", from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)
     over = axes(dim, a.ndim)
-    if ord and (1 in a.shape or not a.ndim) and all(a.shape[d] == 1 for d in over):
+    if (ord < 0 or ord == math.inf) and not all(a.shape[d] for d in over):
+        place = next(d for d in over if not a.shape[d])
+        where = (
+            "an empty tensor"
+            if not dim
+            else f"the dimension {place}because this dimension is empty"
+        )
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on {where} "
+            f"{'because' if not dim else 'and'} the operation does not have an identity"
+        )
+    if (
+        ord
+        and (ord == ord or a.ndim == 1 or dim is None)
+        and (1 in a.shape or not a.ndim)
+        and all(a.shape[d] == 1 for d in over)
+    ):
         return xp.sum(xp.abs(a), axis=over, keepdims=keepdim)  # one element, which no power rounds
     if worthwhile(a, SMALLEST) and ord:
         made = attempt(xp, "folded", NORM, {"self": a}, {"ord": ord}, over, keepdim)

@@ -282,7 +282,9 @@ def _var(xp: ArrayModule, a: Array, dim: Ints | None, correction: int, keepdim: 
 
 
 def _var_gradient(g: Tensor, self: Tensor, dim: Ints | None, correction: int, keepdim: bool) -> Any:
-    degrees = _count(self.shape, dim) - correction
+    # No dimensions are all of them; but PyTorch's derivative counts one number then.
+    alone = dim is not None and not isinstance(dim, int) and not dim and self.ndim
+    degrees = (1 if alone else _count(self.shape, dim)) - correction
     over = list(axes(dim, self.ndim))
     g = kept(g, self.shape, dim, keepdim)  # what is broadcast leaves the order of memory alone
     centred = self - self.mean(over, True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.memory_order import assign, has_channels_last, in_format, kept, row_major
-from toytorch.facts.dtype import from_numpy_dtype, promote
+from toytorch.facts.dtype import from_numpy_dtype, no_kernel, promote
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.llvm.builder import BLOCK
@@ -216,6 +216,8 @@ def backwards(ndim: int, dims: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 def _flip(xp: ArrayModule, a: Array, dims: Sequence[int]) -> Any:
+    if not a.ndim:
+        wrap_dims(tuple(dims), 0)
     if not a.ndim or not dims:
         return a.copy()
     made = a[backwards(a.ndim, tuple(dims))]
@@ -289,8 +291,8 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
         a, dim = a.reshape(-1), 0
     d = wrap_dim(dim, a.ndim)
     if hasattr(repeats, "dtype"):
-        if repeats.dtype.kind not in "iu":
-            raise RuntimeError("repeats has to be Long or Int tensor")
+        if repeats.dtype not in (np.int32, np.int64) and repeats.size:
+            raise no_kernel("repeat_interleave_cpu", repeats.dtype)
         if repeats.ndim > 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         if repeats.ndim == 1 and repeats.size not in (1, a.shape[d]):

@@ -139,6 +139,8 @@ def stft(
     if window is not None or width < n_fft:
         taper = x.new_ones(width, dtype=x.dtype.to_real()) if window is None else window
         frames = frames * _centred(taper, n_fft)
+    if frames.dtype.itemsize == 2:
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {frames.dtype.legacy}")
     way, last = int(normalized), (frames.ndim - 1,)
     if frames.dtype.is_complex:
         made = fft_c2c.function(frames, last, way, True)

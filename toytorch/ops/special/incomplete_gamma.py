@@ -76,6 +76,7 @@ mvlgamma = special_function(
     _mvlgamma,
     checks=_no_truth_values,
     d_self=lambda g, self, p: g * _mvlgamma_slope(self, p),
+    apart="never",
     memory="rows",
     doc="log Γ_p(x) = log π^{p(p-1)/4} + Σ_{i<p} log Γ(x - i/2).",
 )

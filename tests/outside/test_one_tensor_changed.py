@@ -1,0 +1,178 @@
+"""Calls of which one tensor has another type, or no elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.outside.alike import alike, whats
+
+KINDS = (
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+    "int64",
+    "int32",
+    "uint8",
+    "bool",
+    "complex64",
+)
+
+TWO = whats(
+    lambda m, k, x, y: m.vdot(x[0], k(y[0])),
+    lambda m, k, x, y: m.vdot(k(x[0]), y[0]),
+    lambda m, k, x, y: m.linalg.cross(x, k(y)),
+    lambda m, k, x, y: m.addbmm(k(x), x[None], y[None]),
+    lambda m, k, x, y: m.addbmm(x, k(x[None]), y[None]),
+    lambda m, k, x, y: m.baddbmm(x[None], x[None], k(y[None])),
+    lambda m, k, x, y: m.index_reduce(k(x), 0, m.tensor([0, 1, 2]), y, "mean"),
+    lambda m, k, x, y: m.scatter_reduce(x, 0, m.zeros(3, 3).long(), k(y), "sum"),
+    lambda m, k, x, y: m.cholesky_solve(k(x), y),
+    lambda m, k, x, y: m.cov(x[0], fweights=k(m.tensor([1, 2, 1]))),
+    lambda m, k, x, y: m.cov(x[0], aweights=k(m.tensor([1.0, 2, 1]))),
+    lambda m, k, x, y: m.cov(k(x[0]), fweights=m.tensor([1, 2, 1])),
+    lambda m, k, x, y: m.nn.functional.multi_margin_loss(k(x), m.tensor([0, 1, 2])),
+    lambda m, k, x, y: m.nn.functional.multi_margin_loss(x, m.tensor([0, 1, 2]), weight=k(y[0])),
+    lambda m, k, x, y: m.nn.functional.multilabel_margin_loss(k(x), m.zeros(3, 3).long()),
+    lambda m, k, x, y: m.nn.functional.avg_pool1d(k(x), 2),
+    lambda m, k, x, y: m.nn.functional.avg_pool2d(k(x)[None], 2),
+    lambda m, k, x, y: m.nn.functional.max_unpool1d(k(x)[None], m.zeros(1, 3, 3).long(), 2),
+    lambda m, k, x, y: m.nn.functional.max_unpool2d(k(x)[None], m.zeros(1, 3, 3).long(), 2),
+    lambda m, k, x, y: m.repeat_interleave(x, k(m.tensor([1, 2, 1])), 0),
+    lambda m, k, x, y: m.index_fill(x, 0, m.tensor([0]), k(m.tensor(2.0))),
+    lambda m, k, x, y: m.stft(k(m.ones(20)), 4, return_complex=True),
+)
+
+
+@pytest.mark.parametrize("number", range(len(TWO)))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("base", ["float32", "bfloat16"])
+def test_another_type(number: int, kind: str, base: str) -> None:
+    def what(m: Any) -> Any:
+        x = (m.arange(9.0).reshape(3, 3) / 4 + m.eye(3)).to(getattr(m, base))
+        return TWO[number](m, lambda t: t.to(getattr(m, kind)), x, x + 1)
+
+    alike(what, number, kind)
+
+
+NOTHING = whats(
+    lambda m: m.linalg.vector_norm(m.zeros(0, 5), -2),
+    lambda m: m.linalg.vector_norm(m.zeros(0, 5), float("inf"), 0),
+    lambda m: m.linalg.vector_norm(m.zeros(0, 5), float("inf"), 1),
+    lambda m: m.norm(m.zeros(5, 0), -0.5, 1),
+    lambda m: m.norm(m.tensor(1.5), float("nan")),
+    lambda m: m.norm(m.tensor(1.5), float("nan"), [0]),
+    lambda m: m.flip(m.tensor(1.0), [0, 1]),
+    lambda m: m.flip(m.tensor(1.0), [0, -1]),
+    lambda m: m.index_add(m.ones(5, 0), -1, m.tensor([0, 2]), m.ones(5, 2)),
+    lambda m: m.index_add(m.ones(0, 3), 0, m.tensor([0]), m.ones(1, 3)),
+    lambda m: m.index_add(m.ones(0), 0, m.tensor([0]), m.ones(1)),
+    lambda m: m.cov(m.zeros(0), fweights=m.zeros(0).long()),
+    lambda m: m.cov(m.zeros(2), fweights=m.zeros(2).long()),
+    lambda m: m.addmv(m.ones(3), m.ones(2, 10), m.ones(10)),
+    lambda m: m.addmv(m.tensor(1.0), m.ones(2, 10), m.ones(9)),
+    lambda m: m.cholesky_solve(m.ones(0, 2, 2), m.eye(2).expand(2, 2, 2)),
+    lambda m: m.nn.functional.max_unpool2d(m.ones(1, 0, 3), m.zeros(1, 0, 3).long(), 2),
+    lambda m: m.nn.functional.max_unpool2d(m.ones(1, 0, 3, 1), m.zeros(1, 0, 3, 1).long(), 2),
+    lambda m: m.nn.functional.adaptive_avg_pool3d(m.ones(0, 8, 8, 8, 8).cfloat(), 2),
+    lambda m: m.nn.functional.multi_margin_loss(m.ones(0, 3).int(), m.ones(0).long()).shape,
+    lambda m: m.nn.functional.multilabel_margin_loss(m.ones(0, 3), m.ones(0, 3)).shape,
+    lambda m: m.nn.functional.hardtanh(m.ones(3).to(m.uint8), -0.5, 0.5),
+)
+
+
+@pytest.mark.parametrize("number", range(len(NOTHING)))
+def test_no_elements(number: int) -> None:
+    alike(NOTHING[number], number)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "float16"])
+def test_slopes_of_soft_margins_beyond_what_powers_hold(kind: str) -> None:
+    def slopes(m: Any) -> Any:
+        x = m.tensor([1e4, -1e4, 3.0, -88.5], dtype=getattr(m, kind)).requires_grad_()
+        y = m.tensor([-1.793, 1.0, 0.5, 1.0]).to(x.dtype)
+        loss = m.nn.functional.soft_margin_loss(x, y, reduction="sum")
+        return m.autograd.grad(loss, x)[0]
+
+    alike(slopes, kind)
+
+
+OVER = whats(
+    lambda m, x, out: m.mvlgamma(x, 2, out=out),
+    lambda m, x, out: m.nn.functional.logsigmoid(x, out=out),
+    lambda m, x, out: m.exp(x, out=out),
+)
+PLACES = whats(
+    lambda m, x: x,
+    lambda m, x: x[1:],
+    lambda m, x: x.t(),
+    lambda m, x: x[:, None],
+    lambda m, x: m.zeros(1).expand(3),
+    lambda m, x: m.zeros(1).expand(3, 3),
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("number", range(len(OVER)))
+@pytest.mark.parametrize("place", range(len(PLACES)))
+def test_out_that_gets_a_copy_may_lie_anywhere(number: int, place: int) -> None:
+    def what(m: Any) -> Any:
+        x = m.arange(2.0, 11.0).reshape(3, 3)
+        out = PLACES[place](m, x)
+        return OVER[number](m, x, out), out
+
+    alike(what, number, place)
+
+
+@pytest.mark.parametrize("wanted", ["both", "one"])
+@pytest.mark.parametrize("layer", ["mul", "view", "unbind"])
+def test_hooks_of_what_is_asked_for_between(wanted: str, layer: str) -> None:
+    def asked(m: Any) -> Any:
+        x = m.tensor([1.0, 2.0]).requires_grad_()
+        y = x - 1 if layer != "unbind" else (x - 1).unbind()[0]
+        y.register_hook(lambda g: g * 2)
+        made = y.view(-1, 1) if layer == "view" else y * 3
+        return m.autograd.grad(made.sum(), [y, x] if wanted == "both" else [y])
+
+    alike(asked, wanted)
+
+
+@pytest.mark.parametrize("name", ["std", "var", "std_mean", "var_mean"])
+@pytest.mark.parametrize("correction", [0, 1, 0.5])
+def test_slopes_of_deviations_over_no_dimensions(name: str, correction: float) -> None:
+    def slopes(m: Any) -> Any:
+        x = m.tensor([1.0, 2.0, 4.0]).requires_grad_()
+        made = getattr(m, name)(x, (), correction=correction)
+        return m.autograd.grad(made[0] if isinstance(made, tuple) else made, x)
+
+    alike(slopes, name)
+
+
+ORDERS = whats(
+    *(
+        lambda m, n=n, b=b: getattr(m.nn.functional, f"conv{n}d")(
+            m.ones(1, 3, *[4] * n).bool(), m.ones(3, 3, *[3] * n).to(getattr(m, b)), m.ones(3, 1)
+        )
+        for n in (1, 2, 3)
+        for b in ("bool", "float32")
+    ),
+    *(
+        lambda m, n=n, k=k: getattr(m.nn.functional, f"conv_transpose{n}d")(
+            m.ones(1, 3, *[4] * n).to(getattr(m, k)), m.ones(3, 3, *[3] * n)
+        )
+        for n in (1, 2, 3)
+        for k in ("bool", "int32", "int64", "uint8", "float64")
+    ),
+    lambda m: m.zeros(0, 3).index_put((m.tensor([0]),), m.ones(3).double()),
+    lambda m: m.zeros(2, 3).index_put((m.tensor([5]),), m.ones(3).double()),
+    lambda m: m.nn.functional.avg_pool3d(m.ones(5, 1, 1, 5, 1), 2, ceil_mode=True),
+    lambda m: m.addr(m.tensor(1.0).double(), m.ones(2), m.ones(2)),
+    lambda m: m.addr(m.tensor(float("nan")), m.ones(2).cfloat(), m.ones(2).cfloat()),
+)
+
+
+@pytest.mark.parametrize("number", range(len(ORDERS)))
+def test_what_is_asked_first(number: int) -> None:
+    alike(ORDERS[number], number)
