@@ -2,7 +2,7 @@
 
 Graves et al. 2006. The text is written with blanks between, before and after its letters;
 alpha[t, s] is the log-probability of all ways to have read s places of it after t steps, beta that
-of all ways to read the rest. Steps run in a Python loop, places and samples in arrays.
+of all ways to read the rest. A step is a compiled loop over the places of all samples, and all steps are one call.
 """
 
 from __future__ import annotations
@@ -13,9 +13,15 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.kernels.chain import in_time
+from toytorch.loops import Recipe
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.array_call import ArrayCall
+from toytorch.loops.runtime.kernel import laid
 from toytorch.ops.define import general
 
 
@@ -58,34 +64,78 @@ def _check_lengths(targets: Array, steps: Array, lengths: Array, most: int) -> N
     refuse("input_lengths", f"most {most}", steps[steps > most])
 
 
-def _log_add(*values: Array) -> Any:
-    most = functools.reduce(np.maximum, values)
-    most = np.where(np.isfinite(most), most, most.dtype.type(0))
-    return np.log(sum(np.exp(v - most) for v in values)) + most
+# What a step adds up: the ways that were at the same place before, at the one before it, at the second
+# before it where there is no wall, and those that start here.
+STEP = Recipe("""stay[m], move[m], jump[m], wall[m], start[m], emitted[m], low -> y[m]
+    k = maximum(maximum(maximum(stay, move), maximum(jump + wall, start)), low)
+    sum = exp(stay - k) + exp(move - k) + exp(jump + wall - k) + exp(start - k)
+    y = log(sum) + k + emitted""")
+LOW = -1e30  # below which there is no logarithm of a probability but that of 0
 
 
-def _forward(
-    xp: ArrayModule, logs: Array, texts: Array, places: Array, steps: Array, blank: int
-) -> Any:
-    """alpha (T, N, S), frozen after each sample's last step."""
+def _ways(xp: ArrayModule, emitted: Array, walls: Array, starts: Array) -> Any:
+    """The logarithms (T, N, S) of the probabilities of all ways to each place.
+
+    In front of each sample's places there are two that no way comes to.
+    """
+    steps, n, places = emitted.shape
+
+    def with_front(values: Array) -> Any:
+        made = xp.full((*values.shape[:-1], places + 2), -np.inf, values.dtype)
+        made[..., 2:] = values
+        return made.reshape(*values.shape[:-2], -1)
+
+    e, w, d = with_front(emitted), with_front(walls), with_front(starts)
+    made = xp.full((steps + 1, 2 + w.size), -np.inf, e.dtype)
+    y, stay, move, jump = made[1:, 2:], made[:, 2:], made[:, 1:-1], made[:, :-2]
+    if not (steps and w.size):
+        pass
+    elif made.__class__ is np.ndarray and e.dtype.char in "fd" and jit.works():
+        names = ("y", "stay", "move", "jump", "w", "d", "e")
+        arrays = dict(zip(names, (y, stay, move, jump, w, d, e)))
+        lies = [(name, a.strides[0] * (name != "w")) for name, a in arrays.items()]
+        first = {name: a if name == "w" else a[0] for name, a in arrays.items()}
+        in_time(((step(e.dtype.char, w.size), names),), tuple(lies), steps)(**first)
+    else:
+        for t in range(steps):
+            attempt(xp, "program", STEP, y[t], stay[t], move[t], jump[t], w, d[t], e[t], LOW)
+    return y.reshape(steps, n, places + 2)[:, :, 2:]
+
+
+@functools.lru_cache(256)
+def step(kind: str, count: int) -> ArrayCall:
+    """STEP for so many places of all samples."""
+    arrays = [np.empty(count, kind) for _ in range(7)]
+    return laid(STEP, *arrays, numbers=(LOW,), bases=False)
+
+
+def _emitted(xp: ArrayModule, logs: Array, texts: Array, blank: int) -> Any:
+    """The logarithms (T, N, S) that the places of texts have, and walls (N, S): 0 where a letter may
+    follow another one without a blank between them."""
     n, s = texts.shape
-    emitted = np.take_along_axis(logs, np.broadcast_to(texts, (len(logs), n, s)), 2)
-    skip = xp.zeros((n, s), bool)  # a letter may follow another letter without a blank between
-    skip[:, 2:] = (texts[:, 2:] != blank) & (texts[:, 2:] != texts[:, :-2])
-    alpha = xp.full((len(logs), n, s), -np.inf, logs.dtype)
-    if not len(logs):
-        return alpha, emitted, skip
-    alpha[0, :, 0] = emitted[0, :, 0]
-    if s > 1:
-        alpha[0, :, 1] = np.where(places > 1, emitted[0, :, 1], -np.inf)
-    for t in range(1, len(logs)):
-        before = alpha[t - 1]
-        moved = np.full_like(before, -np.inf)
-        moved[:, 1:] = before[:, :-1]
-        jumped = np.full_like(before, -np.inf)
-        jumped[:, 2:] = np.where(skip[:, 2:], before[:, :-2], -np.inf)
-        alpha[t] = _log_add(before, moved, jumped) + emitted[t]
-    return alpha, emitted, skip
+    emitted = xp.take_along_axis(logs, xp.broadcast_to(texts, (len(logs), n, s)), 2)
+    walls = xp.full((n, s), -np.inf, logs.dtype)
+    walls[:, 2:][(texts[:, 2:] != blank) & (texts[:, 2:] != texts[:, :-2])] = 0
+    return emitted, walls
+
+
+def _forward(xp: ArrayModule, emitted: Array, walls: Array, places: Array) -> Any:
+    """alpha (T, N, S); it goes on after a sample's last step, and its text's last place."""
+    starts = xp.full(emitted.shape, -np.inf, emitted.dtype)
+    starts[:1, :, 0] = 0
+    starts[:1, places > 1, 1:2] = 0
+    return _ways(xp, emitted, walls, starts)
+
+
+def _backward(xp: ArrayModule, emitted: Array, walls: Array, steps: Array, places: Array) -> Any:
+    """beta (T, N, S): the same from the end, with steps and places in the opposite order."""
+    starts = xp.full(emitted.shape, -np.inf, emitted.dtype)
+    for sample, (t, end) in enumerate(zip(steps.tolist(), places.tolist())):
+        if t:
+            starts[t - 1, sample, max(end - 2, 0) : end] = 0
+    turned = xp.full(walls.shape, -np.inf, walls.dtype)
+    turned[:, 2:] = walls[:, :1:-1]  # into a place from the second after it
+    return _ways(xp, emitted[::-1, :, ::-1], turned, starts[::-1, :, ::-1])[::-1, :, ::-1]
 
 
 def _ends(xp: ArrayModule, alpha: Array, steps: Array, places: Array) -> Any:
@@ -129,8 +179,8 @@ def _ctc(
         )
     _check_lengths(targets, steps, lengths, logs.shape[0])
     texts, places = _texts(xp, targets, lengths, blank), 2 * lengths + 1
-    alpha, _, _ = _forward(xp, logs, texts, places, steps, blank)
-    return _ends(xp, alpha, steps, places)
+    emitted, walls = _emitted(xp, logs, texts, blank)
+    return _ends(xp, _forward(xp, emitted, walls, places), steps, places)
 
 
 def _ctc_backward(
@@ -144,30 +194,20 @@ def _ctc_backward(
     zero_infinity: bool,
 ) -> Any:
     texts, places = _texts(xp, targets, lengths, blank), 2 * lengths + 1
-    alpha, emitted, skip = _forward(xp, logs, texts, places, steps, blank)
+    emitted, walls = _emitted(xp, logs, texts, blank)
+    alpha = _forward(xp, emitted, walls, places)
     loss = _ends(xp, alpha, steps, places)
-    count, n, _ = logs.shape
-    s = texts.shape[1]
-    rows, column = xp.arange(n), xp.arange(s)
-    beta = xp.full((n, s), -np.inf, logs.dtype)
-    grad = np.zeros_like(logs)
+    beta = _backward(xp, emitted, walls, steps, places)
     good = np.where(np.isfinite(loss), loss, 0)
-    for t in range(count - 1, -1, -1):
-        stay, moved, jumped = beta, np.full_like(beta, -np.inf), np.full_like(beta, -np.inf)
-        moved[:, :-1] = beta[:, 1:]
-        jumped[:, :-2] = np.where(skip[:, 2:], beta[:, 2:], -np.inf)
-        beta = _log_add(stay, moved, jumped) + emitted[t]
-        first = (steps - 1 == t)[:, None] & (
-            (column == places[:, None] - 1) | (column == places[:, None] - 2)
-        )
-        beta = np.where((steps - 1 == t)[:, None], np.where(first, emitted[t], -np.inf), beta)
-        beta = np.where((steps - 1 >= t)[:, None] & (column < places[:, None]), beta, -np.inf)
-        through = np.exp(alpha[t] + beta - emitted[t] + good[:, None])
-        through = np.where(np.isfinite(emitted[t]), through, 0)
-        share = xp.zeros((n, logs.shape[2]), logs.dtype)
-        base.at(xp, "add", share, (rows[:, None], texts), through)
-        inside = (t < steps)[:, None]
-        grad[t] = np.where(inside, np.exp(logs[t]) - share, 0)
+    with np.errstate(invalid="ignore"):  # of what cannot be emitted
+        through = np.exp(alpha + beta - emitted + good[:, None])
+    through = np.where(np.isfinite(emitted), through, 0)
+    index, share = xp.ascontiguousarray(xp.broadcast_to(texts, through.shape)), xp.zeros_like(logs)
+    if not attempt(xp, "scatter", share, 2, index, through, True):
+        rows = xp.arange(len(logs))[:, None, None], xp.arange(len(texts))[:, None]
+        base.at(xp, "add", share, (*rows, index), through)
+    inside = (xp.arange(len(logs))[:, None] < steps)[:, :, None]
+    grad = np.where(inside, np.exp(logs) - share, 0).astype(logs.dtype, copy=False)
     bad = ~np.isfinite(loss)
     if bad.any():
         grad[:, bad] = 0 if zero_infinity else np.nan
