@@ -187,6 +187,8 @@ def in_one_call(
     steps          products and calls, with the names of their arrays
     still, moving  arrays that all steps share, and those of which a step has its rows
     """
+    if len(spans) < 2:
+        return False
     (lo, hi), total = spans[0], len(next(iter(moving.values())))
     if any(end - start != hi - lo for start, end in spans) or len(spans) * (hi - lo) != total:
         return False
@@ -204,7 +206,7 @@ def in_one_call(
         calls += [(call, tuple([arrays[k] for k in order])) for call, order in products]
     if threads.thread_count() > 1 and any(call.work >= jit.WORK for call, _ in calls):
         return False
-    rows = spans[1][0] - lo if len(spans) > 1 else 0
+    rows = spans[1][0] - lo
     lies = [(name, rows * a.strides[0] * (name in moving)) for name, a in given.items()]
     in_time(tuple(calls), tuple(lies), len(spans))(**given)
     return True
