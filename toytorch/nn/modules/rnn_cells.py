@@ -10,7 +10,7 @@ from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
-from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
+from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty, zeros
 
@@ -115,9 +115,9 @@ class RNNCell(RNNCellBase):
         x, (h,), batched = self._set_up(input, None if hx is None else [hx], 1)
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        made = rnn_layer(
-            self._gates(x), h, self.weight_hh, self.nonlinearity == "relu", [(0, len(x))]
-        )[0]
+        made = F.linear(h, self.weight_hh, self.bias_hh)
+        made = made + F.linear(x, self.weight_ih, self.bias_ih)
+        made = made.relu() if self.nonlinearity == "relu" else made.tanh()
         return made if batched else made.squeeze(0)
 
 
