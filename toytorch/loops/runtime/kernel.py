@@ -251,7 +251,11 @@ class Recipe:
         self.text = text
         self.programs: dict[str, Program] = {}
         self.by_type: dict[Any, Program] = {}
-        self.outputs = len(self.program("float32").outputs)
+
+    @functools.cached_property
+    def outputs(self) -> int:
+        """How many arrays it writes."""
+        return len(self.program("float32").outputs)
 
     def program(self, type: str) -> Program:
         """The program for one type."""
