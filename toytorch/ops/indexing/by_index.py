@@ -287,11 +287,26 @@ index_put: Op = define(
     d_values=lambda g, indices: index.function(g, indices),
     doc="Elements at index tensors replaced by, or increased by, values.",
 )
+
+
+def _index_backward(
+    xp: ArrayModule, g: Array, size: Sequence[int], indices: Sequence[Tensor | None]
+) -> Any:
+    zeros = xp.zeros(tuple(size), g.dtype)
+    if g.__class__ is np.ndarray and g.size < MANY and len(indices) == 1:
+        (i,) = places_of(zeros, indices)
+        if names_few(i):  # inside, as it was when they were picked; else it is asked below
+            try:
+                np.add.at(zeros, i, g)
+                return zeros
+            except IndexError:
+                zeros[...] = 0
+    return _index_put(xp, zeros, indices, g, True, True)
+
+
 index_backward: Op = general(
     "_index_backward(Tensor grad, int[] size, Indices indices) -> Tensor",
-    lambda xp, g, size, indices: _index_put(
-        xp, xp.zeros(tuple(size), g.dtype), indices, g, True, True
-    ),
+    _index_backward,
     host_indices=True,
     forms="",
     upcast=False,
