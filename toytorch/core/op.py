@@ -82,6 +82,8 @@ class Op:
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning. Of an op without a common type it is asked where operands of half
                 types have become others, and is given None
+    node_in_place  the number at the end of the node's name for the form in place, where it has its
+                own (LeakyReluBackward1)
     variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
                 end of the node's name (PowBackward1)
     forms       how callers reach it, some of "function method inplace out": a function of the
@@ -184,6 +186,7 @@ class Op:
         holomorphic: bool = True,
         of_reals: str = "",
         node: str = "",
+        node_in_place: int = 0,
         upcast: bool = True,
         in_halves: bool = False,
         wide_number: str = "",
@@ -273,6 +276,7 @@ class Op:
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
         self.node_name = node or pascal(self.name) + "Backward0"
+        self.node_in_place = node_in_place
         self.rules = derivatives or {}  # as they were given: functions and formulas
         for argument, d in self.rules.items():
             self._check_names(argument, () if isinstance(d, str) else parameters(d))
@@ -523,6 +527,11 @@ class Op:
             name = self.node_name.rstrip("0123456789") + str(number)
             found = self._variants[number] = type(name, (self.node,), {"__slots__": ()})
         return found
+
+    @property
+    def node_of_writes(self) -> Any:
+        """The node class of the form in place, which some have their own of."""
+        return self.node_variant(self.node_in_place) if self.node_in_place else self.node
 
     def _keep_plan(self, name: str) -> tuple[str, int, tuple[int, ...]]:
         """How to save `name`: its kind, its index, and which arguments' derivatives ask for it."""
