@@ -65,7 +65,7 @@ def receive(descriptor: Any, nbytes: int, start: int, size: int, kind: Any) -> S
 def reduce_storage(storage: Storage) -> Any:
     """Shared memory by its descriptor, any other by its bytes."""
     flat: Array = storage.flat()
-    block = flat
+    block: Any = flat
     while isinstance(block, np.ndarray):
         block = block.base
     block = block.obj if isinstance(block, memoryview) else block

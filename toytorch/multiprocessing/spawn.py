@@ -92,7 +92,7 @@ class ProcessContext:
         if not self.sentinels:
             return True
         for ready in multiprocessing.connection.wait(self.sentinels.keys(), timeout=timeout):
-            index = self.sentinels.pop(ready)  # type: ignore[call-overload]  # it gives what it was given
+            index = self.sentinels.pop(ready)
             self.processes[index].join()
             if self.processes[index].exitcode:
                 self._end_the_others(grace_period)

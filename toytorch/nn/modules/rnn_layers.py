@@ -88,7 +88,7 @@ def layer(kind: str, states: int, options: int) -> tuple[type[Function], Any]:
 
 def called(name: str, function: type[Function], steps: Any) -> tuple[type[Function], Any]:
     """The same layer, whose step of the graph has another name."""
-    made = type(function.__name__, (function,), {})
+    made: type[Function] = type(function.__name__, (function,), {})
     made._backward_cls.__name__ = name
     return made, steps
 
