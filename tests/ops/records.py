@@ -17,6 +17,7 @@ REGISTRY: dict[str, Any] = (
 # Records that are parts of public ops, and the op whose samples run them.
 COVERED_BY = {
     "_scatter_strided": "as_strided", "_spread": "sum", "_to_copy": "to", "_unsafe_view": "matmul",
+    "_reshape_alias": "reshape",
     "_tied": "nn.functional.pad",
     "diagonal_backward": "diagonal",
     "div.floor": "div", "div.trunc": "div", "linalg_vector_norm": "norm", "max.dim": "max",

@@ -242,3 +242,20 @@ def test_a_step_that_was_overridden() -> None:
         return [str(w.message) for w in seen]
 
     assert said(tt) == said(torch)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s, o: s.SequentialLR(o, [s.LinearLR(o), s.CosineAnnealingLR(o, 4)], [3]),
+        lambda s, o: s.ChainedScheduler([s.ConstantLR(o), s.ExponentialLR(o, 0.9)]),
+        lambda s, o: s.CyclicLR(o, 0.01, 0.1),
+    ],
+)
+def test_states_are_written_in_the_same_order(make: Any) -> None:
+    def keys(root: Any) -> list[str]:
+        rule = root.optim.SGD([root.ones(1, requires_grad=True)], 0.1, momentum=0.9)
+        return list(make(root.optim.lr_scheduler, rule).state_dict())
+
+    assert keys(tt) == keys(torch)

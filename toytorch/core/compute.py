@@ -81,7 +81,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
     if mixed or (half is not None and isinstance(arrays[-1], dtype)):
         half = None  # dtype= was given: the kernel's result has it
     xp = xp or np
-    if half is not None and op.halves:
+    if half is not None and op.halves and xp.__class__ is not Kernels:  # sparse arrays have none
         made = base.attempt(xp, op.halves, half.numpy, *arrays)
         if made is not None:
             return made

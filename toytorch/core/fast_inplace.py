@@ -314,7 +314,7 @@ def names_in_place(op: Op) -> dict[str, Any]:
         "quick": writes.quick,
         "Storage": Storage,
         "Tensor": Tensor,
-        "Node": op.node,
+        "Node": op.node_of_writes,
         "new": object.__new__,
         "variant": op.variant,
         "sequence": sequence,

@@ -101,6 +101,7 @@ class Facts:
     layer: bool = False
     transposed: str = ""
     lost: str = ""
+    node_in_place: int = 0
     across: str = ""
     host_indices: bool = False
     older: bool | str = False
@@ -133,6 +134,8 @@ class Op(Facts):
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning. Of an op without a common type it is asked where operands of half
                 types have become others, and is given None
+    node_in_place  the number at the end of the node's name for the form in place, where it has its
+                own (LeakyReluBackward1)
     variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
                 end of the node's name (PowBackward1)
     forms       how callers reach it, some of "function method inplace out": a function of the
@@ -520,6 +523,11 @@ class Op(Facts):
             name = self.node_name.rstrip("0123456789") + str(number)
             found = self._variants[number] = type(name, (self.node,), {"__slots__": ()})
         return found
+
+    @property
+    def node_of_writes(self) -> Any:
+        """The node class of the form in place, which some have their own of."""
+        return self.node_variant(self.node_in_place) if self.node_in_place else self.node
 
     def _keep_plan(self, name: str) -> tuple[str, int, tuple[int, ...]]:
         """How to save `name`: its kind, its index, and which arguments' derivatives ask for it."""

@@ -74,7 +74,11 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
             return None  # integers that are written to have a history in PyTorch, but for copies
     if op.of_reals and overwritten is None and not many:
         refuse_complex(op.of_reals, results)
-    node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
+    if op.variant is not None:
+        kind = op.node_variant(op.variant(*args))
+    else:
+        kind = op.node if overwritten is None else op.node_of_writes
+    node: Node = new(kind)
     edges: list[Any] = []
     derivatives = op.derivatives
     for i, name in op.tensor_names:

@@ -7,6 +7,7 @@ on, whose objects are TypedStorages.
 from __future__ import annotations
 
 import copy
+import mmap
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -86,7 +87,7 @@ class Face:
         while isinstance(owner, np.ndarray):
             owner = owner.base
         owner = owner.obj if isinstance(owner, memoryview) else owner
-        return type(owner).__name__ == "mmap" or self.is_cuda
+        return isinstance(owner, mmap.mmap) or self.is_cuda
 
     def is_pinned(self, device: Device = "cuda") -> bool:
         """Whether it is in pinned memory."""

@@ -20,7 +20,8 @@ class _ParameterMeta(type):
     def __instancecheck__(cls, instance: object) -> bool:
         if super().__instancecheck__(instance):
             return True
-        return cls is Parameter and getattr(instance, "_is_param", False) is True
+        told = cls is Parameter and isinstance(instance, Tensor)
+        return told and getattr(instance, "_is_param", False) is True
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):

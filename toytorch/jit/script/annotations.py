@@ -166,6 +166,8 @@ def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
             return Broadcasting(int(sized[1]))[int]
         if sized := re.fullmatch(r"BroadcastingList([1-6])", node.id):
             return Broadcasting(int(sized[1]))
+        if node.id == "Tensor":  # whatever it is the name of
+            return Tensor
         if node.id.startswith("BroadcastingList"):
             raise Unreadable(f"subscript of Broadcasted list must be a positive integer: {node.id}")
         try:

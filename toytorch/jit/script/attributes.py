@@ -250,8 +250,8 @@ class Attributes(Subscripts):
                     at,
                 )
             return Known(value)
-        kind = declared or general(types.of(value))
-        if not fits(kind, general(types.of(value)), {}) and value not in ([], {}):
+        kind = declared or kind_of(value)
+        if not fits(kind, kind_of(value), {}) and value not in ([], {}):
             raise self.fail(
                 f"Attribute '{name}' is annotated with type {spelled(kind)} but is of "
                 f"type {spelled(types.of(value))}",
@@ -312,12 +312,23 @@ def object_type(value: object) -> Object | None:
     ):
         return None
     made = register(kind)
+    hints = getattr(kind.__init__, "__annotations__", {})
     for name, part in vars(value).items():
         if name not in made.attributes:
-            found = general(types.of(part))
-            found = object_type(part) or found if found == types.ANY else found
-            made.attributes[name] = found
+            said = hints.get(name) if isinstance(part, (list, dict)) else None  # may be empty
+            found = kind_of(part) if said is None or isinstance(said, str) else type_of(said)
+            made.attributes[name] = object_type(part) or found if found == types.ANY else found
     return made
+
+
+def kind_of(value: object) -> Type:
+    """The type of a value; a dictionary's values may be objects of a class of one's own."""
+    kind = general(types.of(value))
+    values = list(value.values()) if isinstance(value, dict) else []
+    one = len(set(map(type, values))) == 1
+    if one and isinstance(kind, types.Dict) and kind.value == types.ANY:
+        return types.Dict(kind.key, object_type(values[0]) or types.ANY)
+    return kind
 
 
 def general(kind: Type) -> Type:

@@ -646,7 +646,8 @@ class Calls(Pythons, Attributes):
                 value = self.list_of([value] * p.type.count, at, p.type)
             wanted = p.type.element if isinstance(p.type, types.Optional) else p.type
             if isinstance(wanted, types.List) and isinstance(value.type, types.Tuple):
-                value = self.list_of([self.as_value(e, at) for e in self.elements(value, at)], at)
+                parts = [self.as_value(e, at) for e in self.elements(value, at)]
+                value = self.list_of(parts, at, wanted)
             if empty and isinstance(p.type, (types.List, types.Dict)):
                 value.type = p.type  # [] is whatever the parameter wants
             if not fits(p.type, value.type, {}):

@@ -119,6 +119,8 @@ class Operators(Expressions):
         kind = given[0].type if given else None
         if isinstance(kind, Object) and has_method(kind.python, magic(name)):
             return self.call_item(self.attribute(given[0], magic(name), at), given[1:], {}, at)
+        if name == BINARY[ast.Mult] or any(isinstance(v.type, types.List) for v in given):
+            given = [self.listed(v, at) for v in given]
         named = {k: self.as_value(v, at) for k, v in (kwargs or {}).items()}
         found = self.overload(name, given, named)
         if found is None:
@@ -127,6 +129,13 @@ class Operators(Expressions):
         outputs = [] if result == types.NONE else [result]
         node = self.emit("aten::" + chosen.name, given, outputs, at)
         return node.output if outputs else Known(None)
+
+    def listed(self, value: Value, at: ast.AST, wanted: Type | None = None) -> Value:
+        """A tuple of one type as a list, where that is wanted; any other value as it is."""
+        kinds = set(value.type.elements) if isinstance(value.type, types.Tuple) else set()
+        if len(kinds) != 1 or (wanted is not None and wanted != types.List(kinds.pop())):
+            return value
+        return self.list_of([self.as_value(e, at) for e in self.elements(value, at)], at)
 
     def overload(
         self, name: str, given: list[Value], named: dict[str, Value]

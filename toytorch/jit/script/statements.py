@@ -180,7 +180,7 @@ class Statements(Branches):
                 at,
             )
         if isinstance(outer, Value) and name not in self.local_names():
-            value = self.as_value(item, at)
+            value = self.listed(self.as_value(item, at), at, outer.type)
             if not outer.type.contains(value.type) and outer.type != types.NEVER:
                 raise self.retyped(name, outer, value, at)
             item = value

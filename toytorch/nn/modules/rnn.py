@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+from toytorch.core.op import Op
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
@@ -20,6 +21,7 @@ from toytorch.nn.parameter import Parameter
 from toytorch.nn.utils.rnn import PackedSequence
 from toytorch.ops.creation.create import empty, zeros
 from toytorch.ops.shaping.rearrange import cat, stack
+from toytorch.ops.shaping.view import transpose, view_
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -222,14 +224,17 @@ class RNNBase(Module):
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         hidden = self._start(x, batch, hidden)
         spans = [(t * batch, (t + 1) * batch) for t in range(length)]
-        if self.mode == "LSTM" and x.dtype is float32 and not self.proj_size:
+        fused = self.mode == "LSTM" and x.dtype is float32 and not self.proj_size
+        if fused:
             x = x.contiguous()  # as PyTorch's fused layer takes it, and saves it
         made, last = self._layers(x.reshape([length * batch, x.shape[2]]), hidden, spans)
         made = of_its_own(made.reshape([length, batch, made.shape[1]]))
+        ending = "MkldnnRnnLayer" if fused else "Stack"
+        named(made, view_, f"{'Cat' if self.bidirectional else ending}Backward0")
         if self.batch_first:
             made = made.transpose(0, 1)
             if self.mode != "LSTM":  # which PyTorch turns in place
-                made = of_its_own(made)
+                named(of_its_own(made), transpose, 1)
         if not batched:
             made = made.squeeze(0 if self.batch_first else 1)
             last = [h.squeeze(1) for h in last]
@@ -281,6 +286,12 @@ class RNNBase(Module):
         if self.mode == "LSTM":
             return lstm_layer(gates, *hidden, w["weight_hh"], w.get("weight_hr"), spans)
         return rnn_layer(gates, hidden[0], w["weight_hh"], self.mode == "RNN_RELU", spans)
+
+
+def named(made: Tensor, op: Op, name: str | int) -> None:
+    """Gives what a view made the step of the graph that PyTorch's layer ends in."""
+    if made._grad_edge.__class__ is op.node:
+        made._grad_edge.__class__ = op.node_variant(name)
 
 
 def _check_options(

@@ -10,7 +10,12 @@ from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
-from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer
+from toytorch.nn.modules.rnn_layers import (
+    GRU_CELL,
+    LSTM_CELL,
+    gru_layer,
+    lstm_layer,
+)
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty, zeros
 
@@ -142,7 +147,8 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         x, (h, c), batched = self._set_up(input, hx, 2)
-        h, _, c = lstm_layer(self._gates(x).to(h.dtype), h, c, self.weight_hh, None, [(0, len(x))])
+        gates, rows = self._gates(x).to(h.dtype), [(0, len(x))]
+        h, _, c = lstm_layer(gates, h, c, self.weight_hh, None, rows, layer=LSTM_CELL)
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 
@@ -167,5 +173,6 @@ class GRUCell(RNNCellBase):
             self.weight_hh,
             self.bias_hh,
             [(0, len(x))],
+            layer=GRU_CELL,
         )[0]
         return made if batched else made.squeeze(0)

@@ -82,10 +82,19 @@ def layer(kind: str, states: int, options: int) -> tuple[type[Function], Any]:
             return (*_wrapped(made), *rest)
 
     Layer.__name__ = Layer.__qualname__ = kind.capitalize()
+    Layer._backward_cls.__name__ = "CatBackward0"  # what PyTorch's steps end in
     return Layer, steps
 
 
+def called(name: str, function: type[Function], steps: Any) -> tuple[type[Function], Any]:
+    """The same layer, whose step of the graph has another name."""
+    made: type[Function] = type(function.__name__, (function,), {})
+    made._backward_cls.__name__ = name
+    return made, steps
+
+
 LSTM, GRU, RNN = layer("lstm", 2, 1), layer("gru", 1, 1), layer("rnn", 1, 2)
+LSTM_CELL, GRU_CELL = called("MulBackward0", *LSTM), called("AddBackward0", *GRU)
 
 
 def run(function: Any, steps: Any, *args: object) -> tuple[Any, ...]:
@@ -121,16 +130,20 @@ def need_alike(h: Tensor, weight: Tensor) -> None:
     )
 
 
-def lstm_layer(gates: Tensor, h0: Tensor, c0: Tensor, w_hh: Tensor, *more: Any) -> tuple[Any, ...]:
+def lstm_layer(
+    gates: Tensor, h0: Tensor, c0: Tensor, w_hh: Tensor, *more: Any, layer: Any = LSTM
+) -> tuple[Any, ...]:
     """(gates, h0, c0, w_hh, w_hr, spans): outputs, last h, last c."""
     need_alike(h0, w_hh)
-    return run(*LSTM, gates, h0, c0, w_hh, *more)
+    return run(*layer, gates, h0, c0, w_hh, *more)
 
 
-def gru_layer(gates: Tensor, h0: Tensor, w_hh: Tensor, *more: Any) -> tuple[Any, ...]:
+def gru_layer(
+    gates: Tensor, h0: Tensor, w_hh: Tensor, *more: Any, layer: Any = GRU
+) -> tuple[Any, ...]:
     """(gates, h0, w_hh, b_hh, spans): outputs, last h."""
     need_alike(h0, w_hh)
-    return run(*GRU, gates, h0, w_hh, *more)
+    return run(*layer, gates, h0, w_hh, *more)
 
 
 def rnn_layer(gates: Tensor, h0: Tensor, w_hh: Tensor, *more: Any) -> tuple[Any, ...]:

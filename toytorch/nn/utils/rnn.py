@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.views import of_its_own
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Device
 from toytorch.ops.creation.from_data import as_tensor
@@ -207,12 +208,14 @@ def pad_packed_sequence(
     rows = np.concatenate([t * batch + np.arange(n) for t, n in enumerate(counts)])
     made = data.new_full((longest * batch, *data.shape[1:]), padding_value)
     made = made.index_copy(0, wrap(rows.astype("int64")).to(data.device), data)
-    made = made.reshape([longest, batch, *data.shape[1:]])
+    made = of_its_own(made.reshape([longest, batch, *data.shape[1:]]))
+    made = made.transpose(0, 1) if batch_first else made
     lengths = wrap((np.asarray(counts)[:, None] > np.arange(batch)).sum(0).astype("int64"))
     back = sequence.unsorted_indices
     if back is not None:
-        made, lengths = made.index_select(1, back), lengths.index_select(0, back.cpu())
-    return (made.transpose(0, 1) if batch_first else made), lengths
+        made = made.index_select(0 if batch_first else 1, back)
+        lengths = lengths.index_select(0, back.cpu())
+    return made, lengths
 
 
 def pad_sequence(

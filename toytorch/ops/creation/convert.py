@@ -295,6 +295,9 @@ def reshape(input: Tensor, *shape_: Ints, shape: Sequence[int] | None = None) ->
         return view.unsafe_viewed(contiguous(input), wanted)
     if state.fast_path is state.SLOW:  # a trace keeps the -1, which fits other sizes too
         wanted = given
+    traced = any(hasattr(mode, "refuse_leaf") for mode in state.local.modes)
+    if not (array.flags.c_contiguous or traced):
+        return view.reshape_alias.function(input, wanted)
     return view.view_.function(input, wanted)
 
 

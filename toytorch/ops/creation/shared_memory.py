@@ -13,7 +13,7 @@ from toytorch.facts.hints import Device
 
 
 def is_shared(self: Tensor) -> bool:
-    """Whether forked processes see the same memory."""
+    """Whether other processes see the same memory."""
     owner: Any = self._array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -23,7 +23,8 @@ def is_shared(self: Tensor) -> bool:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Moves the elements to memory that processes forked from now on share, and may write to.
+    """Moves the elements to memory that processes share, and may write to: those forked from now on,
+    and those that are sent the tensor.
 
     Raises RuntimeError for a view: the tensor it shows has to be moved. Like
     `torch.Tensor.share_memory_`; what is on a GPU stays where it is.
@@ -38,7 +39,9 @@ def share_memory_(self: Tensor) -> Tensor:
         raise RuntimeError(
             "share_memory_() was called on a view; call it on the tensor whose memory it shows"
         )
-    memory = mmap.mmap(-1, max(self._array.nbytes, 1))
+    from toytorch.core.shared_blocks import new_memory  # seldom needed; brings multiprocessing
+
+    memory = new_memory(max(self._array.nbytes, 1))
     flat = np.frombuffer(memory, self._array.dtype, self._array.size)
     by_columns = self._array.flags.f_contiguous and not self._array.flags.c_contiguous
     moved = flat.reshape(self._array.shape, order="F" if by_columns else "C")

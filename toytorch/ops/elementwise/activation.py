@@ -53,6 +53,7 @@ leaky_relu = pointwise(
     forms="out",
     checks=only_floats("leaky_relu_cpu"),
     d_self="straight(g if self > 0 else g * negative_slope, self)",
+    node_in_place=1,
     doc="x above 0, a small multiple of x below; Maas et al. 2013.",
 )
 
@@ -83,6 +84,7 @@ threshold = pointwise(
     overlap=True,
     d_self="straight(0 if self <= threshold else g, self)",
     rounds_once="float16 bfloat16",
+    node_in_place=1,
     doc="x above a threshold, a fixed value below.",
 )
 
@@ -202,6 +204,7 @@ elu = pointwise(
         g * (scale if self > 0 else low)
     """,
     rounds_once="float16 bfloat16",
+    node_in_place=1,
     doc="α(eˣ - 1) below 0; Clevert et al. 2016.",
 )
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -210,6 +213,7 @@ selu: Op = pointwise(
     formula=f"{SELU_SCALE} * self if self > 0 else {SELU_ALPHA * SELU_SCALE} * expm1(self)",
     forms="function inplace",
     node="EluBackward0",
+    node_in_place=1,
     checks=only_floats("elu_cpu"),
     d_self=f"g * ({SELU_SCALE} if self > 0 else exp(self) * {SELU_ALPHA * SELU_SCALE})",
     rounds_once="float16 bfloat16",
@@ -230,6 +234,7 @@ celu = pointwise(
     checks=_check_celu,
     d_self="g * (1 if self > 0 else exp(self / alpha))",
     rounds_once="float16 bfloat16",
+    node_in_place=1,
     doc="An elu whose derivative has no jump; Barron 2017.",
 )
 softplus = pointwise(
@@ -321,6 +326,7 @@ rrelu_with_noise = pointwise(
     checks=only_floats("rrelu_with_noise_out_cpu"),
     d_self="straight(g * noise, self)",
     memory="rows",
+    node_in_place=1,
     doc="x times a factor: 1 above 0, a random one below.",
 )
 

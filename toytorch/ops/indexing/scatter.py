@@ -107,6 +107,8 @@ def index_put_(
         writing.refuse_arguments(self, (values, *given), self._array.shape)
     elif fills_in and writing.one_memory(self._storage, values._storage):
         values = values.clone()  # which is read before anything is written
+    if fills_in and self.is_meta:
+        return self.zero_()  # where elements are is not known, and none of them is there
     places = _full_indices(self, indices, values)
     return indexed.index_put.written(self, places, values, accumulate)  # the op's in-place form
 

@@ -520,6 +520,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         return
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
+    if x.is_meta and value.numel() == 1 and one_mask(parts):
+        x.zero_()  # where elements are is not known, and none of them is there
+        return
     try:
         target, tensors = apply_views(x, parts) if numbered is None else (x, numbered)
     except IndexError as error:
@@ -557,6 +560,12 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         target.index_put_(tensors, value)
         return
     copy_to(target, value)
+
+
+def one_mask(parts: list[Any]) -> bool:
+    """Whether of the tensors among indices there is one, a mask."""
+    given = [p for p in parts if isinstance(p, Tensor)]
+    return len(given) == 1 and given[0].dtype is types.bool and given[0].ndim > 0
 
 
 def copy_to(target: Any, value: Tensor) -> None:

@@ -14,6 +14,7 @@ from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor, beside
 from toytorch.facts import state
+from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import IN_C, bfloat16, float16, float32, float64
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
@@ -297,6 +298,7 @@ def _usual(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 
 @tensor_first
+@cast_to("half")
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

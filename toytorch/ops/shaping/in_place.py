@@ -12,10 +12,27 @@ from toytorch.core.storage import ShownInference
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import Ints
+from toytorch.facts.node import node_of
 from toytorch.ops.define import PUBLIC, public, relaying, takes_words
 from toytorch.ops.shaping import copies, strided, view
 from toytorch.ops.shaping.reshape import swapaxes
 from toytorch.ops.shaping.slices import diagonal, narrow
+
+NUMBERS = {  # nodes of views: the op, and the number that its form in place has
+    "TBackward0": (view.t, 1),
+    "TransposeBackward0": (view.transpose, 1),
+    "UnsqueezeBackward0": (view.unsqueeze, 1),
+    "SqueezeBackward0": (view.squeeze, 3),
+    "SqueezeBackward1": (view.squeeze, 4),
+    "SqueezeBackward2": (view.squeeze, 5),
+}
+
+
+def _rename(node: Any) -> None:
+    """Gives the node of a view the name that it has of the form in place."""
+    op, number = NUMBERS.get(node.name(), (None, 0))
+    if op is not None:
+        node.__class__ = op.node_variant(number)
 
 
 def _relaid(name: str, op: Any) -> Any:
@@ -34,6 +51,7 @@ def _relaid(name: str, op: Any) -> Any:
         self._array = made._array
         if made._grad_edge is not None:
             self._grad_edge, self._requires_grad = made._grad_edge, True
+            _rename(node_of(made._grad_edge))
         writing.refuse_inference(self)  # as PyTorch, which counts when it has written
         writing.bump(self)
         return self

@@ -97,6 +97,17 @@ unsafe_view = view(
     doc="`view` of a fresh copy.",
 )
 
+reshape_alias = view(
+    "_reshape_alias(Tensor self, int... shape) -> Tensor",
+    _view,
+    forms="",
+    d_self="g.reshape(self_shape)",
+    node="ReshapeAliasBackward0",
+    absorbs=True,
+    batch=batching.reshaped,
+    doc="`view` of what does not lie in rows, as reshape makes it.",
+)
+
 
 def viewed(x: Tensor, shape: tuple[int, ...], op: Op = view_) -> Tensor:
     """x.view(shape), or `unsafe_view` of it."""
@@ -129,6 +140,8 @@ def quick_view(
     ):
         return None
     own, rows = array.shape, array.flags.c_contiguous
+    if copies and not rows:
+        op = reshape_alias
     if own == shape:
         if 1 in shape:
             return None  # whose steps are counted anew

@@ -39,6 +39,7 @@ class _Several(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer, with the states of the parts."""
         state = super().state_dict()
+        del state["_schedulers"]  # which is the last that PyTorch writes
         state["_schedulers"] = [s.state_dict() for s in self._schedulers]
         return state
 

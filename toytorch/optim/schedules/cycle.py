@@ -114,6 +114,7 @@ class CyclicLR(_WithMomentum):
         """Everything but the optimizer; of scale_fn, the attributes of an object that is called."""
         state, f = super().state_dict(), self._scale_fn_custom
         own = f is not None and not isinstance(f, types.FunctionType)
+        del state["_scale_fn_custom"]  # which is the last that PyTorch writes
         state["_scale_fn_custom"] = f.__dict__.copy() if own else None
         return state
 
