@@ -77,7 +77,7 @@ fused = general(
     "-> (Tensor output, Tensor rstd)",
     _rms_norm,
     forms="",
-    node="FusedRmsNormBackward0",
+    node="MulBackward0",
     results=(True, False),
     d_input=_of_input,
     d_weight=_of_weight,
