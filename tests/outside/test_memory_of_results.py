@@ -273,3 +273,16 @@ VIEWS: dict[str, Callable[[Any, Any], Any]] = {
 def test_dimensions_of_size_one_keep_their_strides(x: str, view: str) -> None:
     for grad in (False, True):
         same(lambda m: VIEWS[view](m, ODD[x](m).requires_grad_(grad)).stride())  # noqa: B023  # called in this turn
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")  # of PyTorch, of cycles
+@pytest.mark.parametrize("sizes", [((4, 0), (1, 1)), ((0, 3), (7, 5)), ((2, 0, 3), (1, 5, 2))])
+@pytest.mark.parametrize("mode", ["", "create_graph", "of leaves"])
+def test_gradients_of_leaves_without_elements_lie_as_these(sizes: Any, mode: str) -> None:
+    def run(m: Any) -> Any:
+        z = m.empty_strided(*sizes).requires_grad_()
+        made = z if mode == "of leaves" else z.exp() * 2
+        made.sum().backward(create_graph=mode == "create_graph")
+        return steps(z), steps(z.grad)
+
+    same(run)

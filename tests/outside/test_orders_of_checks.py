@@ -124,3 +124,15 @@ def test_what_comes_first(line: str) -> None:
     if any(name in line for name in ("lerp_", "igamma", "axis")):  # whose words are our own
         compare.MESSAGES_COMPARED = False
     assert first_difference(Program(0, (*HEAD, line))) is None
+
+
+@pytest.mark.parametrize("kind", ["uint8", "bool", "float32"])
+@pytest.mark.parametrize("one", [0, 1])
+def test_one_statistic_of_a_batch_alone_is_refused_before_types(kind: str, one: int) -> None:
+    def run(m: Any) -> Any:
+        statistics = [None, None]
+        statistics[one] = m.ones(3)
+        x = m.ones(2, 3, dtype=getattr(m, kind))
+        return m.native_batch_norm(x, None, None, *statistics, True, 0.1, 1e-5)[0]
+
+    assert told(tt, run) == told(torch, run)

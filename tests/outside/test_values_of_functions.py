@@ -414,3 +414,16 @@ def test_a_pass_for_a_result_retains_its_gradient() -> None:
         return y.retains_grad, y.grad.tolist(), x.grad
 
     assert seen(tt) == seen(torch)
+
+
+@pytest.mark.parametrize("dim", [None, (), [], 0, -1, (-1,), [0]])
+@pytest.mark.parametrize("order", [-2, 0, 0.5, 1, 2, 3, float("inf")])
+def test_norms_of_a_number_are_of_its_power_where_a_dimension_is_named(
+    dim: Any, order: Any
+) -> None:
+    def run(m: Any) -> Any:
+        kinds = (m.float32, m.float64, m.bfloat16)
+        numbers = [m.tensor(v, dtype=k) for v in (1e30, 1e20, 1e-30, 3.0, 0.0) for k in kinds]
+        return [str(m.linalg.vector_norm(x, order, dim)) for x in numbers]
+
+    assert run(tt) == run(torch)

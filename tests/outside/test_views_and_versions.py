@@ -234,3 +234,40 @@ def test_what_inference_tensors_show_may_be_written() -> None:
         return z.tolist(), [k.is_inference() for k in kinds], z.detach()._version
 
     same(written)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("of_inference", [False, True])
+@pytest.mark.parametrize("kind", ["int32", "float32", "float64", "complex64", "uint8"])
+@pytest.mark.parametrize("own", ["float32", "int32", "complex64"])
+def test_bytes_read_anew_are_inference_tensors_where_the_mode_is_on(
+    own: str, kind: str, of_inference: bool, inside: bool
+) -> None:
+    def run(m: Any) -> Any:
+        with m.inference_mode(of_inference):
+            x = m.ones(2, 4).to(getattr(m, own)) * 1
+        with m.inference_mode(inside):
+            y = x.view(getattr(m, kind))
+        said = [y.is_inference(), y[0].is_inference(), (y * 1).is_inference(), y.dtype.itemsize]
+        if of_inference:  # of others, it is a view
+            said.append(y._is_view())
+        try:
+            y.zero_()
+            said += [y._version, x.abs().sum().item()]
+        except RuntimeError as e:
+            said.append(str(e)[:40])
+        return said
+
+    same(run)
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (-1, 0), ((), ())])
+def test_a_number_whose_dimensions_move_is_an_alias(dims: Any) -> None:
+    def run(m: Any) -> Any:
+        x = (m.ones(2).requires_grad_() * 1).unbind()[0].movedim(*dims)
+        try:
+            return x.zero_()
+        except RuntimeError as e:
+            return type(x.grad_fn).__name__, str(e)
+
+    same(run)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, no_elements
 from toytorch.backends.sparse import TABLES
 from toytorch.core import subclasses
 from toytorch.core.memory_order import is_dense
@@ -491,6 +491,9 @@ def copied(grad: Tensor, leaf: Tensor) -> Any:
 def lying_as(xp: ArrayModule, leaf: Array, kind: Any) -> Any:
     """New memory for the gradient of a leaf, which lies as the leaf does; in rows where that leaves
     gaps, or has places for several elements."""
+    if leaf.__class__ is ndarray and not leaf.size:  # whose strides NumPy would not keep
+        steps = [s // leaf.itemsize * np.dtype(kind).itemsize for s in leaf.strides]
+        return no_elements.lying(np.empty(0, kind), leaf.shape, steps)
     dense = leaf.__class__ is not ndarray or is_dense(leaf.shape, leaf.strides, leaf.itemsize)
     return xp.empty_like(leaf, dtype=kind) if dense else xp.empty(leaf.shape, kind)
 
@@ -593,7 +596,7 @@ def of_another_shape(grad: Tensor, leaf: Array) -> Any:
 
 def lies_as(array: Array, leaf: Array) -> bool:
     """Whether a gradient lies in memory as its leaf does, or in rows where that leaves gaps."""
-    if array.flags.c_contiguous:
+    if array.flags.c_contiguous and array.size:
         return leaf.flags.c_contiguous or not is_dense(leaf.shape, leaf.strides, leaf.itemsize)
     return array.strides == leaf.strides and is_dense(leaf.shape, leaf.strides, leaf.itemsize)
 

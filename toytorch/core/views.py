@@ -150,11 +150,6 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
     else:
         view.dtype = FROM_NUMPY[kind]
         if not (source.dtype.is_complex or view.dtype.is_complex):
-            memory = view._storage
-            if state.local.inference or memory.__class__ is InferenceStorage:
-                counted = InferenceStorage if state.local.inference else Storage
-                view._storage = counted(memory.array, memory.memory)
-                view._storage.origin = memory
             return view  # bytes read anew have no gradient, and are a tensor of their own
     if view._storage.__class__ is InferenceStorage or not known:
         return view  # which no graph will ever hear of

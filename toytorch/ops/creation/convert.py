@@ -14,7 +14,7 @@ from toytorch.core import write
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
-from toytorch.core.storage import InferenceStorage
+from toytorch.core.storage import InferenceStorage, ShownInference, Storage
 from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -241,6 +241,18 @@ def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tenso
 CONTIGUOUS = format_class("contiguous_format")
 
 
+def read_anew(source: Tensor, made: Tensor) -> Tensor:
+    """Bytes read as a type: of inference tensors, and in inference mode, a tensor of their own, which is
+    an inference tensor where the mode is on."""
+    memory = source._memory()
+    if state.local.inference or isinstance(memory, (InferenceStorage, ShownInference)):
+        counted = InferenceStorage if state.local.inference else Storage
+        made._storage = counted(memory.array, memory.memory)
+        made._storage.origin = memory
+        made._base = made._no_grad_view = None
+    return made
+
+
 @takes_words()
 def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
     """`view` in all its forms."""
@@ -249,7 +261,7 @@ def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
     if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], (types.dtype, type))):
         asked: Any = dtype or shape_[0]
         wanted = as_dtype(asked)
-        return view.view_dtype.function(self, wanted)
+        return read_anew(self, view.view_dtype.function(self, wanted))
     if not shape_:
         raise TypeError("view() received an invalid combination of arguments - got ()")
     return view.view_.function(self, *shape_)

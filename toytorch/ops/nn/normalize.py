@@ -417,6 +417,7 @@ def normalize_batch(
 ) -> Any:
     """native_batch_norm with PyTorch's checks."""
     refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    refuse_one_alone(running_mean, running_var)
     channels = input.shape[wrap_dim(1, input.ndim)]
     if input.dtype.rank != 2:
         raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.legacy}'")
@@ -425,7 +426,6 @@ def normalize_batch(
         raise RuntimeError(
             f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}"
         )
-    refuse_one_alone(running_mean, running_var)
     if not training and not input.numel():  # of nothing, nothing is asked
         return input.clone(), input.new_empty(0), input.new_empty(0)
     refuse_kinds(weight, bias, running_mean, running_var)

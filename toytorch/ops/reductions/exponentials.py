@@ -237,7 +237,7 @@ def _vector_norm(
     if (
         ord
         and (ord == ord or a.ndim == 1 or dim is None)
-        and (1 in a.shape or not a.ndim)
+        and (1 in a.shape or (not a.ndim and dim in (None, (), [])))
         and all(a.shape[d] == 1 for d in over)
     ):
         return xp.sum(xp.abs(a), axis=over, keepdims=keepdim)  # one element, which no power rounds

@@ -161,10 +161,10 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
         order = list(range(n or 1))
         one = order.pop(source if 0 <= source < n else wrap_dim(source, n))
         order.insert(destination if 0 <= destination < n else wrap_dim(destination, n), one)
-        if quick(input):
-            made = input._array.transpose(order[:n])
-            return made_view(view.permute, (input, tuple(order[:n])), made)
-        return view.permute.function(input, *order[:n]) if n else view.permute.function(input, ())
+        if n and quick(input):
+            made = input._array.transpose(order)
+            return made_view(view.permute, (input, tuple(order)), made)
+        return view.permute.function(input, *order) if n else view.alias.function(input)
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(source) != len(destination):
@@ -177,6 +177,8 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     for name, dims, wrapped in ("source", source, src), ("destination", destination, dst):
         if len(set(wrapped)) != len(wrapped):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    if not n:
+        return view.alias.function(input)
     places = dict(zip(dst, src))
     rest = (d for d in range(n) if d not in src)
     return view.permute.function(
