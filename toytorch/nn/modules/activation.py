@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
@@ -72,10 +71,8 @@ class Hardtanh(Module):
             ("max_value", "max_val", max_value),
         ):
             if given is not None:
-                warnings.warn(
-                    f"keyword argument `{old}` is deprecated and renamed to `{new}`",
-                    FutureWarning,
-                    stacklevel=2,
+                warned.at_call(
+                    f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning
                 )
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value

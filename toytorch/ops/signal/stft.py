@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted, of_its_own
 from toytorch.facts import warned
 from toytorch.facts.dtype import bool as bool_type
-from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.ops.nn.pad import REFLECT, REPLICATE, circular
@@ -244,11 +242,9 @@ def istft(
         raise RuntimeError(text + "window overlap add min: 1\n[ CPUBoolType{} ]")
     made = added / envelope
     if end > total:
-        warnings.warn(
+        warned.at_call(
             "The length of signal is shorter than the length parameter. Result is being padded "
-            "with zeros in the tail. Please check your center and hop_length settings.",
-            UserWarning,
-            stacklevel=users_level(),
+            "with zeros in the tail. Please check your center and hop_length settings."
         )
         made = resized(made, (1,), (end - start,))
     return made if x.ndim == 3 else made.squeeze(0)
