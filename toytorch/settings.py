@@ -6,7 +6,6 @@ most switches are kept for the programs that set and read them, and change nothi
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from toytorch.facts import warned
@@ -61,10 +60,8 @@ def alert_not_deterministic(name: str) -> None:
         "deterministic support for this operation."
     )
     if _values["warn_only"]:
-        warnings.warn(
-            f"{text}'torch.use_deterministic_algorithms(True, warn_only=True)'. You can {more}",
-            UserWarning,
-            stacklevel=2,
+        warned.at_call(
+            f"{text}'torch.use_deterministic_algorithms(True, warn_only=True)'. You can {more}"
         )
         return
     raise RuntimeError(
@@ -121,11 +118,9 @@ def set_default_tensor_type(t: Any, /) -> None:
 def set_float32_matmul_precision(precision: str) -> None:
     """How exact float32 products have to be: "highest", "high" or "medium"; here, all are exact."""
     if precision not in PRECISIONS:
-        warnings.warn(
+        warned.at_call(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
-            "setFloat32MatmulPrecision call has no effect.",
-            UserWarning,
-            stacklevel=2,
+            "setFloat32MatmulPrecision call has no effect."
         )
         return
     _values["precision"] = precision

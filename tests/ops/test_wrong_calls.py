@@ -170,6 +170,8 @@ LINALG: dict[str, Call] = {
     "fftn lengths": lambda m: m.fft.fftn(m.ones(3, 3), s=(2, 2), dim=(0,)),
     "stft window": lambda m: m.stft(m.ones(8), 4, window=m.ones(3), return_complex=True),
     "stft size": lambda m: m.stft(m.ones(8), 40, return_complex=True, center=False),
+    "stft half": lambda m: m.stft(m.ones(8), 40, onesided=True, return_complex=True, center=False),
+    "istft half": lambda m: m.istft(m.ones(4, 4) * 1j, 20, onesided=False, length=3),
 }  # fmt: skip
 
 NETWORK: dict[str, Call] = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from toytorch.backends import base
 from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.device import device
 from toytorch.facts.dtype import bfloat16, dtype, float16, float32, float64, promote_types
 from toytorch.facts.hints import DType
@@ -230,16 +229,13 @@ class autocast:
     def _possible(self) -> bool:
         """Whether casting can be done; warns where it cannot."""
         if self.device == "cuda" and not base.of_kind("cuda").is_available():
-            warnings.warn(
-                "CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3
-            )
+            warned.at_call("CUDA is not available or torch_xla is imported. Disabling autocast.")
             return False
         if self.fast_dtype not in SUPPORTED[self.device]:
-            warnings.warn(
+            warned.at_call(
                 f"In {self.device.upper()} autocast, but the target dtype is not supported. "
                 f"Disabling autocast.\n{self.device.upper()} Autocast only supports dtypes of "
-                f"{', '.join(map(str, SUPPORTED[self.device]))} currently.",
-                stacklevel=3,
+                f"{', '.join(map(str, SUPPORTED[self.device]))} currently."
             )
             return False
         return True

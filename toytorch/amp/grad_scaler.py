@@ -10,13 +10,13 @@ scaler.update()                                     halves the scale after such 
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.device import device
 from toytorch.facts.dtype import float16, float32, int32
 from toytorch.ops.creation.create import full
@@ -61,9 +61,8 @@ class GradScaler:
     ) -> None:
         self._device, self._enabled = device, enabled
         if enabled and device == "cuda" and not base.of_kind("cuda").is_available():
-            warnings.warn(
-                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
-                stacklevel=2,
+            warned.at_call(
+                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling."
             )
             self._enabled = False
         if self._enabled:
@@ -158,12 +157,11 @@ class GradScaler:
         """The step of an optimizer that divides gradients by the scale itself."""
         passed = "grad_scaler" in inspect.signature(optimizer.step).parameters
         if passed:
-            warnings.warn(
+            warned.at_call(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed "
                 "optimizer. In the near future GradScaler registers `grad_scale: Tensor` and "
                 "`found_inf: Tensor` to the passed optimizer and let the optimizer use them directly.",
                 FutureWarning,
-                stacklevel=3,
             )
             kwargs = {**kwargs, "grad_scaler": self}
         else:

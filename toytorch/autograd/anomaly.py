@@ -8,7 +8,7 @@ from typing import Any
 
 from toytorch.autograd.modes import Mode
 from toytorch.core.tensor import Tensor
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.node import Node
 
 
@@ -52,10 +52,9 @@ class detect_anomaly(Mode):
     def __init__(self, check_nan: bool = True) -> None:
         self.setting = Setting(check_nan)
         self.before: list[Any] = []
-        warnings.warn(
+        warned.at_call(
             "Anomaly Detection has been enabled. This mode will increase the runtime and "
-            "should only be enabled for debugging.",
-            stacklevel=2,
+            "should only be enabled for debugging."
         )
 
     def __enter__(self) -> None:
@@ -102,14 +101,13 @@ def watched(node: Node, apply: Callable[..., Any]) -> Any:
         return grads
     except Exception:
         trace = "".join(node.metadata.get("traceback_", ()))
-        warnings.warn(
+        warned.at_call(
             f"Error detected in {node.name()}. "
             + (
                 f"Traceback of forward call that caused the error:\n{trace}"
                 if trace
                 else "No forward pass information available. Enable detect anomaly during forward pass for "
                 "more information."
-            ),
-            stacklevel=2,
+            )
         )
         raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from collections.abc import Callable
 from inspect import signature
@@ -22,7 +21,7 @@ from toytorch.core.node_class import fit, revive
 from toytorch.core.record import edge
 from toytorch.core.tensor import Tensor, alias
 from toytorch.core.views import CUSTOM_VIEW, MANY_VIEWS, NO_GRAD_VIEW, maker
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.node import (
     SAVED_TWICE,
     Node,
@@ -97,9 +96,7 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """`saved_tensors` under the name it once had."""
-        warnings.warn(
-            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
-        )
+        warned.at_call("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     @property
@@ -229,12 +226,11 @@ class Function:
     _backward_cls: Any = FunctionNode  # the class of the nodes of a Function, its own
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        warnings.warn(
+        warned.at_call(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so "
             "you should invoke them on the class itself. Instantiating an autograd function will raise "
             "an error in a future version of PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -371,7 +367,7 @@ class Function:
             if dirty and is_input(r, inputs):
                 refuse_dirty(r, len(results))
             elif dirty:
-                warnings.warn(NO_INPUT, UserWarning, stacklevel=4)
+                warned.at_call(NO_INPUT)
             elif is_input(r, inputs):
                 r = results[i] = itself(r)
             context._device = r.device

@@ -6,7 +6,6 @@ parts, so that the same Jacobian serves functions of real and of complex tensors
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 from toytorch.autograd import forward_ad
 from toytorch.autograd.api import grad
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import warned
 from toytorch.facts.device import strided
 from toytorch.facts.hints import Array
 from toytorch.ops.creation.create import zeros_like
@@ -247,11 +247,10 @@ def places_wanted(inputs: tuple[Any, ...]) -> list[int]:
     for i in wanted:
         x = inputs[i]
         if x.dtype.to_real().name != "float64":
-            warnings.warn(
+            warned.at_call(
                 f"Input #{i} requires gradient and is not a double precision floating "
                 "point or complex. This check will likely fail if all the inputs are not "
-                "of double precision floating point or complex. ",
-                stacklevel=5,
+                "of double precision floating point or complex. "
             )
         held = x._values() if x.is_sparse else x.values() if x._compressed else x
         if any(s == 0 and n > 1 for n, s in zip(held.shape, held.stride())):
@@ -377,10 +376,10 @@ def check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], xs: list[
     try:
         found = grad(live, xs, [zeros_like(o.detach()) for o in live], allow_unused=True)
     except RuntimeError as error:
-        warnings.warn(BREAKING, stacklevel=5)
+        warned.at_call(BREAKING)
         raise GradcheckError(UNDEFINED) from error
     if any(g is not None and reals(g).any() for g in found):
-        warnings.warn(BREAKING, stacklevel=5)
+        warned.at_call(BREAKING)
         raise GradcheckError(
             "Expected all input grads to be undefined or zero when all output grads are undefined or "
             'zero. Please look at "Notes about undefined output gradients" in '

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.facts import state
+from toytorch.facts import state, warned
 
 is_grad_enabled = state.is_grad_enabled
 
@@ -28,12 +27,11 @@ class Mode:
 
     def __call__(self, function: Callable[..., Any]) -> Any:
         if inspect.isclass(function):
-            warnings.warn(
+            warned.at_call(
                 "Decorating classes is deprecated and will be disabled in future versions. You "
                 "should only decorate functions or methods. To preserve the current behavior of "
                 "class decoration, you can directly decorate the `__init__` method and nothing else.",
                 FutureWarning,
-                stacklevel=2,
             )
             function.__init__ = self(function.__init__)  # type: ignore[method-assign]  # a class is decorated by its constructor
             return function

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from toytorch.autograd.engine import queue_callback
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import warned
 
 __all__ = ["Variable"]
 
@@ -42,10 +42,8 @@ class Variable(metaclass=VariableMeta):
         cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool = False
     ) -> Any:
         if volatile:
-            warnings.warn(
-                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
-                UserWarning,
-                stacklevel=2,
+            warned.at_call(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
             )
         if data is None:
             data = wrap(Tensor()._array)

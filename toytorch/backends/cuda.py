@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+
+from toytorch.facts import warned
 
 
 class _Matmul:
@@ -151,12 +152,11 @@ def sdp_kernel(
     enable_cudnn: bool = True,
 ) -> AbstractContextManager[None]:
     """The switches inside of a context; the older form of `torch.nn.attention.sdpa_kernel`."""
-    warnings.warn(
+    warned.at_call(
         "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
         "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
         "manager, with updated signature.",
         FutureWarning,
-        stacklevel=2,
     )
     return switched(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)
 

@@ -7,9 +7,11 @@ tests that its arguments are plain, runs the kernel and fills in the slots of th
 
 from __future__ import annotations
 
+import textwrap
 from types import FunctionType
 
-from toytorch.core.fast_path import KEEP_RESULT, indent, python_name, result_lines
+from toytorch.core import fast_saved
+from toytorch.core.fast_path import indent, python_name, result_lines
 from toytorch.core.op import Op
 
 VIEW = """\
@@ -146,35 +148,24 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
     for i, (a, name) in enumerate(zip(op.schema.args, passed)):
         if "(" in name:
             return None  # ints given one by one
+        values.append(f"a{i}" if a.is_tensor else name)
         if not a.is_tensor:
-            values.append(name)
             continue
-        optional = a.is_optional
+        test = f"a{i}.__class__ is ndarray and not {name}.dtype.reduced"
+        has = f"{name}._requires_grad"
         if a.takes_number:  # which goes to the kernel as it is
             number = f"{name}.__class__ is float or {name}.__class__ is int"
             arrays.append(f"a{i} = {name} if {number} else {name}._array")
-            tests.append(
-                f"({number} or (a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2))"
-            )
-            values.append(f"a{i}")
-            has = f"a{i} is not {name} and {name}._requires_grad"
-            if a.name in op.derivatives:
-                wants.append(f"({has})")
-                edges.append(f"({name}._grad_edge or {name} if {has} else None)")
-            else:
-                edges.append("None")
-            continue
-        guard = f"None if {name} is None else " if optional else ""
-        arrays.append(f"a{i} = {guard}{name}._array")
-        test = f"(a{i}.__class__ is ndarray and not {name}.dtype.reduced)"
-        tests.append(f"(a{i} is None or {test})" if optional else test)
-        values.append(f"a{i}")
+            test = f"{number} or (a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2)"
+            has = f"a{i} is not {name} and {has}"
+        elif a.is_optional:
+            arrays.append(f"a{i} = None if {name} is None else {name}._array")
+            test = f"a{i} is None or ({test})"
+            has = f"{name} is not None and {has}"
+        else:
+            arrays.append(f"a{i} = {name}._array")
+        tests.append(f"({test})")
         if a.name in op.derivatives:
-            has = (
-                f"{name} is not None and {name}._requires_grad"
-                if optional
-                else f"{name}._requires_grad"
-            )
             wants.append(f"({has})")
             edges.append(f"({name}._grad_edge or {name} if {has} else None)")
         else:
@@ -183,45 +174,32 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
         return None
     node = "Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))"
     own = runs_itself(op)
-    kernel = "own_kernel" if own else "kernel"
-    given = ", ".join(["numpy", *values] if own else values)
-    in_rows = IN_ROWS * (own and op.memory == "rows")
+    in_rows = IN_ROWS if own and op.memory == "rows" else ""
+    save = general_saving(op, passed)
+    words = {
+        "name": python_name(op),
+        "checks": checks,
+        "params": ", ".join(params),
+        "no_out": "out is None and " if op.has_out else "",
+        "arrays": indent(arrays, 12),
+        "tests": " and ".join(tests),
+        "kernel": "own_kernel" if own else "kernel",
+        "passed": ", ".join(["numpy", *values] if own else values),
+        "args": ", ".join(passed),
+        "out": ", out" if op.has_out else "",
+    }
     if op.many:
         return MANY.format(
+            **words,
             node=node,
             edges=", ".join(edges),
-            save=indent(general_saving(op, passed), 16),
-            name=python_name(op),
-            checks=checks,
-            params=", ".join(params),
-            no_out="out is None and " if op.has_out else "",
-            arrays=indent(arrays, 12),
-            tests=" and ".join(tests),
-            kernel=kernel,
-            passed=given,
-            in_rows=in_rows and "\n".join(f"    {line}" for line in IN_ROWS.splitlines()) + "\n",
+            save=indent(save, 16),
+            in_rows=textwrap.indent(in_rows, "    "),
             wants=" or ".join(wants) or "False",
-            args=", ".join(passed),
-            out=", out" if op.has_out else "",
         )
     wanted = floating(op, f"mode_ is None and ({' or '.join(wants)})") if wants else ""
-    result = result_lines(
-        "c", "from_numpy[c.dtype]", wanted, f"{', '.join(edges)},", general_saving(op, passed), node
-    )
-    return GENERAL.format(
-        name=python_name(op),
-        checks=checks,
-        params=", ".join(params),
-        no_out="out is None and " if op.has_out else "",
-        arrays=indent(arrays, 12),
-        tests=" and ".join(tests),
-        kernel=kernel,
-        passed=given,
-        in_rows=in_rows,
-        result=indent(result, 12),
-        args=", ".join(passed),
-        out=", out" if op.has_out else "",
-    )
+    result = result_lines("c", "from_numpy[c.dtype]", wanted, f"{', '.join(edges)},", save, node)
+    return GENERAL.format(**words, in_rows=in_rows, result=indent(result, 12))
 
 
 def floating(op: Op, wants: str) -> str:
@@ -237,39 +215,13 @@ def runs_itself(op: Op) -> bool:
 
 def general_saving(op: Op, passed: list[str]) -> list[str]:
     """The lines that save what the derivatives of a general op name."""
-    before, values, versions = [], [], []
-    for kind, index, users in op.plan:
-        if kind == "result" and op.many:
-            values.append(f"kept_of(results[{index}])")
-            versions.append("0")
-        elif kind == "result":
-            before += KEEP_RESULT
-            values.append("kept")
-            versions.append("0")
-        elif kind == "argument" and op.schema.args[index].is_tensor:
-            value = passed[index]
-            some = (
-                f"{value} is not None and ("
-                + " or ".join(
-                    f"({passed[u]} is not None and {passed[u]}._requires_grad)" for u in users
-                )
-                + ")"
-            )
-            values.append(f"{value} if {some} else None")
-            versions.append(
-                f"None if not ({some}) else 0 if {value}._storage is None "
-                f"else {value}._storage.version"
-            )
-        elif kind == "argument":
-            values.append(passed[index])
-            versions.append("None")
-        else:
-            values.append(f"{kind}_of({passed[index]})")
-            versions.append("None")
-    if not values:
-        return ["node.saved = None", "node.versions = ()"]
-    return [
-        *before,
-        f"node.saved = ({', '.join(values)},)",
-        f"node.versions = ({', '.join(versions)},)",
-    ]
+
+    def tensor_at(index: int, users: tuple[int, ...]) -> fast_saved.Saved:
+        wants = [f"({passed[u]} is not None and {passed[u]}._requires_grad)" for u in users]
+        some = f"{passed[index]} is not None and ({' or '.join(wants)})"
+        return fast_saved.tensor(passed[index], some)
+
+    def result_at(index: int) -> fast_saved.Saved:
+        return (f"kept_of(results[{index}])", "0") if op.many else fast_saved.RESULT
+
+    return fast_saved.lines(fast_saved.by_plan(op, passed, tensor_at, result_at))

@@ -4,21 +4,16 @@ tensor of floats where a graph remembers it, or where the op is not pointwise.""
 
 from __future__ import annotations
 
-from _thread import get_ident
 from typing import Any
 
 import numpy as np
 
-from toytorch.core import fast_whole, inplace
+from toytorch.core import fast_saved, fast_whole, inplace
 from toytorch.core import write as writes
-from toytorch.core.fast_path import indent, ufunc_of
+from toytorch.core.fast_path import indent, names_for, ufunc_of
+from toytorch.core.fast_several import NUMBER
 from toytorch.core.memory_order import assign
 from toytorch.core.op import Op
-from toytorch.core.record import TRAITS
-from toytorch.core.storage import Storage
-from toytorch.core.tensor import Tensor, alias
-from toytorch.facts import state
-from toytorch.facts.node import sequence
 
 INPLACE = """\
     try:
@@ -131,10 +126,6 @@ RECORDED_LIST = """\
                             or t._storage is s0 is not None or t._requires_grad):
                         return inplace(op, {args})
 """
-NUMBER = """\
-            if a{i}.__class__ is float or a{i}.__class__ is int:
-                a{i} = a0.dtype.type(a{i})
-"""
 FEW = 4096  # elements; of more, the general path writes the result where it belongs as it is made
 
 
@@ -207,7 +198,7 @@ def with_history(op: Op) -> str:
         tests += f" and check(self.dtype, {given}) is None"
     wanted = [0, *(i for i in op.tensor_at[1:] if names[i] in op.derivatives)]
     wanted = [i for i in wanted if not args[i].is_tensor_list]
-    edges, before, saved, versions = ["before"], list[str](), list[str](), list[str]()
+    edges = ["before"]
     for i in op.tensor_at[1:]:
         name = names[i]
         if args[i].is_tensor_list:
@@ -216,33 +207,16 @@ def with_history(op: Op) -> str:
             edges.append(f"({name}._grad_edge or {name}) if w{i} else None")
         else:
             edges.append("None")
-    for kind, index, users in op.plan:
-        if kind == "result":
-            before = ["kept = kept_of(self)"]
-            saved.append("kept")
-            versions.append("kept._storage.version + 1")
-        elif kind != "argument":
-            saved.append(f"{kind}_of({names[index]})")
-            versions.append("None")
-        elif index not in op.tensor_at or args[index].is_tensor_list:
-            saved.append(names[index])
-            versions.append("None")
-        else:
-            name, some = names[index], " or ".join(f"w{u}" for u in users)
-            if not index:
-                saved.append(f"snapshot(self) if {some} else None")
-                versions.append(f"0 if {some} else None")
-                continue
-            tensor = f"a{index}.__class__ is ndarray"
-            saved.append(f"{name} if not ({tensor}) or {some} else None")
-            versions.append(
-                f"None if not ({tensor}) or not ({some}) else 0 if {name}._storage is None "
-                f"else {name}._storage.version"
-            )
-    lines = [*before, "node.saved, node.versions = None, ()"]
-    if saved:
-        kept = f"node.saved, node.versions = ({', '.join(saved)},), ({', '.join(versions)},)"
-        lines = [*before, kept]
+
+    def tensor_at(index: int, users: tuple[int, ...]) -> fast_saved.Saved:
+        some = " or ".join(f"w{u}" for u in users)
+        if not index:
+            return f"snapshot(self) if {some} else None", f"0 if {some} else None"
+        return fast_saved.tensor(names[index], some, f"a{index}.__class__ is ndarray")
+
+    saved = fast_saved.by_plan(
+        op, names, tensor_at, lambda index: ("kept_of(self)", "self._storage.version + 1")
+    )
     return RECORDED.format(
         tests=tests,
         operands=operands,
@@ -251,7 +225,7 @@ def with_history(op: Op) -> str:
         same=" and c.dtype is a0.dtype" * pointwise,
         node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(names)}))",
         edges=", ".join(edges),
-        save=indent(lines, 28),
+        save=indent(fast_saved.lines(saved), 28),
     )
 
 
@@ -311,27 +285,17 @@ def by_ufunc(op: Op) -> str:
 def names_in_place(op: Op) -> dict[str, Any]:
     """What the names in these lines stand for."""
     return {
+        **names_for(op, {}),
         "quick": writes.quick,
-        "Storage": Storage,
-        "Tensor": Tensor,
         "Node": op.node_of_writes,
-        "new": object.__new__,
-        "variant": op.variant,
-        "sequence": sequence,
-        "get_ident": get_ident,
         "assign": assign,
         "asarray": np.asarray,
-        "kept_of": alias,
         "snapshot": inplace.snapshot,
         "old_edge": inplace.old_edge,
         "recordable": inplace.recordable,
         "rebase": inplace.rebase,
-        **{f"{trait}_of": found for trait, found in TRAITS.items()},
         "bump": inplace.bump,
         "ufunc": ufunc_of(op),
         "whole": fast_whole.written,
         "kernel": op.on_cpu,
-        "check": op.checks,
-        "state": state,
-        "ndarray": np.ndarray,
     }

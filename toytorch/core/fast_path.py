@@ -113,71 +113,42 @@ BY_SIZE = """
     # toytorch.kernels.dispatch_stub"""
 NO_NUMBER = "        # a number is refused by the general path"
 
+NO_TENSORS = {"None", "other", "1"}  # what is saved where `other` is a number
 EDGES = ",\n" + " " * 14  # from one to the next, on a line of its own
-KEEP_RESULT = [
-    "kept = new(Tensor)",
-    "kept._array = c",
-    "kept.dtype = result.dtype",
-    "kept._storage = result._storage = Storage(c)",
-    "kept._requires_grad = False",
-    "kept._grad_edge = None",
-]
 
 
 def saving(op: Op, scalar: bool = False) -> list[str] | None:
-    """The lines that save what the derivative names; None where the fast path has no way to."""
-    values, versions, before = [], [], []
-    python_name = {"self": "input", "other": "other"}
-    first_needs = set(op.needs.get("self", ()))
-    for name in op.keeps:
-        if name == "result" and scalar and name not in first_needs:
-            values.append("None")
-            versions.append("None")
-        elif name == "result":
-            before += KEEP_RESULT
-            values.append("kept")
-            versions.append("0")
-        elif name in python_name and name in op.schema.index:
-            value = python_name[name]
-            version = f"0 if {value}._storage is None else {value}._storage.version"
-            if scalar and name == "other":
-                values.append(value)
-                versions.append("None")
-            elif len(op.tensor_at) == 1 or (scalar and name in first_needs):
-                values.append(value)
-                versions.append(version)
-            elif scalar:
-                values.append("None")
-                versions.append("None")
-            else:
-                # Only what the wanted gradients need: y of x*y where x wants one.
-                wants = {"self": "wants", "other": "other_wants"}
-                users = [wants[a] for a in op.needs if name in op.needs[a]]
-                if len(users) == 2:  # one of them does, or there would be no node
-                    values.append(value)
-                    versions.append(version)
-                else:
-                    values.append(f"{value} if {users[0]} else None")
-                    versions.append(f"({version}) if {users[0]} else None")
-        elif name == "alpha" and op.schema.args[op.schema.index[name]].default == 1:
-            values.append("1")
-            versions.append("None")
-        else:
+    """The lines that save what the derivative names; None where the fast path has no way to.
+
+    scalar   the second operand is a number
+    """
+    from toytorch.core import fast_saved  # when the first such source is written
+
+    saved = []
+    asked = set[str]()  # the gradients that have to be wanted for anything to be kept
+    for kind, index, users in op.plan:
+        some = ""
+        if kind not in ("result", "argument") or (index == 2 and op.schema.args[2].default != 1):
             return None
-    if not values:
-        return ["node.saved = None", "node.versions = ()"]
-    if scalar and op.variant is not None and set(values) <= {"None", "other", "1"}:
-        before = ["node.frees = False"]  # PyTorch's overload for a number keeps no tensor
-    asked = {v.partition(" if ")[2].partition(" else ")[0] for v in values}
+        if index == 2:
+            saved.append(("1", "None"))
+        elif scalar and kind == "argument" and index == 1:
+            saved.append(("other", "None"))
+        elif scalar and 0 not in users:
+            saved.append(fast_saved.NOTHING)
+        elif kind == "result":
+            saved.append(fast_saved.RESULT)
+        else:  # only what the wanted gradients need: y of x*y where x wants one
+            if not scalar and len(op.tensor_at) == 2 and len(users) == 1:
+                some = ("wants", "other_wants")[users[0]]
+            saved.append(fast_saved.tensor(("input", "other")[index], some))
+        asked.add(some)
+    lines = fast_saved.lines(saved)
+    if saved and scalar and op.variant is not None and {v for v, _ in saved} <= NO_TENSORS:
+        return ["node.frees = False", *lines]  # PyTorch's overload for a number keeps no tensor
     if not scalar and len(asked) == 1 and "" not in asked:
-        before = [
-            f"node.frees = {asked.pop()}"
-        ]  # nothing is kept where that gradient is not wanted
-    return [
-        *before,
-        f"node.saved = ({', '.join(values)},)",
-        f"node.versions = ({', '.join(versions)},)",
-    ]
+        return [f"node.frees = {asked.pop()}", *lines]
+    return lines
 
 
 def result_lines(
@@ -344,10 +315,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "sequence": sequence,
         "Storage": Storage,
         "from_numpy": types.FROM_NUMPY,
-        "shape_of": record.shape_of,
-        "dtype_of": record.dtype_of,
-        "order_of": record.is_column_major,
-        "layout_of": record.layout_of,
+        **{f"{trait}_of": found for trait, found in record.TRAITS.items()},
         "spread": arguments.spread,
         "bound": arguments.bound,
         "missing": arguments.missing,

@@ -4,8 +4,9 @@ with several results; of ops of a list of tensors in any case. As in `fast_path`
 
 from __future__ import annotations
 
+from toytorch.core import fast_saved
 from toytorch.core.fast_general import floating
-from toytorch.core.fast_path import KEEP_RESULT, indent, python_name, result_lines
+from toytorch.core.fast_path import indent, python_name, result_lines
 from toytorch.core.op import Op
 
 SEVERAL = """\
@@ -144,63 +145,38 @@ def returned(before: list[str], result: list[str]) -> str:
 def history_of_list(op: Op, passed: list[str]) -> str:
     """The lines that make the result of an op of a list of tensors and its node, where one of them
     wants a gradient; "" where there is none, or the general path has to look at more."""
-    saved = []
-    for kind, index, _ in op.plan:
-        if kind == "result":
-            return ""
-        saved.append(passed[index] if kind == "argument" else f"{kind}_of({passed[index]})")
     if not op.derivatives or op.variant is not None or op.many:
         return ""
-    kept = f"({', '.join(saved)},), {(None,) * len(saved)}" if saved else "None, ()"
+    if any(kind == "result" for kind, _, _ in op.plan):
+        return ""
+    saved = fast_saved.by_plan(op, passed, lambda index, users: (passed[index], "None"))
     wants = "recorded and (result.dtype.rank > 1 or integers(op, result))"
-    save = [f"node.saved, node.versions = {kept}"]
-    return returned(ARRAYS, result_lines("made", DTYPE, wants, "*edges,", save))
+    return returned(ARRAYS, result_lines("made", DTYPE, wants, "*edges,", fast_saved.lines(saved)))
 
 
 def history_of(op: Op, passed: list[str]) -> str:
     """The lines that make the result of a pointwise op and its node, where an operand i wants a
     gradient (w<i>); "" where there is none, or the general path has to look at more."""
-    if not op.derivatives:
+    if not op.derivatives or any(k == "result" and 0 not in users for k, _, users in op.plan):
         return ""
     wanted = [i for i in op.tensor_at if op.schema.args[i].name in op.derivatives]
     edges = [
         f"({passed[i]}._grad_edge or {passed[i]}) if w{i} else None" if i in wanted else "None"
         for i in op.tensor_at
     ]
-    before, values, versions = [], [], []
-    for kind, index, users in op.plan:
-        if kind == "result":
-            if 0 not in users:
-                return ""
-            before = [
-                line.replace("= c", "= made").replace("(c)", "(made)") for line in KEEP_RESULT
-            ]
-            values.append("kept")
-            versions.append("0")
-        elif kind != "argument":
-            values.append(f"{kind}_of({passed[index]})")
-            versions.append("None")
-        elif index not in op.tensor_at:
-            values.append(passed[index])
-            versions.append("None")
-        else:
-            value, some = passed[index], " or ".join(f"w{u}" for u in users)
-            array = f"a{index}.__class__ is ndarray"
-            values.append(f"{value} if not ({array}) or {some} else None")
-            versions.append(
-                f"None if not ({array}) or not ({some}) else 0 if {value}._storage is None "
-                f"else {value}._storage.version"
-            )
-    lines = [*before, "node.saved, node.versions = None, ()"]
-    if values:
-        saved = f"node.saved, node.versions = ({', '.join(values)},), ({', '.join(versions)},)"
-        lines = [*before, saved]
-        if op.variant is not None:  # PyTorch's overload for a number keeps no tensor
-            lines.append("node.frees = False")
-            lines.append("for v in node.saved:")
-            lines.append("    if isinstance(v, Tensor):")
-            lines.append("        node.frees = True")
-            lines.append("        break")
+
+    def tensor_at(index: int, users: tuple[int, ...]) -> fast_saved.Saved:
+        some = " or ".join(f"w{u}" for u in users)
+        return fast_saved.tensor(passed[index], some, f"a{index}.__class__ is ndarray")
+
+    saved = fast_saved.by_plan(op, passed, tensor_at)
+    lines = fast_saved.lines(saved, "made")
+    if saved and op.variant is not None:  # PyTorch's overload for a number keeps no tensor
+        lines.append("node.frees = False")
+        lines.append("for v in node.saved:")
+        lines.append("    if isinstance(v, Tensor):")
+        lines.append("        node.frees = True")
+        lines.append("        break")
     node = "Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))"
     wants = floating(op, f"({' or '.join(f'w{i}' for i in wanted)})")
     result = result_lines("made", DTYPE, wants, f"{', '.join(edges)},", lines, node)

@@ -118,90 +118,7 @@ def transposed(op: Op, name: str) -> str:
 
 def make_node_class(op: Op) -> type[Node]:
     """MulBackward0 and its kin: a Node whose `apply` runs the record's derivatives."""
-    gradient = "gs" if op.many else "g"
-    kinds = kinds_of(op)
-    lines = [f"def apply(node, {gradient}):"]
-    if op.keeps:
-        lines += [
-            "    saved = node.saved",
-            "    if saved is None:",
-            "        raise RuntimeError(SAVED_TWICE)",
-            f"    {', '.join(op.keeps)}, = unpacked(saved) if node.packed else saved",
-        ]
-        for i, name in enumerate(op.keeps):
-            if kinds[name] == "tensor":
-                lines += [
-                    f"    seen = node.versions[{i}]",
-                    "    if seen is not None and seen != (",
-                    f"            0 if {name}._storage is None else {name}._storage.version):",
-                    f"        check_version(OP, {name!r}, {name}, seen, node{transposed(op, name)})",
-                ]
-            if name.startswith("result") and name not in op.schema.index:
-                index = int(name[6:] or 0)
-                lines += [f"    {name} = revive({name}, node, {index})"]
-    # What a derivative may multiply by that may be complex, of all that it keeps: what moves or adds
-    # up elements by real numbers is the same rule for complex gradients, and need not conjugate.
-    conjugated = COEFFICIENTS if op.holomorphic and not op.many else ()
-    factors = [name for name, kind in kinds.items() if kind in conjugated]
-    lines += ["    edges = node.edges"]
-    shared = any("work" in names for names in op.needs.values())
-    if shared:
-        lines += ["    work = {}"]
-    tensors = [op.schema.args[i] for i in op.tensor_at]
-    outs = []
-    for i, a in enumerate(tensors):
-        d = op.needs.get(a.name)
-        own = [n for n in factors if shared or n in factors_of(d or ())]
-        turning: list[str] = []
-        if own and d is not None:
-            d = tuple("h" if name == "g" else name for name in d)
-            turning = [
-                f"conjugate = g.dtype.is_complex and any_complex({', '.join(own)})",
-                "h = g.conj() if conjugate else g",
-            ]
-        if a.is_tensor_list:
-            start = i  # a list is the only tensor argument of its op, or the last one
-            lines += ["    " + line for line in turning]
-            lines += [
-                f"    grads = d_{a.name}({', '.join(d or ())}) if edges else ()",
-                f"    edges_list = edges[{start}:]",
-                *(
-                    [
-                        "    if conjugate:",
-                        "        grads = [x if x is None else x.conj() for x in grads]",
-                    ]
-                    if turning
-                    else []
-                ),
-                "    grads = [None if e is None or x is None else "
-                "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
-                "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]",
-            ]
-            outs.append("*grads")
-        elif d is None:
-            outs.append("None")
-        else:
-            lines += [
-                f"    g{i} = None",
-                f"    e = edges[{i}]",
-                "    if e is not None:",
-                *("        " + line for line in turning),
-                f"        g{i} = d_{a.name}({', '.join(d)})",
-                f"        if g{i} is not None:",
-            ]
-            if turning:
-                lines += [
-                    f"            if conjugate and g{i}.dtype.is_complex:",
-                    f"                g{i} = g{i}.conj()",
-                ]
-            lines += [
-                "            shape, dtype = e.meta",
-                f"            if g{i}._array.shape != shape or g{i}.dtype is not dtype:",
-                f"                g{i} = fit(g{i}, shape, dtype)",
-            ]
-            outs.append(f"g{i}")
-    lines += [f"    return ({', '.join(outs)},)"]
-    source = "\n".join(lines) + "\n"
+    source = apply_source(op)
     namespace: dict[str, Any] = {
         "SAVED_TWICE": SAVED_TWICE,
         "check_version": check_version,
@@ -214,19 +131,10 @@ def make_node_class(op: Op) -> type[Node]:
         "ndarray": np.ndarray,
         "asarray": np.asarray,
     }
-    derivatives = op.derivatives
-    if op.rounds_once:
-        derivatives = {
-            n: in_one_launch(f"{op.name}_backward", rounded_once(d, op.rounds_once))
-            for n, d in derivatives.items()
-        }
-    namespace.update({f"d_{n}": d for n, d in derivatives.items()})
-
-    def saved_items(node: Node) -> list[tuple[str, Any]]:
-        if op.keeps and node.saved is None:
-            raise RuntimeError(SAVED_TWICE)
-        return list(zip(op.keeps, unpacked(node.saved or ())))
-
+    for name, d in op.derivatives.items():
+        if op.rounds_once:
+            d = in_one_launch(f"{op.name}_backward", rounded_once(d, op.rounds_once))
+        namespace[f"d_{name}"] = d
     if op.derivatives and op.formulas.keys() == op.derivatives.keys():
         source += "\n\n" + arrays_source(op)
         for name, formula in op.formulas.items():
@@ -237,42 +145,19 @@ def make_node_class(op: Op) -> type[Node]:
                 namespace[f"arrays_{name}"] = formula.of_arrays()
     generate(f"{op.name}: {op.node_name}", source, namespace)
 
-    def reader(name: str) -> property:
-        place = op.keeps.index(name)
+    def saved_items(node: Node) -> list[tuple[str, Any]]:
+        if op.keeps and node.saved is None:
+            raise RuntimeError(SAVED_TWICE)
+        return list(zip(op.keeps, unpacked(node.saved or ())))
 
-        def read(node: Node) -> Any:
-            value = saved_items(node)[place][1]
-            if isinstance(value, Tensor) and node.versions[place] is not None:
-                check_version(op.name, name, value, node.versions[place], node, True)
-            if name.startswith("result") and name not in op.schema.index:
-                return revive(value, node, int(name[6:] or 0))
-            return value
-
-        return property(read)
-
-    def raw_reader(name: str) -> property:
-        place = op.keeps.index(name)
-
-        def read(node: Node) -> Any:
-            from toytorch.facts.saved import saved_in  # seldom needed
-
-            value = None if node.saved is None else node.saved[place]
-            if isinstance(value, (list, tuple)):
-                return tuple(saved_in(node, place, i) for i in range(len(value)))
-            return saved_in(node, place)
-
-        return property(read)
-
+    kinds = kinds_of(op)
+    tensors = [name for name, kind in kinds.items() if kind in ("tensor", "tensors")]
     return type(
         op.node_name,
         (Node,),
         {
-            **{f"_saved_{name}": reader(name) for name in op.keeps},
-            **{
-                f"_raw_saved_{name}": raw_reader(name)
-                for name, kind in kinds.items()
-                if kind in ("tensor", "tensors")
-            },
+            **{f"_saved_{name}": reader(op, name) for name in op.keeps},
+            **{f"_raw_saved_{name}": raw_reader(op.keeps.index(name)) for name in tensors},
             "__slots__": (),
             "op": op,
             "apply": namespace["apply"],
@@ -286,6 +171,127 @@ def make_node_class(op: Op) -> type[Node]:
             "__module__": "toytorch.ops",
         },
     )
+
+
+def reader(op: Op, name: str) -> property:
+    """What a node gives of a value that it keeps."""
+    place = op.keeps.index(name)
+    what, index, _ = op.plan[place]
+
+    def read(node: Node) -> Any:
+        value = node.saved_items()[place][1]
+        if isinstance(value, Tensor) and node.versions[place] is not None:
+            check_version(op.name, name, value, node.versions[place], node, True)
+        return revive(value, node, max(index, 0)) if what == "result" else value
+
+    return property(read)
+
+
+def raw_reader(place: int) -> property:
+    """What a node gives of the tensors that it keeps at a place, as `SavedTensor`s."""
+
+    def read(node: Node) -> Any:
+        from toytorch.facts.saved import saved_in  # seldom needed
+
+        value = None if node.saved is None else node.saved[place]
+        if isinstance(value, (list, tuple)):
+            return tuple(saved_in(node, place, i) for i in range(len(value)))
+        return saved_in(node, place)
+
+    return property(read)
+
+
+def apply_source(op: Op) -> str:
+    """`apply`: the derivatives on tensors. It gives a gradient, or None, for each edge."""
+    lines = [f"def apply(node, {'gs' if op.many else 'g'}):"]
+    kinds = kinds_of(op)
+    if op.keeps:
+        lines += [
+            "    saved = node.saved",
+            "    if saved is None:",
+            "        raise RuntimeError(SAVED_TWICE)",
+            f"    {', '.join(op.keeps)}, = unpacked(saved) if node.packed else saved",
+        ]
+    for i, (name, (what, index, _)) in enumerate(zip(op.keeps, op.plan)):
+        if kinds[name] == "tensor":
+            lines += [
+                f"    seen = node.versions[{i}]",
+                "    if seen is not None and seen != (",
+                f"            0 if {name}._storage is None else {name}._storage.version):",
+                f"        check_version(OP, {name!r}, {name}, seen, node{transposed(op, name)})",
+            ]
+        if what == "result":
+            lines += [f"    {name} = revive({name}, node, {max(index, 0)})"]
+    # What a derivative may multiply by that may be complex, of all that it keeps: what moves or adds
+    # up elements by real numbers is the same rule for complex gradients, and need not conjugate.
+    conjugated = COEFFICIENTS if op.holomorphic and not op.many else ()
+    factors = [name for name, kind in kinds.items() if kind in conjugated]
+    lines += ["    edges = node.edges"]
+    shared = any("work" in names for names in op.needs.values())
+    if shared:
+        lines += ["    work = {}"]
+    outs = []
+    for i, (_, name) in enumerate(op.tensor_names):
+        needed = op.needs.get(name)
+        own = [n for n in factors if shared or n in factors_of(needed or ())]
+        listed = op.schema.args[op.tensor_at[i]].is_tensor_list
+        if needed is None and not listed:
+            outs.append("None")
+            continue
+        lines += gradient_lines(name, needed, own, i, listed)
+        outs.append("*grads" if listed else f"g{i}")
+    return "\n".join([*lines, f"    return ({', '.join(outs)},)"]) + "\n"
+
+
+def gradient_lines(
+    name: str, needed: tuple[str, ...] | None, factors: list[str], i: int, listed: bool
+) -> list[str]:
+    """The lines of `apply` for one operand.
+
+    needed   what its derivative is given
+    factors  the names of what it may multiply by that may be complex
+    i        the place of its edge; of a list, of the first, to which the rest of them belong
+    """
+    turning = list[str]()
+    if factors and needed is not None:
+        needed = tuple("h" if n == "g" else n for n in needed)
+        turning = [
+            f"conjugate = g.dtype.is_complex and any_complex({', '.join(factors)})",
+            "h = g.conj() if conjugate else g",
+        ]
+    call = f"d_{name}({', '.join(needed or ())})"
+    if listed:
+        back = ["if conjugate:", "    grads = [x if x is None else x.conj() for x in grads]"]
+        return [
+            "    " + line
+            for line in (
+                *turning,
+                f"grads = {call} if edges else ()",
+                f"edges_list = edges[{i}:]",
+                *(back if turning else ()),
+                "grads = [None if e is None or x is None else "
+                "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
+                "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]",
+            )
+        ]
+    back = [f"    if conjugate and g{i}.dtype.is_complex:", f"        g{i} = g{i}.conj()"]
+    return [
+        f"    g{i} = None",
+        f"    e = edges[{i}]",
+        "    if e is not None:",
+        *(
+            "        " + line
+            for line in (
+                *turning,
+                f"g{i} = {call}",
+                f"if g{i} is not None:",
+                *(back if turning else ()),
+                "    shape, dtype = e.meta",
+                f"    if g{i}._array.shape != shape or g{i}.dtype is not dtype:",
+                f"        g{i} = fit(g{i}, shape, dtype)",
+            )
+        ),
+    ]
 
 
 def rounded_once(derivative: Callable[..., Any], names: str) -> Callable[..., Any]:

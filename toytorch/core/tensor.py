@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copyreg
 import sys
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -37,7 +36,6 @@ from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Array, DType
 from toytorch.facts.node import AccumulateGrad, Node, Output, RemovableHandle, as_function, sequence
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
-from toytorch.facts.warned import users_level
 
 new = object.__new__
 size_of = tuple.__new__  # what arrays have are numbers, which `Size` need not look at
@@ -251,11 +249,7 @@ class Tensor:
     @property
     def volatile(self) -> bool:
         """No tensor is; before `no_grad` there were tensors that left no history."""
-        warnings.warn(
-            "volatile was removed (Variable.volatile is always False)",
-            UserWarning,
-            stacklevel=users_level(),
-        )
+        warned.at_call("volatile was removed (Variable.volatile is always False)")
         return False
 
     def storage_type(self) -> Any:
@@ -461,15 +455,13 @@ class Tensor:
     def grad(self) -> Tensor | None:
         """What backward accumulated here."""
         if self._grad is None and self._grad_edge is not None and not self._retained:
-            warnings.warn(
+            warned.at_call(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
                 ".grad attribute won't be populated during autograd.backward(). If you indeed want "
                 "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
                 "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you "
                 "access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more "
-                "information.",
-                UserWarning,
-                stacklevel=users_level(),
+                "information."
             )
         return self._grad
 
@@ -880,11 +872,10 @@ def warn_of_hooks(tensor: Tensor) -> None:
     """Says that a leaf's hooks are not copied, unless the user said so."""
     for hook in (tensor._hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warned.at_call(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
                 "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
-                "suppress this warning",
-                stacklevel=users_level(),
+                "suppress this warning"
             )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import re
 import sys
-import warnings
 from _thread import get_ident
 from collections.abc import Sequence
 from typing import Any
@@ -24,11 +23,10 @@ from toytorch.core.record import record, wants_grad
 from toytorch.core.storage import Conjugated, Mirrored, Storage
 from toytorch.core.tensor import Tensor, keep_form, strides_of
 from toytorch.facts import dtype as types
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.dtype import FROM_NUMPY, cannot_cast, dtype, from_numpy_dtype, promote
 from toytorch.facts.node import lost_class, pack
 from toytorch.facts.size import broadcast_pair, cannot_broadcast, wrap_dim
-from toytorch.facts.warned import users_level
 
 # What PyTorch says when its kernel runs, after it has asked where the operands lie.
 IN_KERNEL = re.compile("^NotImplementedError|is out of bounds|out of range: tried|out of range in")
@@ -147,11 +145,10 @@ def refuse_places(op: Op, args: tuple[Any, ...], target: Tensor) -> None:
     if op.apart not in (False, "partly"):
         writing.refuse_any_shared(target, lasting[1:])
     if op.overlap.__class__ is str and writing.overlaps(target):
-        warnings.warn(
+        warned.at_call(
             f"Use of {op.name}_ on expanded tensors is deprecated. Please clone() the tensor before "
             "performing this operation. This also applies to advanced indexing e.g. "
-            f"{op.overlap}",
-            stacklevel=users_level(),
+            f"{op.overlap}"
         )
     elsewhere = op.across == "between" and not overlapping(op, args)  # a copy that moves something
     if op.kind == "pointwise" or op.overlap.__class__ is str or elsewhere:
@@ -440,14 +437,12 @@ def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
 def warn_of_size(out: Tensor, shape: Sequence[int]) -> None:
     """Warns of an out= with elements, and of another shape than the result."""
     if out._array.size and out._array.shape != tuple(shape):
-        warnings.warn(
+        warned.at_call(
             f"An output with one or more elements was resized since it had shape "
             f"{list(out.shape)}, which does not match the required output shape {list(shape)}. "
             "This behavior is deprecated, and in a future PyTorch release outputs will not be "
             "resized unless they have zero elements. You can explicitly reuse an out tensor t by "
-            "resizing it, inplace, to zero elements with t.resize_(0).",
-            UserWarning,
-            stacklevel=users_level(),
+            "resizing it, inplace, to zero elements with t.resize_(0)."
         )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from toytorch import amp
+from toytorch.facts import warned
 from toytorch.facts.dtype import bfloat16
 from toytorch.facts.hints import DType
 
@@ -12,11 +11,10 @@ __path__: list[str] = []  # PyTorch has modules below it: core/public_modules.py
 
 
 def _old(name: str) -> None:
-    warnings.warn(
+    warned.at_call(
         f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use "
         f"`torch.amp.{name}('cpu', args...)` instead.",
         FutureWarning,
-        stacklevel=3,
     )
 
 

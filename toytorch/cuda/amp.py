@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any
 
 from toytorch import amp
 from toytorch.backends import base
+from toytorch.facts import warned
 from toytorch.facts.dtype import float16
 from toytorch.facts.hints import DType
 
@@ -15,10 +15,9 @@ __path__: list[str] = []  # PyTorch has modules below it: core/public_modules.py
 
 
 def _old(name: str, new: str) -> None:
-    warnings.warn(
+    warned.at_call(
         f"`torch.cuda.amp.{name}` is deprecated. Please use `torch.amp.{new}` instead.",
         FutureWarning,
-        stacklevel=3,
     )
 
 

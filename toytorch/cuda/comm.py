@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.cuda.devices import index_of
+from toytorch.facts import warned
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 from toytorch.ops.shaping.rearrange import cat
@@ -125,11 +125,10 @@ def gather(
             raise RuntimeError("'destination' must not be specified when 'out' is specified")
         return out.copy_(gather(tensors, dim, out.device))
     if destination == -1:
-        warnings.warn(
+        warned.at_call(
             "Using -1 to represent CPU tensor is deprecated. Please use a device object or string "
             'instead, e.g., "cpu".',
             FutureWarning,
-            stacklevel=2,
         )
     where = _on(destination)
     return cat.function([t.to(where, non_blocking=where.type == "cuda") for t in tensors], dim)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.runtime import Runtime
 from toytorch.cuda.devices import index_of, is_available, runtime
+from toytorch.facts import warned
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 from toytorch.facts.trace import OutOfMemoryError
@@ -89,9 +89,7 @@ def reset_accumulated_memory_stats(device: Device = None) -> None:
 
 
 def _older(name: str, new: str) -> None:
-    warnings.warn(
-        f"torch.cuda.{name} has been renamed to torch.cuda.{new}", FutureWarning, stacklevel=3
-    )
+    warned.at_call(f"torch.cuda.{name} has been renamed to torch.cuda.{new}", FutureWarning)
 
 
 def memory_cached(device: Device = None) -> int:
@@ -108,22 +106,20 @@ def max_memory_cached(device: Device = None) -> int:
 
 def reset_max_memory_allocated(device: Device = None) -> None:
     """The older name of `reset_peak_memory_stats`."""
-    warnings.warn(
+    warned.at_call(
         "torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats, which "
         "resets /all/ peak memory stats.",
         FutureWarning,
-        stacklevel=2,
     )
     reset_peak_memory_stats(device)
 
 
 def reset_max_memory_cached(device: Device = None) -> None:
     """The older name of `reset_peak_memory_stats`."""
-    warnings.warn(
+    warned.at_call(
         "torch.cuda.reset_max_memory_cached now calls torch.cuda.reset_peak_memory_stats, which "
         "resets /all/ peak memory stats.",
         FutureWarning,
-        stacklevel=2,
     )
     reset_peak_memory_stats(device)
 

@@ -6,11 +6,11 @@ package knows, simulated ones among them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.ops.elementwise.limits import maximum, minimum
 
 SUM, PROD, MAX, MIN, AVG = range(5)  # NCCL's numbers
@@ -82,11 +82,10 @@ def reduce(
         )
     several = outputs if outputs is not None else output
     if several is not None and not isinstance(several, Tensor):
-        warnings.warn(
+        warned.at_call(
             "`nccl.reduce` with an output tensor list is deprecated. Please specify a single output "
             "tensor with argument 'output' instead.",
             FutureWarning,
-            stacklevel=2,
         )
         several = several[root]
     target = _checked(inputs)[root] if several is None else several

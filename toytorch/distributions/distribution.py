@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import toytorch as torch
@@ -10,6 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.constraints import Constraint
 from toytorch.distributions.utils import Shape, lazy_property
+from toytorch.facts import warned
 from toytorch.facts.size import Size
 
 if TYPE_CHECKING:
@@ -72,11 +72,10 @@ class Distribution:
             regions = self.arg_constraints
         except NotImplementedError:
             regions = {}
-            warnings.warn(
+            warned.at_call(
                 f"{type(self)} does not define `arg_constraints`. "
                 "Please set `arg_constraints = {}` or initialize the distribution "
-                "with `validate_args=False` to turn off validation.",
-                stacklevel=3,
+                "with `validate_args=False` to turn off validation."
             )
         for name, region in regions.items():
             if constraints.is_dependent(region):
@@ -184,10 +183,8 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """`sample((n,))`, by its older name."""
-        warnings.warn(
-            "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.",
-            FutureWarning,
-            stacklevel=2,
+        warned.at_call(
+            "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning
         )
         return self.sample((n,))
 
@@ -245,10 +242,9 @@ class Distribution:
         try:
             support: Constraint | None = self.support
         except NotImplementedError:
-            warnings.warn(
+            warned.at_call(
                 f"{type(self)} does not define `support` to enable sample validation. Please "
-                "initialize the distribution with `validate_args=False` to turn off validation.",
-                stacklevel=3,
+                "initialize the distribution with `validate_args=False` to turn off validation."
             )
             return
         assert support is not None, "support is unexpectedly None"

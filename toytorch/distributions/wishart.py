@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
@@ -12,6 +11,7 @@ from toytorch.distributions.chi2 import Chi2
 from toytorch.distributions.exp_family import ExponentialFamily
 from toytorch.distributions.multivariate_normal import FACTOR, log_diagonal, one_matrix
 from toytorch.distributions.utils import NUMBERS, Shape, Value, lazy_property
+from toytorch.facts import warned
 
 __all__ = ["Wishart"]
 
@@ -85,10 +85,9 @@ class Wishart(ExponentialFamily):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {size - 1}.")
         vars(self)[name] = matrix.expand(batch + (-1, -1))
         if self.df.lt(size).any():
-            warnings.warn(
+            warned.at_call(
                 "Low df values detected. Singular samples are highly likely to occur for "
-                "ndim - 1 < df < ndim.",
-                stacklevel=2,
+                "ndim - 1 < df < ndim."
             )
         super().__init__(batch, event, validate_args=validate_args)
         self._unbroadcasted_scale_tril = L = FACTOR[name](matrix)
@@ -162,7 +161,7 @@ class Wishart(ExponentialFamily):
         sample = self._bartlett_sampling(sample_shape)
         again = self._any_of_batch(self.support.check(sample))
         if again.any():
-            warnings.warn("Singular sample detected.", stacklevel=2)
+            warned.at_call("Singular sample detected.")
             for _ in range(10 if max_try_correction is None else max_try_correction):
                 drawn = self._bartlett_sampling(again[again].shape)
                 sample[again] = drawn

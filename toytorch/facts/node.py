@@ -178,9 +178,6 @@ class AccumulateGrad(Node):
         self.variable._accumulate(grad)
         return ()
 
-    def saved_items(self) -> list[tuple[str, Any]]:
-        return []
-
 
 class RemovableHandle:
     """Removes a hook, like `torch.utils.hooks.RemovableHandle`."""

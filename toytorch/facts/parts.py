@@ -1,7 +1,8 @@
-"""What an object has from a part of it."""
+"""What an object has from a part of it, and what it tells of its attributes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
@@ -17,3 +18,28 @@ def of_part(path: str, doc: str) -> Any:
     3.0
     """
     return property(attrgetter(path), doc=doc)
+
+
+def shows(names: str, if_true: str = "") -> Callable[[Any], str]:
+    """An `extra_repr` that tells attributes: of `=size` the value alone, of `bias?` whether there is
+    one, of `mode.value` the value of an enumeration; and last `if_true`, where it is.
+
+    >>> class Half:
+    ...     size, p, bias, inplace = 2, 0.5, None, True
+    ...     extra_repr = shows("=size p bias?", if_true="inplace")
+    >>> Half().extra_repr()
+    '2, p=0.5, bias=False, inplace=True'
+    """
+
+    def extra_repr(self: Any) -> str:
+        parts = []
+        for name in names.split():
+            path = name.strip("=?")
+            value = attrgetter(path)(self)
+            value = value is not None if name[-1] == "?" else value
+            parts.append(f"{value}" if name[0] == "=" else f"{path.partition('.')[0]}={value}")
+        if if_true and getattr(self, if_true):
+            parts.append(f"{if_true}=True")
+        return ", ".join(parts)
+
+    return extra_repr

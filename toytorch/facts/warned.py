@@ -1,4 +1,4 @@
-"""Warnings that are given once a process, however often there is reason for them."""
+"""Warnings at the user's line, and those given once a process, however often there is reason."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def users_level() -> int:
     return level
 
 
+def at_call(text: str, kind: type[Warning] = UserWarning) -> None:
+    """Warns at the line outside of this package that called it."""
+    warnings.warn(text, kind, stacklevel=users_level())
+
+
 def once(text: str, key: str = "") -> None:
     """Warns the first time, or each time after `set_warn_always(True)`; of several texts with one
     key, only the first is given.
@@ -51,4 +56,4 @@ def once(text: str, key: str = "") -> None:
     """
     if always or (key or text) not in given:
         given.add(key or text)
-        warnings.warn(text, UserWarning, stacklevel=users_level())
+        at_call(text)

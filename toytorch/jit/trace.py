@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.core import random
 from toytorch.core.tensor import Tensor, new
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.device import strided
 from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from toytorch.jit import switch, types
@@ -64,10 +64,9 @@ def trace(
     if not switch.enabled:
         return func
     if isinstance(func, (TracedFunction, TracedModule)):
-        warnings.warn(
+        warned.at_call(
             "The input to trace is already a ScriptModule, tracing it is a no-op. "
-            "Returning the object as is.",
-            stacklevel=2,
+            "Returning the object as is."
         )
         return func
     kwargs = dict(example_kwarg_inputs or {})
@@ -281,12 +280,11 @@ def outputs_of(result: Tensor, strict: bool) -> tuple[list[Any], Any]:
                 "from traced functions, but got a list of lists"
             )
         if strict:
-            warnings.warn(
+            warned.at_call(
                 "Encountering a list at the output of the tracer might cause the trace to be "
                 "incorrect, this is only valid if the container structure does not change based "
                 "on the module's inputs. Consider a tuple, or pass strict=False to trace().",
                 TracerWarning,
-                stacklevel=5,
             )
     return tree_flatten(result)
 
@@ -427,7 +425,7 @@ def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: f
                     else f"The shapes {tuple(x.shape)} and {tuple(y.shape)} differ"
                 )
             )
-            warnings.warn(text, TracerWarning, stacklevel=4)
+            warned.at_call(text, TracerWarning)
 
 
 def warn_of_chance(traced: TracedFunction) -> None:
@@ -445,12 +443,11 @@ def warn_of_chance(traced: TracedFunction) -> None:
     ]
     if found:
         shown = "".join(f"\t{str(n).splitlines()[0].strip()}\n" for n in found[:20])
-        warnings.warn(
+        warned.at_call(
             "Trace had nondeterministic nodes. Did you forget call .eval() on your model? Nodes:\n"
             f"{shown}This may cause errors in trace checking. To disable trace checking, pass "
             "check_trace=False to torch.jit.trace()",
             TracerWarning,
-            stacklevel=3,
         )
 
 

@@ -5,7 +5,6 @@ A wrapper like the classes of `nested`: `__torch_function__` computes on the dat
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import toytorch as torch
 from toytorch import overrides
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor, new
+from toytorch.facts import warned
 from toytorch.facts.hints import DType
 from toytorch.ops.operators import SPECIAL
 
@@ -62,13 +62,11 @@ class MaskedTensor(Tensor):
         for name, t in (("data", data), ("mask", mask)):
             if is_masked_tensor(t) or not isinstance(t, Tensor):
                 raise TypeError(f"{name} must be a Tensor")
-        warnings.warn(PROTOTYPE, UserWarning, stacklevel=2)
+        warned.at_call(PROTOTYPE)
         if data.requires_grad:
-            warnings.warn(
+            warned.at_call(
                 "It is not recommended to create a MaskedTensor with a tensor that requires_grad. To "
-                "avoid this, you can use data.detach().clone()",
-                UserWarning,
-                stacklevel=2,
+                "avoid this, you can use data.detach().clone()"
             )
         check(data, mask)
         own = data.detach().clone()

@@ -164,14 +164,16 @@ def dense(nested: NestedTensor, t: Tensor, name: str, args: tuple[Any, ...]) -> 
     return from_padded(t.expand(sizes), nested)._values
 
 
+def values_of(a: Any) -> Any:
+    """The values of a nested tensor; anything else as it is."""
+    return a._values if isinstance(a, NestedTensor) else a
+
+
 def through(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """A function of the values, and of what else it is given; results of it are nested."""
     first = next(a for a in (*args, *kwargs.values()) if isinstance(a, NestedTensor))
 
-    def inner(a: object) -> Any:
-        return a._values if isinstance(a, NestedTensor) else a
-
-    made = func(*map(inner, args), **{k: inner(v) for k, v in kwargs.items()})
+    made = func(*map(values_of, args), **{k: values_of(v) for k, v in kwargs.items()})
     if isinstance(made, tuple):
         return each_nested(first, made)
     return like(first, made) if isinstance(made, Tensor) else made
@@ -187,7 +189,7 @@ rule(
     *names(
         "detach alpha_dropout feature_dropout feature_alpha_dropout dropout1d dropout2d "
         "dropout3d bernoulli isreal bitwise_not native_norm conj resolve_conj resolve_neg "
-        "masked_fill_ one_hot frexp"
+        "masked_fill_ one_hot frexp embedding fill"
     )
 )(through)
 rule("dropout", only="native_dropout_default(self: jt, float: any, train: any?)")(through)
@@ -197,12 +199,6 @@ rule(
     only="convolution_default(input: jt, weight: t, bias: t?, stride: any, padding: any, "
     "dilation: any, transposed: any, output_padding: any, groups: any)",
 )(through)  # fmt: skip
-
-
-@rule("embedding")
-def embedding(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-    """Rows of a table by nested indices."""
-    return through(func, *args, **kwargs)
 
 
 # -- types, copies and what is made alike --------------------------------------------------------
@@ -215,14 +211,10 @@ def embedding(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
 def converted(func: Callable[..., Any], input: Tensor, *args: object, **kwargs: object) -> Any:
     """Values of another type or on another device, where the lengths go with them."""
     if not isinstance(input, NestedTensor):  # dense.to(nested)
-        given = tuple(a._values if isinstance(a, NestedTensor) else a for a in args)
-        return func(input, *given, **kwargs)
+        return func(input, *map(values_of, args), **kwargs)
     kwargs.pop("layout", None)
-    given = tuple(a._values if isinstance(a, NestedTensor) else a for a in args)
-    values = func(input._values, *given, **kwargs)
-    if values is input._values:
-        return input
-    return on_device(input, values)
+    values = func(input._values, *map(values_of, args), **kwargs)
+    return input if values is input._values else on_device(input, values)
 
 
 def on_device(input: NestedTensor, values: Tensor) -> NestedTensor:
@@ -285,12 +277,6 @@ def in_place(
     """New values in the place of the old ones."""
     func(input._values, *args, **kwargs)
     return input
-
-
-@rule("fill")
-def fill(func: Callable[..., Any], input: NestedTensor, value: object) -> NestedTensor:
-    """A copy in which all elements are one number."""
-    return like(input, func(input._values, value))
 
 
 @rule("copy_")
@@ -373,8 +359,7 @@ def backward(
     **kwargs: object,
 ) -> None:
     """Gradients of the leaves, from a nested gradient of this tensor."""
-    inner = gradient._values if isinstance(gradient, NestedTensor) else gradient
-    func(input._values, inner, *args, **kwargs)
+    func(input._values, values_of(gradient), *args, **kwargs)
 
 
 @rule("grad")
@@ -387,19 +372,16 @@ def grad(
 ) -> Any:
     """`torch.autograd.grad` where some of the tensors are nested."""
 
+    def listed(ts: Any) -> Any:
+        return ts if isinstance(ts, (list, tuple)) else (ts,)
+
     def inner(ts: object) -> Any:
-        if ts is None:
-            return None
-        return tuple(
-            t._values if isinstance(t, NestedTensor) else t
-            for t in (ts if isinstance(ts, (list, tuple)) else (ts,))
-        )
+        return ts if ts is None else tuple(map(values_of, listed(ts)))
 
     found = func(inner(outputs), inner(inputs), inner(grad_outputs), **kwargs)
-    places = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
     return tuple(
         like(p, g) if isinstance(p, NestedTensor) and g is not None else g
-        for p, g in zip(places, found)
+        for p, g in zip(listed(inputs), found)
     )
 
 

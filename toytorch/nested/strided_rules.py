@@ -17,7 +17,9 @@ from toytorch.overrides import names
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
-IN_PLACE = frozenset(names("zero_ fill_ uniform_ normal_ share_memory_ masked_fill_ bernoulli_"))
+IN_PLACE = frozenset(
+    names("zero_ fill_ uniform_ normal_ share_memory_ masked_fill_ bernoulli_ copy_")
+)
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -169,14 +171,6 @@ def of_first(
 ) -> Any:
     """What all parts answer alike."""
     return func(input.parts[0], *args, **kwargs)
-
-
-@rule("copy_")
-def copy_(
-    func: Callable[..., Any], input: StridedNested, src: StridedNested, non_blocking: bool = False
-) -> Any:
-    """The values of another nested tensor."""
-    return by_parts(func, "copy_", (input, src), {})
 
 
 @rule("equal")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.ops.creation.create import empty_like, eye
 from toytorch.ops.creation.random import randperm
 from toytorch.ops.indexing.by_index import where
@@ -96,7 +96,7 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def _left_empty(tensor: Tensor) -> Tensor:
-    warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=3)
+    warned.at_call("Initializing zero-element tensors is a no-op")
     return tensor
 
 
@@ -156,10 +156,9 @@ def trunc_normal_(
     else uniform numbers are drawn, and kept with a chance in proportion to the density.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warned.at_call(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
-            "distribution of values may be incorrect.",
-            stacklevel=2,
+            "distribution of values may be incorrect."
         )
 
     def below(x: float) -> float:
@@ -250,10 +249,8 @@ def _deprecated(new: Any) -> Any:
 
     @functools.wraps(new)
     def renamed(*args: object, **kwargs: object) -> Any:
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.",
-            FutureWarning,
-            stacklevel=2,
+        warned.at_call(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.", FutureWarning
         )
         return new(*args, **kwargs)
 

@@ -114,8 +114,6 @@ import toytorch.ops.special.error_gamma
 import toytorch.ops.special.implicit
 import toytorch.ops.special.incomplete_gamma
 import toytorch.ops.special.names
-import toytorch.ops.special.normal
-import toytorch.ops.special.polynomial
 from toytorch.core import printing
 from toytorch.core.op import Op, registry
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from toytorch.backends.base import every
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.schema import wrong_argument
-from toytorch.facts.warned import users_level
 from toytorch.ops.creation import create
 from toytorch.ops.define import on_tensors, public
 from toytorch.ops.elementwise import compare
@@ -168,13 +166,13 @@ def _module_load(self: Tensor, other: Tensor, assign: builtins.bool = False) -> 
 
 def _resized(self: Tensor, *sizes: Any) -> Any:
     """The older form of `view`, of as many elements."""
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=users_level())
+    warned.at_call("non-inplace resize is deprecated")
     return self.contiguous().view(*sizes)
 
 
 def _resized_as(self: Tensor, tensor: Tensor) -> Any:
     """The older form of `view_as`."""
-    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=users_level())
+    warned.at_call("non-inplace resize_as is deprecated")
     return self.contiguous().view(tensor.shape)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from toytorch.core.inplace import refuse_overlap
 from toytorch.core.subclasses import dispatches
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
+from toytorch.facts import warned
 from toytorch.facts.dtype import float32
 from toytorch.facts.node import RemovableHandle
 from toytorch.ops.creation.from_data import as_tensor
@@ -133,11 +133,10 @@ class Optimizer:
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len({id(p) for p in params}) != len(params):
-            warnings.warn(
+            warned.at_call(
                 "optimizer contains a parameter group with duplicate parameters; in "
                 "future, this will cause an error; see "
-                "github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=3,
+                "github.com/pytorch/pytorch/issues/40967 for more information"
             )
         for other in self.param_groups[:1]:
             if ("param_names" in group) != ("param_names" in other):

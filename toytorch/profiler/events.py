@@ -8,10 +8,10 @@ Attributes and `repr` are those of `torch.autograd.profiler_util`; times are in 
 from __future__ import annotations
 
 import enum
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toytorch.facts import warned
 from toytorch.profiler import table, trace
 from toytorch.profiler.recorder import BACKWARD, FUNCTION, USER, Recorder, Span
 from toytorch.profiler.units import time_text
@@ -85,10 +85,9 @@ def older_name(name: str, now: str) -> Any:
     """A name of PyTorch's from when all devices were CUDA's, which warns as there."""
 
     def get(self: Times) -> Any:
-        warnings.warn(
+        warned.at_call(
             f"`{name}` is deprecated{'. Use' if 'total' in name else ', please use'} `{now}` instead.",
             FutureWarning,
-            stacklevel=2,
         )
         return getattr(self, now)
 

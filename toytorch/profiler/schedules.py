@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from collections.abc import Callable
+
+from toytorch.facts import warned
 
 
 class ProfilerAction(enum.Enum):
@@ -45,9 +46,7 @@ def schedule(
             f"skip_first={skip_first} (need >= 0)."
         )
     if warmup == 0:
-        warnings.warn(
-            "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
-        )
+        warned.at_call("Profiler won't be using warmup, this can skew profiler results")
     cycle = wait + warmup + active
 
     def plan(step: int) -> ProfilerAction:

@@ -7,7 +7,6 @@ differs is reported with its place.
 from __future__ import annotations
 
 import cmath
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from toytorch import ops
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts import warned
 from toytorch.facts.device import sparse_bsr, sparse_coo, sparse_csr, strided
 from toytorch.ops.creation.from_data import as_tensor
 
@@ -352,11 +352,10 @@ def assert_allclose(
     msg: str = "",
 ) -> None:
     """The older form of `assert_close`, which does not look at types and devices."""
-    warnings.warn(
+    warned.at_call(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed "
         "in a future release. Please use `torch.testing.assert_close()` instead.",
         FutureWarning,
-        stacklevel=2,
     )
     a, b = (v if isinstance(v, Tensor) else as_tensor(v) for v in (actual, expected))
     assert_close(

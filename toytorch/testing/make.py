@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts import warned
 from toytorch.facts.dtype import dtype as Dtype
 from toytorch.facts.hints import Device
 from toytorch.ops.creation.create import empty
@@ -31,11 +31,10 @@ def bounds(kind: Dtype, low: Any, high: Any) -> tuple[Any, Any]:
     if low != low or high != high:
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low == high and not exact:
-        warnings.warn(
+        warned.at_call(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
             "deprecated since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.",
             FutureWarning,
-            stacklevel=3,
         )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")

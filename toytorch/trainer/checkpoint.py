@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from toytorch.facts import warned
 from toytorch.serialization import load, save
 from toytorch.version import own
 
@@ -97,8 +97,7 @@ def _callbacks(trainer: Any, checkpoint: dict[str, Any]) -> None:
             callback.load_state_dict(states.pop(callback.state_key))
         callback.on_load_checkpoint(trainer, trainer.model, checkpoint)
     if states:
-        warnings.warn(
+        warned.at_call(
             "the checkpoint has states of callbacks that this trainer does not have: "
-            f"{sorted(states)}",
-            stacklevel=4,
+            f"{sorted(states)}"
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from toytorch.facts import warned
 from toytorch.optim import Optimizer
 from toytorch.optim.lr_scheduler import ReduceLROnPlateau
 from toytorch.trainer.errors import MisconfigurationException
@@ -41,9 +41,8 @@ class SchedulerConfig:
 def configured(returned: object) -> tuple[list[Any], list[SchedulerConfig]]:
     """(optimizers, schedulers) of what a model returned."""
     if returned is None:
-        warnings.warn(
-            "`configure_optimizers` returned `None`, this fit will run with no optimizer",
-            stacklevel=2,
+        warned.at_call(
+            "`configure_optimizers` returned `None`, this fit will run with no optimizer"
         )
         return [], []
     if (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from toytorch import amp, autograd
 from toytorch.core import random
 from toytorch.core.tensor import Tensor
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.ops.creation.create import empty
 from toytorch.utils.selective_checkpoint import CheckpointPolicy as CheckpointPolicy
 from toytorch.utils.selective_checkpoint import (
@@ -206,13 +205,12 @@ def checkpoint(
     tensor([2.7183, 2.7183])
     """
     if use_reentrant is None:
-        warnings.warn(
+        warned.at_call(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed "
             "explicitly. Starting in PyTorch 2.9, calling checkpoint without use_reentrant will "
             "raise an exception. use_reentrant=False is recommended, but if you need to preserve "
             "the current default behavior, you can pass use_reentrant=True. Refer to docs for more "
-            "details on the differences between the two variants.",
-            stacklevel=2,
+            "details on the differences between the two variants."
         )
         use_reentrant = True
     if determinism_check not in ("default", "none"):
@@ -227,9 +225,7 @@ def checkpoint(
                 "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
             )
         if state.local.grad and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn(
-                "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
-            )
+            warned.at_call("None of the inputs have requires_grad=True. Gradients will be None")
         return _Reentrant.apply(function, preserve_rng_state, *args)
     outer, inner = (
         context_fn()
@@ -261,13 +257,12 @@ def checkpoint_sequential(
 ) -> Any:
     """A sequence of modules, checkpointed in segments; the last one is kept as it is."""
     if use_reentrant is None:
-        warnings.warn(
+        warned.at_call(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
             "passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not "
             "passed. use_reentrant=False is recommended, but if you need to preserve the current "
             "default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
-            "differences between the two variants.",
-            stacklevel=2,
+            "differences between the two variants."
         )
     parts = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(parts) // segments

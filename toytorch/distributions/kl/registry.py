@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.distribution import Distribution
+from toytorch.facts import warned
 
 Formula: TypeAlias = Callable[[Any, Any], Tensor]
 F = TypeVar("F", bound=Formula)
@@ -45,11 +45,10 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
     by_p = min(found, key=near)
     by_q = min(found, key=lambda pair: near(pair)[::-1])
     if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
-        warnings.warn(
+        warned.at_call(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). "
             f"Please register_kl({by_p[0].__name__}, {by_q[1].__name__})",
             RuntimeWarning,
-            stacklevel=3,
         )
     return _KL_REGISTRY[by_p]
 

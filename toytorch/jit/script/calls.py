@@ -11,6 +11,7 @@ from typing import Any
 
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.device import device
 from toytorch.facts.dtype import bool as bool_
 from toytorch.facts.dtype import dtype, int64
@@ -255,7 +256,7 @@ class Calls(Pythons, Attributes):
                     f"Cannot instantiate class '{function.__name__}' in a script function",
                 )
             return self.call_outside(function, modifier, args, kwargs, at)
-        if function is warnings.warn:
+        if function is warnings.warn or function is warned.at_call:
             return self.call_outside(self.warner(at), "ignore", args[:1], {}, at)
         if isinstance(function, type):
             return self.call_class(function, args, kwargs, at)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import typing
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toytorch.facts import warned
 from toytorch.jit import types
 from toytorch.jit.script.annotations import Unreadable, type_of
 from toytorch.jit.tracer import running
@@ -54,11 +54,10 @@ def ignore(drop: bool = False, **kwargs: object) -> Any:
         return function
 
     if drop:
-        warnings.warn(
+        warned.at_call(
             "ignore(drop=True) has been deprecated. TorchScript will now drop the "
             "function call on compilation. Use torch.jit.unused now.",
             FutureWarning,
-            stacklevel=2,
         )
     return decorate
 

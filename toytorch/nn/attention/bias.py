@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from toytorch.core import subclasses
 from toytorch.core.tensor import Tensor, like_class
+from toytorch.facts import warned
 from toytorch.facts.dtype import bool as bool_type
 from toytorch.facts.hints import Device
 from toytorch.nn import functional as F
@@ -41,9 +41,8 @@ class CausalBias(Tensor):
         )
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
         if seq_len_q > seq_len_kv and variant is CausalVariant.LOWER_RIGHT:
-            warnings.warn(
-                "Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!",
-                stacklevel=2,
+            warned.at_call(
+                "Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!"
             )
 
     def _materialize(self, device: Device = None) -> Tensor:

@@ -7,11 +7,11 @@ PyTorch calls them under `vmap`: what they compute of each element is the same. 
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts import warned
 from toytorch.nn.attention.block_mask import (
     BlockMask,
     Mod,
@@ -117,11 +117,10 @@ def flex_attention(
             "return_aux=AuxRequest(lse=True) instead."
         )
     if return_lse:
-        warnings.warn(
+        warned.at_call(
             "return_lse is deprecated and will be removed in v2.10. Please use "
             "return_aux=AuxRequest(lse=True) instead.",
             FutureWarning,
-            stacklevel=2,
         )
     shared = query.shape[1] // key.shape[1]
     if shared > 1:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from toytorch.core.barriers import Error
 from toytorch.core.inplace import rebase
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.hints import DType
-from toytorch.facts.warned import users_level
 from toytorch.ops.define import PUBLIC, takes_words
 from toytorch.ops.elementwise import activation, arithmetic
 from toytorch.ops.elementwise.activation import gelu as gelu_record
@@ -258,11 +257,9 @@ def log_softmax(
 def _chosen(name: str, input: Tensor, dim: int | None) -> int:
     if dim is not None:
         return dim
-    warnings.warn(
+    warned.at_call(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to "
-        "include dim=X as an argument.",
-        UserWarning,
-        stacklevel=users_level(),
+        "include dim=X as an argument."
     )
     return 0 if input.ndim in (0, 1, 3) else 1
 
@@ -275,7 +272,7 @@ def gumbel_softmax(
     With `hard` the result is one-hot, and only the gradient is that of the soft draw.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=users_level())
+        warned.at_call("`eps` parameter is deprecated and has no effect.")
     noise = -logits.new_empty(logits.shape).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:

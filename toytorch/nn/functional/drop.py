@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.composed import composed
-from toytorch.facts.warned import users_level
 from toytorch.ops.nn.dropout import drop, drop_alpha
 
 __all__ = [
@@ -53,24 +51,20 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     """Dropout of whole channels, of one image or a batch."""
     _check(p)
     if input.ndim not in (n + 1, n + 2):
-        warnings.warn(
+        warned.at_call(
             f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will "
             "result in an error in a future release. To retain the behavior and silence this "
             f"warning, please use dropout instead. Note that {name} exists to provide channel-wise "
             f"dropout on inputs with {n} spatial dimensions, a channel dimension, and an optional "
-            f"batch dimension (i.e. {n + 1}D or {n + 2}D inputs).",
-            UserWarning,
-            stacklevel=users_level(),
+            f"batch dimension (i.e. {n + 1}D or {n + 2}D inputs)."
         )
     elif n == 2 and input.ndim == 3:
-        warnings.warn(
+        warned.at_call(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
             "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
             "dim. This behavior will change in a future release to interpret the input as one without "
             "a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
-            "behavior, please switch to using dropout1d instead.",
-            UserWarning,
-            stacklevel=users_level(),
+            "behavior, please switch to using dropout1d instead."
         )
     single = n != 2 and input.ndim != n + 2  # of images alone, PyTorch takes rows for channels
     if inplace:

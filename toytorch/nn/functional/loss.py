@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,10 +11,10 @@ import numpy as np
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor, beside
 from toytorch.core.views import counted
+from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import no_kernel, promote_types
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
-from toytorch.facts.warned import users_level
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops.define import tensor_first
@@ -41,12 +40,10 @@ def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
     """Input and target in one shape; a warning where they had two."""
     if tuple(input.shape) == tuple(target.size()):
         return input, target
-    warnings.warn(
+    warned.at_call(
         f"Using a target size ({target.shape}) that is different to the input size "
         f"({input.shape}). This will likely lead to incorrect results due to "
-        "broadcasting. Please ensure they have the same size.",
-        UserWarning,
-        stacklevel=users_level(),
+        "broadcasting. Please ensure they have the same size."
     )
     return broadcast_tensors(input, target)
 
@@ -208,13 +205,11 @@ def kl_div(
     if not (input.is_floating_point() and target.is_floating_point()):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(
+        warned.at_call(
             "reduction: 'mean' divides the total loss by both the batch size and the "
             "support size.'batchmean' divides only by the batch size, and aligns with the"
             " KL div math definition.'mean' will be changed to behave the same as "
-            "'batchmean' in the next major release.",
-            UserWarning,
-            stacklevel=users_level(),
+            "'batchmean' in the next major release."
         )
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction == "batchmean" and size_average is None and reduce is None:

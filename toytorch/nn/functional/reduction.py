@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from toytorch.core.tensor import Tensor
-from toytorch.facts.warned import users_level
+from toytorch.facts import warned
 
 __all__ = ["legacy_reduction", "reduced"]
 
@@ -29,8 +27,7 @@ def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | N
         meant = "none"
     else:
         meant = "sum" if size_average is not None and not size_average else "mean"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.",
-        stacklevel=users_level(),
+    warned.at_call(
+        f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead."
     )
     return meant

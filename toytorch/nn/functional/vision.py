@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
+from toytorch.facts import warned
 from toytorch.facts.hints import Ints
-from toytorch.facts.warned import users_level
 from toytorch.nn.functional.pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -197,11 +196,7 @@ def upsample_bilinear(
 
 
 def _old(name: str, new: str) -> None:
-    warnings.warn(
-        f"`nn.functional.{name}` is deprecated. Use `nn.functional.{new}` instead.",
-        UserWarning,
-        stacklevel=users_level(),
-    )
+    warned.at_call(f"`nn.functional.{name}` is deprecated. Use `nn.functional.{new}` instead.")
 
 
 # -- points ---------------------------------------------------------------------------------------
@@ -209,12 +204,10 @@ def _old(name: str, new: str) -> None:
 
 def _warn_of_corners(align_corners: bool | None) -> None:
     if align_corners is None:
-        warnings.warn(
+        warned.at_call(
             "Default grid_sample and affine_grid behavior has changed to align_corners="
             "False since 1.3.0. Please specify align_corners=True if the old behavior is "
-            "desired. See the documentation of grid_sample for details.",
-            UserWarning,
-            stacklevel=users_level(),
+            "desired. See the documentation of grid_sample for details."
         )
 
 
@@ -262,11 +255,9 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners and min(size[2:]) == 1:
-        warnings.warn(
+        warned.at_call(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
             "align_corners=True. This is not an intended use case of affine_grid. See the "
-            "documentation of affine_grid for details.",
-            UserWarning,
-            stacklevel=users_level(),
+            "documentation of affine_grid for details."
         )
     return sampling.affine_grid_generator.function(theta, tuple(size), bool(align_corners))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.hints import Device, DType
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
@@ -20,12 +20,7 @@ class InPlace(Module):
         super().__init__()
         self.inplace = inplace
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
-
-
-def _listed(*parts: str) -> str:
-    return ", ".join(p for p in parts if p)
+    extra_repr = shows("", if_true="inplace")
 
 
 class ReLU(InPlace):
@@ -49,10 +44,7 @@ class RReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _listed(
-            f"lower={self.lower}, upper={self.upper}", "inplace=True" if self.inplace else ""
-        )
+    extra_repr = shows("lower upper", if_true="inplace")
 
 
 class Hardtanh(Module):
@@ -72,10 +64,8 @@ class Hardtanh(Module):
             ("max_value", "max_val", max_value),
         ):
             if given is not None:
-                warnings.warn(
-                    f"keyword argument `{old}` is deprecated and renamed to `{new}`",
-                    FutureWarning,
-                    stacklevel=2,
+                warned.at_call(
+                    f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning
                 )
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
@@ -86,11 +76,7 @@ class Hardtanh(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _listed(
-            f"min_val={self.min_val}, max_val={self.max_val}",
-            "inplace=True" if self.inplace else "",
-        )
+    extra_repr = shows("min_val max_val", if_true="inplace")
 
 
 class ReLU6(Hardtanh):
@@ -99,8 +85,7 @@ class ReLU6(Hardtanh):
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    extra_repr = shows("", if_true="inplace")
 
 
 class Threshold(Module):
@@ -113,11 +98,7 @@ class Threshold(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _listed(
-            f"threshold={self.threshold}, value={self.value}",
-            "inplace=True" if self.inplace else "",
-        )
+    extra_repr = shows("threshold value", if_true="inplace")
 
 
 class LeakyReLU(Module):
@@ -130,10 +111,7 @@ class LeakyReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _listed(
-            f"negative_slope={self.negative_slope}", "inplace=True" if self.inplace else ""
-        )
+    extra_repr = shows("negative_slope", if_true="inplace")
 
 
 class PReLU(Module):
@@ -161,8 +139,7 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
+    extra_repr = shows("num_parameters")
 
 
 class ELU(Module):
@@ -175,8 +152,7 @@ class ELU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _listed(f"alpha={self.alpha}", "inplace=True" if self.inplace else "")
+    extra_repr = shows("alpha", if_true="inplace")
 
 
 class CELU(ELU):
@@ -272,8 +248,7 @@ class Softplus(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
+    extra_repr = shows("beta threshold")
 
 
 class Softsign(Module):
@@ -300,8 +275,7 @@ class Hardshrink(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
+    extra_repr = shows("=lambd")
 
 
 class Softshrink(Module):

@@ -8,6 +8,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Device, DType
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.lazy import LazyModuleMixin
 from toytorch.nn.modules.module import Module
@@ -66,11 +67,7 @@ class _NormBase(_Affine):
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
+    extra_repr = shows("=num_features eps momentum affine bias? track_running_stats")
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any

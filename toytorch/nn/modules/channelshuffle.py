@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 
@@ -17,5 +18,4 @@ class ChannelShuffle(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)
 
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}"
+    extra_repr = shows("groups")

@@ -84,10 +84,8 @@ class _ConvNd(Module):
             else (out_channels, in_channels // groups)
         )
         self.weight = Parameter(empty((*channels, *kernel_size), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        made = Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias", made)
         self.reset_parameters()
 
     def _border(self) -> Sizes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 
@@ -19,8 +20,7 @@ class _DropoutNd(Module):
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p, self.inplace = p, inplace
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+    extra_repr = shows("p inplace")
 
 
 class Dropout(_DropoutNd):

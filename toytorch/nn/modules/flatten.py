@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.parts import shows
 from toytorch.nn.modules.module import Module
 
 
@@ -19,8 +20,7 @@ class Flatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+    extra_repr = shows("start_dim end_dim")
 
 
 class Unflatten(Module):
@@ -58,5 +58,4 @@ class Unflatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+    extra_repr = shows("dim unflattened_size")

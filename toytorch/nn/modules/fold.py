@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 
@@ -28,11 +29,7 @@ class Unfold(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, dilation={self.dilation}, "
-            f"padding={self.padding}, stride={self.stride}"
-        )
+    extra_repr = shows("kernel_size dilation padding stride")
 
 
 class Fold(Module):
@@ -55,8 +52,4 @@ class Fold(Module):
             input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )
 
-    def extra_repr(self) -> str:
-        return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
-            f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-        )
+    extra_repr = shows("output_size kernel_size dilation padding stride")

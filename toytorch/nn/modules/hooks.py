@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.node import RemovableHandle
 from toytorch.nn.modules.registration import REGISTRATION
 
@@ -109,10 +109,9 @@ class BackwardHooks:
         """The results, their tensors passed through that function."""
         many = isinstance(result, tuple)
         if not many and not isinstance(result, Tensor):
-            warnings.warn(
+            warned.at_call(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of "
-                f"Tensors but received {type(result)}",
-                stacklevel=4,
+                f"Tensors but received {type(result)}"
             )
         values = list(result) if many else [result]
         places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
@@ -228,10 +227,9 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
                 try:
                     hook.call(module, args, *more, result)
                 except Exception as error:
-                    warnings.warn(
+                    warned.at_call(
                         "module forward hook with ``always_call=True`` raised an exception that "
-                        f"was silenced as another error was raised in forward: {error}",
-                        stacklevel=3,
+                        f"was silenced as another error was raised in forward: {error}"
                     )
         raise
     legacy = hooks_of(module, "_node_hooks")
@@ -276,7 +274,7 @@ def warn_of_node_hooks(args: tuple[Any, ...], result: Any, node: Any) -> None:
     else:
         return
     more = "Please use register_full_backward_hook to get the documented behavior."
-    warnings.warn(f"{words} {more}", FutureWarning, stacklevel=4)
+    warned.at_call(f"{words} {more}", FutureWarning)
 
 
 # -- hooks of every module ------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn.modules.batchnorm import _LazyNormBase, _NormBase, check_dims
@@ -76,11 +76,10 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={0 if alone else 1} to match "
                     f"num_features ({self.num_features}), but got: {channels}."
                 )
-            warnings.warn(
+            warned.at_call(
                 f"input's size at dim={0 if alone else 1} does not match num_features. "
                 "You can silence this warning by not passing in num_features, which is "
-                "not used because affine=False",
-                stacklevel=2,
+                "not used because affine=False"
             )
         made = F.instance_norm(
             input.unsqueeze(0) if alone else input,

@@ -6,6 +6,7 @@ import math
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Device, DType
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.lazy import LazyModuleMixin
@@ -48,10 +49,8 @@ class Linear(Module):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        made = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias", made)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -64,11 +63,7 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
+    extra_repr = shows("in_features out_features bias?")
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -95,10 +90,8 @@ class Bilinear(Module):
         self.weight = Parameter(
             empty((out_features, in1_features, in2_features), device=device, dtype=dtype)
         )
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        made = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias", made)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -111,11 +104,7 @@ class Bilinear(Module):
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return F.bilinear(input1, input2, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
+    extra_repr = shows("in1_features in2_features out_features bias?")
 
 
 class LazyLinear(LazyModuleMixin, Linear):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 
@@ -202,11 +202,10 @@ class NLLLoss2d(NLLLoss):
         reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        warnings.warn(
+        warned.at_call(
             "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement "
             "and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from types import ModuleType
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 from toytorch.autograd.modes import no_grad
 from toytorch.core import swap
 from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.facts import warned
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as memory_format_class
 from toytorch.facts.dtype import dtype as dtype_class
@@ -299,13 +299,11 @@ class Module(Stateful):
                 f"desired dtype={target}"
             )
         if target is not None and target.is_complex:
-            warnings.warn(
+            warned.at_call(
                 "Complex modules are a new feature under active development whose design may change, "
                 "and some modules might not work as expected when using complex tensors as parameters "
                 "or buffers. Please file an issue at https://github.com/pytorch/pytorch/issues/new?"
-                "template=bug-report.yml if a complex module does not work as expected.",
-                UserWarning,
-                stacklevel=2,
+                "template=bug-report.yml if a complex module does not work as expected."
             )
 
         def convert(t: Tensor) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.hints import Device, DType, Ints
+from toytorch.facts.parts import shows
 from toytorch.facts.size import WHOLE
 from toytorch.nn import functional as F
 from toytorch.nn import init
@@ -64,11 +65,7 @@ class LayerNorm(_Affine):
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        )
+    extra_repr = shows("=normalized_shape eps elementwise_affine bias?")
 
 
 class RMSNorm(Module):
@@ -103,10 +100,7 @@ class RMSNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
+    extra_repr = shows("=normalized_shape eps elementwise_affine")
 
 
 class GroupNorm(_Affine):
@@ -136,11 +130,7 @@ class GroupNorm(_Affine):
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-            f"bias={self.bias is not None}"
-        )
+    extra_repr = shows("=num_groups =num_channels eps affine bias?")
 
 
 class LocalResponseNorm(Module):
@@ -153,8 +143,7 @@ class LocalResponseNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+    extra_repr = shows("=size alpha beta k")
 
 
 class CrossMapLRN2d(LocalResponseNorm):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
@@ -23,8 +24,7 @@ class _PadNd(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self.mode)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = shows("=padding")
 
 
 class _ConstantPadNd(_PadNd):
@@ -37,8 +37,7 @@ class _ConstantPadNd(_PadNd):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
+    extra_repr = shows("padding value")
 
 
 class ConstantPad1d(_ConstantPadNd):
@@ -65,8 +64,7 @@ class _ZeroPadNd(_ConstantPadNd):
     def __init__(self, padding: Ints) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = shows("=padding")
 
 
 class ZeroPad1d(_ZeroPadNd, ConstantPad1d):

@@ -7,26 +7,23 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints, OutputSize
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
 
 
 class _Pool(Module):
-    """A module whose repr lists some of its attributes."""
+    """A module that calls one function."""
 
-    shown: tuple[str, ...] = ()
     function: Any = None
-
-    def extra_repr(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)
 
 
 # -- maxima ---------------------------------------------------------------------------------------
 
 
 class _MaxPoolNd(_Pool):
-    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+    extra_repr = shows("kernel_size stride padding dilation ceil_mode")
 
     def __init__(
         self,
@@ -78,7 +75,7 @@ class MaxPool3d(_MaxPoolNd):
 
 
 class _MaxUnpoolNd(_Pool):
-    shown = ("kernel_size", "stride", "padding")
+    extra_repr = shows("kernel_size stride padding")
     dims = 0
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
@@ -167,7 +164,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
 
 class _AvgPoolNd(_Pool):
-    shown = ("kernel_size", "stride", "padding")
+    extra_repr = shows("kernel_size stride padding")
 
 
 class AvgPool1d(_AvgPoolNd):
@@ -241,7 +238,7 @@ class AvgPool3d(_WidePool):
 
 
 class _LPPoolNd(_Pool):
-    shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+    extra_repr = shows("norm_type kernel_size stride ceil_mode")
 
     def __init__(
         self,
@@ -282,7 +279,7 @@ class LPPool3d(_LPPoolNd):
 
 
 class _AdaptiveMaxPoolNd(_Pool):
-    shown = ("output_size",)
+    extra_repr = shows("output_size")
 
     def __init__(self, output_size: Ints, return_indices: bool = False) -> None:
         super().__init__()
@@ -311,7 +308,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
 
 class _AdaptiveAvgPoolNd(_Pool):
-    shown = ("output_size",)
+    extra_repr = shows("output_size")
 
     def __init__(self, output_size: OutputSize) -> None:
         super().__init__()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
@@ -12,6 +11,7 @@ from toytorch.core.op import Op
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
+from toytorch.facts import warned
 from toytorch.facts.dtype import float32
 from toytorch.nn import functional as F
 from toytorch.nn import init
@@ -311,11 +311,10 @@ def _check_options(
             "of an element being zeroed"
         )
     if dropout > 0 and num_layers == 1:
-        warnings.warn(
+        warned.at_call(
             "dropout option adds dropout after all but last recurrent layer, so non-zero "
             f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
-            f"num_layers={num_layers}",
-            stacklevel=4,
+            f"num_layers={num_layers}"
         )
     for name, value, kind in (
         ("bias", bias, bool),

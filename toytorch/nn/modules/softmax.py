@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 
@@ -14,8 +15,7 @@ class Along(Module):
         super().__init__()
         self.dim = dim
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    extra_repr = shows("dim")
 
 
 class Softmax(Along):
@@ -36,8 +36,7 @@ class Softmin(Along):
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    extra_repr = shows("dim")
 
 
 class LogSoftmax(Along):
@@ -66,5 +65,4 @@ class GLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    extra_repr = shows("dim")

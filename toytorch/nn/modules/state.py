@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.node import RemovableHandle
 from toytorch.nn.modules.registration import Tree, replaceable
 from toytorch.nn.parameter import Parameter, is_lazy
@@ -268,12 +268,11 @@ class Stateful(Tree):
                     f"checkpoint, the shape in current model is {value.shape}."
                 )
             if value.is_meta and not given.is_meta and not assign:
-                warnings.warn(
+                warned.at_call(
                     f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
                     "parameter in the current model, which is a no-op. (Did you mean to pass "
                     "`assign=True` to assign items in the state dictionary to their corresponding "
-                    "key in the module instead of copying them in place?)",
-                    stacklevel=2,
+                    "key in the module instead of copying them in place?)"
                 )
         try:
             with no_grad():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn import init
@@ -226,10 +225,9 @@ class TransformerEncoder(_Stack):
         why_not = keeps_padding(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not why_not
         if enable_nested_tensor and why_not:
-            warnings.warn(
+            warned.at_call(
                 "enable_nested_tensor is True, but self.use_nested_tensor is False because "
-                f"encoder_layer{why_not}",
-                stacklevel=2,
+                f"encoder_layer{why_not}"
             )
 
     def forward(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.nn.parallel.functions import Gather, Scatter
 
 
@@ -53,11 +53,9 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
         first = parts[0]
         if isinstance(first, Tensor):
             if dim == 0 and not first.ndim:
-                warnings.warn(
+                warned.at_call(
                     "Was asked to gather along dimension 0, but all input tensors were scalars; "
-                    "will instead unsqueeze and return a vector.",
-                    UserWarning,
-                    stacklevel=4,
+                    "will instead unsqueeze and return a vector."
                 )
             return Gather.apply(target_device, dim, *parts)
         if first is None:

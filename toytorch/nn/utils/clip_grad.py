@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.ops.creation.from_data import tensor
 
 
@@ -92,10 +92,9 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ) -> Tensor:
     """The older name of `clip_grad_norm_`."""
-    warnings.warn(
+    warned.at_call(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
         "`torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.size import wrap_dim
 from toytorch.nn.parameter import Parameter, is_lazy
 from toytorch.nn.utils.recomputed import Recomputed, refuse_second, take_away
@@ -54,11 +54,10 @@ class WeightNorm(Recomputed):
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Any:
     """Replaces a parameter by its length `<name>_g` and its direction `<name>_v`."""
-    warnings.warn(
+    warned.at_call(
         "`torch.nn.utils.weight_norm` is deprecated in favor of "
         "`torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     refuse_second(module, WeightNorm, name, "weight_norm")
     hook, weight = WeightNorm(name, dim), getattr(module, name)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts import warned
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device, DType
-from toytorch.facts.warned import users_level
 from toytorch.ops.creation.dlpack import from_dlpack
 from toytorch.ops.creation.from_data import from_numpy, frombuffer, tensor
 from toytorch.ops.define import takes_words
@@ -53,7 +52,7 @@ def asarray(
     if requires_grad is None:
         requires_grad = isinstance(obj, Tensor) and obj.requires_grad
         if requires_grad:
-            warnings.warn(UNSAID, UserWarning, stacklevel=users_level())
+            warned.at_call(UNSAID)
     where = made.device if device is None else device_class(device)
     kind = dtype or made.dtype
     if copy is False:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,6 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.device import on_cpu
 from toytorch.facts.hints import Array, Device, DType
-from toytorch.facts.warned import users_level
 from toytorch.ops.creation.create import asking, finish, full, put_out
 from toytorch.ops.define import creating, takes_words
 
@@ -46,11 +44,9 @@ def _numbers(data: Any, dtype: DType | None) -> Any:
 
 def warn_of_copy(name: str) -> None:
     """Says that a tensor is no data to make a tensor of."""
-    warnings.warn(
+    warned.at_call(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
-        f"or sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor).",
-        UserWarning,
-        stacklevel=users_level(),
+        f"or sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor)."
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import functools
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from toytorch.backends import base
 from toytorch.backends.base import RandomSource
 from toytorch.core.random import generator_of
 from toytorch.facts import dtype as types
+from toytorch.facts import warned
 from toytorch.facts.hints import Array
-from toytorch.facts.warned import users_level
 from toytorch.ops.creation.draw_refusals import refuse
 
 if TYPE_CHECKING:
@@ -150,12 +149,11 @@ def check_bounds(type: np.dtype[Any], low: int, last: int) -> None:
             raise RuntimeError(f"{what} is out of bounds for {name}")
         if digits is not None and abs(number) > 1 << digits:
             name = types.IN_C.get(type.name, type.name)
-            warnings.warn(
+            warned.at_call(
                 f"{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
                 f"{name} can support discrete uniform distribution only within this range. This "
                 "warning will become an error in version 1.7 release, please fix the code in "
-                "advance",
-                stacklevel=users_level(),
+                "advance"
             )
 
 

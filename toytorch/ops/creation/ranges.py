@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import c_name
 from toytorch.facts import dtype as types
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.device import on_cpu
 from toytorch.facts.dtype import of_scalar
 from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout
-from toytorch.facts.warned import users_level
 from toytorch.ops.creation.create import _kind as kind_of
 from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
@@ -117,13 +115,11 @@ def arange(
         return (start + xp.arange(count) * step).astype(kind)
 
     if out is not None and out.numel() not in (0, count):
-        warnings.warn(
+        warned.at_call(
             f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} "
             f"which does not match the computed number of elements {count}. Note that this may occur "
             "as a result of rounding error. The out tensor will be resized to a tensor of shape "
-            f"({count},).",
-            UserWarning,
-            stacklevel=users_level(),
+            f"({count},)."
         )
     return placed(finish(make, device, requires_grad, "arange"), out, "arange", dtype=dtype)
 
@@ -149,12 +145,10 @@ def range(
     ...     range(1, 3)
     tensor([1., 2., 3.])
     """
-    warnings.warn(
+    warned.at_call(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values "
-        "in [start, end).",
-        UserWarning,
-        stacklevel=users_level(),
+        "in [start, end)."
     )
     kind = kind_of(dtype if dtype is not None or out is None else out.dtype)
     if np.dtype(kind).kind in "bc":

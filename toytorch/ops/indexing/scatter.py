@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +10,9 @@ from toytorch.core import dispatch, write
 from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts import warned
 from toytorch.facts.hints import Array
 from toytorch.facts.size import broadcast_shapes, wrap_dim
-from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.indexing import along_dim
 from toytorch.ops.indexing import by_index as indexed
@@ -128,7 +127,7 @@ def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
     for i in indices:
         if i is not None and i.dtype in (types.bool, types.uint8):
             if i.dtype is types.uint8:
-                warnings.warn(OLD_MASK, UserWarning, stacklevel=users_level())
+                warned.at_call(OLD_MASK)
             found += indexed.nonzero.function(i).unbind(1)  # as ops, which a trace records
         else:
             found.append(i)

@@ -7,7 +7,6 @@ is left are index tensors, for which one gather of elements follows.
 from __future__ import annotations
 
 import operator
-import warnings
 from _thread import get_ident
 from typing import Any, SupportsIndex
 
@@ -21,9 +20,8 @@ from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import made_view, quick, unrecorded_view
 from toytorch.facts import dtype as types
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.device import strided
-from toytorch.facts.warned import users_level
 from toytorch.ops.creation.from_data import tensor as make_tensor
 from toytorch.ops.define import on_tensors
 from toytorch.ops.indexing import by_index as gathering
@@ -43,13 +41,11 @@ def as_tuple(index: Any) -> tuple[Any, ...]:
     if isinstance(index, tuple):
         return index
     if index.__class__ is not Tensor and holds_parts(index):
-        warnings.warn(
+        warned.at_call(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
             "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
             "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
-            "error or a different result",
-            UserWarning,
-            stacklevel=users_level(),
+            "error or a different result"
         )
         return tuple(index)
     return (index,)
@@ -92,7 +88,7 @@ def as_index(part: object) -> Any:
                 return part if state.fast_path is state.SLOW else bool(part._array)
             return part.__index__()
         if part.dtype is types.uint8:
-            warnings.warn(OLD_MASK, UserWarning, stacklevel=users_level())
+            warned.at_call(OLD_MASK)
         return part
     if isinstance(part, np.bool_):
         return bool(part)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +19,6 @@ from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
-from toytorch.facts.warned import users_level
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, on_tensors, public
 from toytorch.ops.linalg.checks import identity, need_square
@@ -371,12 +369,10 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 @public("chain_matmul", tensor_first=False)
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """`linalg.multi_dot` of matrices given one by one."""
-    warnings.warn(
+    warned.at_call(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch "
         "release. Use torch.linalg.multi_dot instead, which accepts a list of two or "
-        "more tensors rather than multiple parameters.",
-        UserWarning,
-        stacklevel=users_level(),
+        "more tensors rather than multiple parameters."
     )
     need_tensors(matrices)
     if not matrices:

@@ -290,24 +290,45 @@ def factors(
     return 1 / math.prod(np.ix_(*counts))
 
 
+@functools.lru_cache(256)
+def average_plan(
+    sizes: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    out: Sizes,
+    include: bool,
+    divisor: int | None,
+) -> tuple[Any, Any]:
+    """The maps of an average pool, and what their result is divided by."""
+    maps, counts = average_maps(sizes, kernel, stride, padding, out, include)
+    if divisor is not None:
+        return maps, float(divisor)
+    return [m._replace(weights=m.weights / c[:, None]) for m, c in zip(maps, counts)], 1.0
+
+
+def means(
+    xp: ArrayModule, a: Array, sides: tuple[Sizes, ...], more: tuple[Any, ...], back: bool = False
+) -> Any:
+    """The means of windows, or the gradient that goes `back` from them.
+
+    sides   of the images: their sizes, the windows', steps, padding, the results' sizes
+    more    whether padding counts, and the divisor
+    """
+    found = None
+    if len(sides[0]) == 2:
+        by = factors(*sides, *more)
+        kernel, given = ("mean_pool_backward", sides[:4]) if back else ("mean_pool", sides[1:])
+        found = attempt(xp, kernel, a, *given, by)
+    if found is None:
+        maps, rest = average_plan(*sides, *more)
+        found = _as(a, apply_all(xp, a, maps, transposed=back))
+        found = found if rest == 1 else found / found.dtype.type(rest)
+    return found
+
+
 def _average_pool(n: int) -> Op:
     name = f"avg_pool{n}d"
-
-    @functools.lru_cache(256)
-    def plan(
-        sizes: Sizes,
-        kernel: Sizes,
-        stride: Sizes,
-        padding: Sizes,
-        out: Sizes,
-        include: bool,
-        divisor: int | None,
-    ) -> tuple[Any, Any]:
-        maps, counts = average_maps(sizes, kernel, stride, padding, out, include)
-        if divisor is not None:
-            return maps, float(divisor)
-        weighted = [m._replace(weights=m.weights / c[:, None]) for m, c in zip(maps, counts)]
-        return weighted, 1.0
 
     def forward(
         xp: ArrayModule,
@@ -316,17 +337,17 @@ def _average_pool(n: int) -> Op:
         stride: Ints | None,
         padding: Ints,
         ceil_mode: bool,
-        include: bool,
-        divisor: int | None,
+        *more: Any,
     ) -> Any:
+        include, divisor = more
         if divisor == 0:
             raise RuntimeError("divisor must be not zero")
         how = kernel, stride, padding, 1, ceil_mode
         if n == 2 and in_rows(a, *how):
-            quick = of_few(name, a.shape, a.dtype.char, how, (include, divisor))
+            quick = of_few(name, a.shape, a.dtype.char, how, more)
             if quick is not None:
                 return quick(a)
-        window, steps, pad, _, out = sized(name, a.shape, n, kernel, stride, padding, 1, ceil_mode)
+        window, steps, pad, _, out = sized(name, a.shape, n, *how)
         if n == 3 and any(size < k for size, k in zip(a.shape[-3:], window)):
             seen, held = (
                 " ".join(f"{p}{axis}: {size}" for axis, size in zip("THW", sizes))
@@ -334,30 +355,13 @@ def _average_pool(n: int) -> Op:
             )
             raise RuntimeError(f"input image ({seen}) smaller than kernel size ({held})")
         if a.dtype.kind != "f" and a.dtype != np.int64:
-            raise no_kernel(f"avg_pool{n}d" + "_out_frame" * (n == 3), a.dtype)
+            raise no_kernel(name + "_out_frame" * (n == 3), a.dtype)
+        sides = a.shape[-n:], window, steps, pad, out
         if a.dtype.kind == "i":
-            maps, counts = average_maps(a.shape[-n:], window, steps, pad, out, include)
+            maps, counts = average_maps(*sides, include)
             shared = xp.asarray(math.prod(np.ix_(*counts))) if divisor is None else divisor
             return xp.trunc(apply_all(xp, a, maps) / shared).astype(a.dtype)
-        found = (
-            attempt(
-                xp,
-                "mean_pool",
-                a,
-                window,
-                steps,
-                pad,
-                out,
-                factors(a.shape[-n:], window, steps, pad, out, include, divisor),
-            )
-            if n == 2
-            else None
-        )
-        if found is not None:
-            return found
-        maps, rest = plan(a.shape[-n:], window, steps, pad, out, include, divisor)
-        made = _as(a, apply_all(xp, a, maps))
-        return made if rest == 1 else made / made.dtype.type(rest)
+        return means(xp, a, sides, more)
 
     def backward(
         xp: ArrayModule,
@@ -367,32 +371,11 @@ def _average_pool(n: int) -> Op:
         stride: Ints | None,
         padding: Ints,
         ceil_mode: bool,
-        include: bool,
-        divisor: int | None,
+        *more: Any,
     ) -> Any:
         window, steps, pad, _ = arguments(name, n, kernel, stride, padding, 1)
-        found = (
-            attempt(
-                xp,
-                "mean_pool_backward",
-                g,
-                shape[-n:],
-                window,
-                steps,
-                pad,
-                factors(
-                    tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:]), include, divisor
-                ),
-            )
-            if n == 2
-            else None
-        )
-        if found is not None:
-            return found
         sides = tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:])
-        maps, rest = plan(*sides, include, divisor)
-        made = _as(g, apply_all(xp, g, maps, transposed=True))
-        return made if rest == 1 else made / made.dtype.type(rest)
+        return means(xp, g, sides, more, back=True)
 
     share = general(
         f"{name}_backward(Tensor grad_output, int[] shape, int[] kernel_size, int[]? stride, "

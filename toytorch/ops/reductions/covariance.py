@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.warned import users_level
+from toytorch.facts import warned
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import complex
 
@@ -81,11 +80,9 @@ def cov(
     else:
         degrees = total - correction
     if float(degrees) <= 0:
-        warnings.warn(
+        warned.at_call(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than "
-            "the number of observations.",
-            UserWarning,
-            stacklevel=users_level(),
+            "the number of observations."
         )
         degrees = 0 if isinstance(degrees, int) else degrees.clamp(min=0)
     centred = x - mean

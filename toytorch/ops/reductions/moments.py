@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
+from toytorch.facts import warned
 from toytorch.facts.hints import DType, Ints
-from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
@@ -65,11 +64,9 @@ def _spread(
     made = op.function(input, dim, correction=correction, keepdim=keepdim, **more)
     count = input.numel() // numel if (numel := (made[0] if op.many else made).numel()) else 0
     if count <= correction:
-        warnings.warn(
+        warned.at_call(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "reduction factor (input numel divided by output numel).",
-            UserWarning,
-            stacklevel=users_level(),
+            "reduction factor (input numel divided by output numel)."
         )
     return made
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from toytorch.core.formulas import filled_tensor
 from toytorch.core.memory_order import copied, dense_strides, in_rows, kept, with_layout
 from toytorch.core.scalars import as_filling
 from toytorch.core.tensor import strides_of
+from toytorch.facts import warned
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
-from toytorch.facts.warned import users_level
 from toytorch.loops.runtime.jit import address_of
 from toytorch.ops import aten_words
 from toytorch.ops.define import define, general
@@ -78,11 +77,7 @@ def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
     if a.dtype.kind == "c" and dtype.rank == 0:
         return a.astype(bool, order=copy_order(a))  # whether any part of it is not 0
     if a.dtype.kind == "c" and dtype.rank < 3:
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part",
-            UserWarning,
-            stacklevel=users_level(),
-        )
+        warned.at_call("Casting complex values to real discards the imaginary part")
         a = a.real
     if a.dtype == np.float64 and dtype.name == "float16":
         a = a.astype(np.float32, order=copy_order(a))  # PyTorch rounds twice

@@ -78,11 +78,7 @@ for _name, _function in {
 @public(method=True)
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Applies a Python function to every element, in place; slow, for the CPU only."""
-    flat = [callable(v) for v in self._array.reshape(-1).tolist()]
-    refuse_texts(flat)
-    self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
-    writing.bump(self)
-    return self
+    return mapped(self, callable)
 
 
 def _refuse_gradients(name: str, *tensors: Tensor) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted, of_its_own
 from toytorch.facts import warned
 from toytorch.facts.dtype import bool as bool_type
-from toytorch.facts.warned import users_level
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.ops.nn.pad import REFLECT, REPLICATE, circular
@@ -48,9 +46,24 @@ def _type_name(x: Tensor) -> str:
     return f"torch.{x.dtype.legacy}Tensor" if old else f"CPU{x.dtype.legacy}Type"
 
 
-def _describe(name: str, x: Tensor, **options: object) -> str:
-    parts = ", ".join(f"{k}={v}" for k, v in options.items())
-    return f"{name}({_type_name(x)}{list(x.shape)}, {parts}) : "
+def _described(
+    name: str,
+    x: Tensor,
+    n_fft: int,
+    hop: int | None,
+    width: int | None,
+    window: Tensor | None,
+    more: Any,
+) -> tuple[int, int, str]:
+    """The step and the width of the window, and the start of error messages; `more` are options as
+    C++ prints them."""
+    hop = n_fft // 4 if hop is None else hop
+    width = n_fft if width is None else width
+    taper = None if window is None else f"{_type_name(window)}{{{list(window.shape)}}}"
+    sizes = {"n_fft": n_fft, "hop_length": hop, "win_length": width, "window": taper}
+    words = {k: v if v is None else int(v) for k, v in more.items()}
+    parts = ", ".join(f"{k}={v}" for k, v in {**sizes, **words}.items())
+    return hop, width, f"{name}({_type_name(x)}{list(x.shape)}, {parts}) : "
 
 
 def _need_real(onesided: bool | None, is_complex: bool, window: Tensor | None) -> bool:
@@ -91,24 +104,13 @@ def stft(
         )
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
-    hop = n_fft // 4 if hop_length is None else hop_length
-    width = n_fft if win_length is None else win_length
     if center:
         x = padded(x if x.ndim else x.view([1, 1, 1]), n_fft // 2, n_fft // 2, pad_mode)
-    text = _describe(
-        "stft",
-        x,
-        n_fft=n_fft,
-        hop_length=hop,
-        win_length=width,
-        window=None if window is None else f"{_type_name(window)}{{{list(window.shape)}}}",
-        normalized=int(normalized),
-        onesided=onesided,
-        return_complex=return_complex if return_complex is None else int(return_complex),
-        align_to_window=align_to_window if align_to_window is None else int(align_to_window),
-    )
+    options = {"normalized": normalized, "onesided": onesided, "return_complex": return_complex,
+               "align_to_window": align_to_window}  # fmt: skip
+    hop, width, text = _described("stft", x, n_fft, hop_length, win_length, window, options)
     if return_complex is None:
-        if not (x.dtype.is_complex or (window is not None and window.dtype.is_complex)):
+        if _need_real(None, x.dtype.is_complex, window):
             raise RuntimeError(
                 "stft requires the return_complex parameter be given for real inputs, and will "
                 "further require that return_complex=True in a future PyTorch release."
@@ -172,21 +174,9 @@ def istft(
 ) -> Tensor:
     """The signal of a `stft`: its frames added up, divided by the sum of the squared windows."""
     x: Any = input
-    hop = n_fft // 4 if hop_length is None else hop_length
-    width = n_fft if win_length is None else win_length
-    text = _describe(
-        "istft",
-        x,
-        n_fft=n_fft,
-        hop_length=hop,
-        win_length=width,
-        window=None if window is None else f"{_type_name(window)}{{{list(window.shape)}}}",
-        center=int(center),
-        normalized=int(normalized),
-        onesided=onesided,
-        length=length,
-        return_complex=int(return_complex),
-    )
+    options = {"center": center, "normalized": normalized, "onesided": onesided, "length": length,
+               "return_complex": return_complex}  # fmt: skip
+    hop, width, text = _described("istft", x, n_fft, hop_length, win_length, window, options)
     if not x.dtype.is_complex:
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from "
@@ -205,14 +195,11 @@ def istft(
     _need_real(onesided, return_complex, window)
     half = x.shape[-2] != n_fft if onesided is None else onesided
     if x.shape[-2] != (n_fft // 2 + 1 if half else n_fft):
-        wanted = (
-            f"n_fft / 2 + 1 when onesided=True, but got {x.shape[-2]}"
-            if half
-            else f"n_fft when onesided=False, but got {x.shape[-2]}"
-        )
+        wanted = "n_fft / 2 + 1 when onesided=True" if half else "n_fft when onesided=False"
         raise RuntimeError(
-            text + "expected the frequency dimension (3rd to the last) of the input "
-            f"tensor to match {wanted}"
+            text
+            + "expected the frequency dimension (3rd to the last) of the input tensor to match "
+            f"{wanted}, but got {x.shape[-2]}"
         )
     if not 0 < hop <= width:
         raise RuntimeError(text + "expected 0 < hop_length <= win_length")
@@ -244,11 +231,9 @@ def istft(
         raise RuntimeError(text + "window overlap add min: 1\n[ CPUBoolType{} ]")
     made = added / envelope
     if end > total:
-        warnings.warn(
+        warned.at_call(
             "The length of signal is shorter than the length parameter. Result is being padded "
-            "with zeros in the tail. Please check your center and hop_length settings.",
-            UserWarning,
-            stacklevel=users_level(),
+            "with zeros in the tail. Please check your center and hop_length settings."
         )
         made = resized(made, (1,), (end - start,))
     return made if x.ndim == 3 else made.squeeze(0)

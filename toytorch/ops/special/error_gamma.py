@@ -1,4 +1,4 @@
-"""Error functions and gamma functions, which NumPy does not have.
+"""Error functions, those of the normal distribution, and gamma functions, which NumPy does not have.
 
 What they compute stands in `toytorch.loops.language`: erf and erfc are primitives, the inverse of
 erf, lgamma and digamma texts (`defined`).
@@ -134,3 +134,45 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([1.])
     """
     return polygamma_of.function(input, n, out=out)
+
+
+# -- the normal distribution ----------------------------------------------------------------------
+#
+# erfcx(x) = e^{x²}·erfc(x) is what erfc is built from (see `special`); what has it for a factor stays
+# exact where erfc itself would be 0.
+
+ROOT_HALF, ROOT_TWO_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
+erfcx: Op = special_function(
+    "special_erfcx(Tensor self) -> Tensor",
+    formula="erfcx(self)",
+    checks=numbers("erfcx_cpu", halves=False),
+    forms="function out",
+    d_self=lambda g, self, result: g * (2 * self * result - TWO_OVER_ROOT_PI),
+    doc="e^{x²}·erfc(x), exact for large x.",
+)
+ndtr = special_function(
+    "special_ndtr(Tensor self) -> Tensor",
+    formula="0.5 * erfc(self * -sqrt(1 / 2))",
+    checks=numbers("erf_vml_cpu"),
+    forms="function out",
+    d_self="g * (exp(-0.5 * self * self) * (1 / sqrt(2 * pi)))",
+    doc="The distribution function of the normal distribution, Φ(x).",
+    out_history="copied",
+    out_rows=True,
+)
+log_ndtr = special_function(
+    "special_log_ndtr(Tensor self) -> Tensor",
+    formula="log_ndtr(self)",
+    checks=numbers("log_ndtr_cpu", halves=False),
+    forms="function out",
+    d_self=lambda g, self, result: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
+    doc="log Φ(x), exact far below 0.",
+)
+ndtri = special_function(
+    "special_ndtri(Tensor self) -> Tensor",
+    formula="ndtri(self)",
+    checks=numbers("ndtri_cpu", halves=False),
+    forms="function out",
+    d_self=lambda g, result: g * ((result * result * 0.5).exp() * ROOT_TWO_PI),
+    doc="The inverse of Φ: the quantile of the normal distribution.",
+)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import types
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.optim.optimizer import Optimizer
 
 EPOCH_DEPRECATION_WARNING = (
@@ -119,12 +119,12 @@ class LRScheduler:
         if self._step_count == 1 and vars(self.optimizer).get("step") is not (
             self.optimizer._scheduled_step
         ):
-            warnings.warn(OVERRIDDEN, UserWarning, stacklevel=2)
+            warned.at_call(OVERRIDDEN)
         elif self._step_count == 1 and ordinary and not self.optimizer._opt_called:
-            warnings.warn(TOO_EARLY, UserWarning, stacklevel=2)
+            warned.at_call(TOO_EARLY)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warned.at_call(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     @contextmanager
@@ -138,11 +138,9 @@ class LRScheduler:
 
     def _warn_if_asked(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn(
+            warned.at_call(
                 "To get the last learning rate computed by the scheduler, please use "
-                "`get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
+                "`get_last_lr()`."
             )
 
     def _update_lr(self, epoch: int | None = None) -> None:

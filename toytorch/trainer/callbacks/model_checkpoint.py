@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from toytorch.facts import warned
 from toytorch.trainer import checkpoint as files
 from toytorch.trainer.callbacks.early_stopping import check_mode
 from toytorch.trainer.errors import MisconfigurationException
@@ -94,10 +94,9 @@ class ModelCheckpoint(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes the list back; files of another folder are left alone."""
         if state_dict["dirpath"] != self.dirpath and self.dirpath is not None:
-            warnings.warn(
+            warned.at_call(
                 f"The dirpath has changed from {state_dict['dirpath']!r} to "
-                f"{self.dirpath!r}, therefore the kept checkpoints won't be reloaded.",
-                stacklevel=2,
+                f"{self.dirpath!r}, therefore the kept checkpoints won't be reloaded."
             )
             return
         self.best_k_models = dict(state_dict["best_k_models"])

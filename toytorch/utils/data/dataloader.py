@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
-import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.context import BaseContext
@@ -13,7 +12,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toytorch.backends import base
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
@@ -209,14 +208,12 @@ def warn_of_workers(count: int) -> None:
     here = getattr(os, "sched_getaffinity", None)  # which not every system has
     most = len(here(0)) if here is not None else os.cpu_count() or count
     if count > most:
-        warnings.warn(
+        warned.at_call(
             f"This DataLoader will create {count} worker processes in total. Our suggested max "
             f"number of worker in current system is {most}, which is smaller than what this "
             "DataLoader is going to create. Please be aware that excessive worker creation might "
             "get DataLoader running slow or even freeze, lower the worker number to avoid potential "
-            "slowness/freeze if necessary.",
-            UserWarning,
-            stacklevel=3,
+            "slowness/freeze if necessary."
         )
 
 
@@ -251,16 +248,14 @@ class _BaseDataLoaderIter:
         if not loader.pin_memory:
             return
         if loader.pin_memory_device:
-            warnings.warn(
+            warned.at_call(
                 "pin_memory_device is deprecated, the current accelerator will be used as the device,"
-                f"ignore pin_memory_device='{loader.pin_memory_device}'.",
-                stacklevel=4,
+                f"ignore pin_memory_device='{loader.pin_memory_device}'."
             )
         if not base.of_kind("cuda").is_available():
-            warnings.warn(
+            warned.at_call(
                 "'pin_memory' argument is set as true but no accelerator is found, "
-                "then device pinned memory won't be used.",
-                stacklevel=4,
+                "then device pinned memory won't be used."
             )
 
     def __iter__(self: Pass) -> Pass:
@@ -277,12 +272,10 @@ class _BaseDataLoaderIter:
                 "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for "
                 "examples."
             )
-            warnings.warn(
+            warned.at_call(
                 f"Length of IterableDataset {self._loader.dataset} was reported to be {told}"
                 f"(when accessing len(dataloader)), but {self._given} samples have been fetched. "
-                f"{several if self._loader.num_workers else ''}",
-                UserWarning,
-                stacklevel=3,
+                f"{several if self._loader.num_workers else ''}"
             )
 
     def __len__(self) -> int:

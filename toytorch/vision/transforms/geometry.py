@@ -8,6 +8,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints
+from toytorch.facts.parts import shows
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.random import rand, randint
 from toytorch.vision.transforms import functional as F
@@ -48,11 +49,7 @@ class Resize(Module):
     def forward(self, img: Tensor) -> Tensor:
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(size={self.size}, interpolation={self.interpolation.value}, "
-            f"max_size={self.max_size}, antialias={self.antialias})"
-        )
+    extra_repr = shows("size interpolation.value max_size antialias")
 
 
 class CenterCrop(Module):
@@ -65,8 +62,7 @@ class CenterCrop(Module):
     def forward(self, img: Tensor) -> Tensor:
         return F.center_crop(img, self.size)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(size={self.size})"
+    extra_repr = shows("size")
 
 
 class Pad(Module):
@@ -88,11 +84,7 @@ class Pad(Module):
     def forward(self, img: Tensor) -> Tensor:
         return F.pad(img, self.padding, self.fill, self.padding_mode)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(padding={self.padding}, fill={self.fill}, "
-            f"padding_mode={self.padding_mode})"
-        )
+    extra_repr = shows("padding fill padding_mode")
 
 
 class RandomCrop(Module):
@@ -138,8 +130,7 @@ class RandomCrop(Module):
                 img = F.pad(img, [across, down], self.fill, self.padding_mode)
         return F.crop(img, *self.get_params(img, self.size))
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(size={self.size}, padding={self.padding})"
+    extra_repr = shows("size padding")
 
 
 class RandomHorizontalFlip(Module):
@@ -152,8 +143,7 @@ class RandomHorizontalFlip(Module):
     def forward(self, img: Tensor) -> Tensor:
         return F.hflip(img) if rand(1).item() < self.p else img
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(p={self.p})"
+    extra_repr = shows("p")
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):

@@ -10,6 +10,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import dtype as DType
 from toytorch.facts.dtype import float32
+from toytorch.facts.parts import shows
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.creation.random import rand, randint, randn, randperm
@@ -66,8 +67,7 @@ class Normalize(Module):
     def forward(self, tensor: Tensor) -> Tensor:
         return F.normalize(tensor, self.mean, self.std, self.inplace)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(mean={self.mean}, std={self.std})"
+    extra_repr = shows("mean std")
 
 
 class Grayscale(Module):
@@ -80,8 +80,7 @@ class Grayscale(Module):
     def forward(self, img: Tensor) -> Tensor:
         return F.rgb_to_grayscale(img, self.num_output_channels)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(num_output_channels={self.num_output_channels})"
+    extra_repr = shows("num_output_channels")
 
 
 Range = tuple[float, float]
@@ -135,11 +134,7 @@ class ColorJitter(Module):
                 img = steps[i][0](img, factors[i])
         return img
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(brightness={self.brightness}, contrast={self.contrast}, "
-            f"saturation={self.saturation}, hue={self.hue})"
-        )
+    extra_repr = shows("brightness contrast saturation hue")
 
 
 class RandomErasing(Module):
@@ -217,8 +212,4 @@ class RandomErasing(Module):
         top, left, h, w, filling = self.get_params(img, self.scale, self.ratio, value)
         return F.erase(img, top, left, h, w, filling, self.inplace)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(p={self.p}, scale={self.scale}, ratio={self.ratio}, "
-            f"value={self.value}, inplace={self.inplace})"
-        )
+    extra_repr = shows("p scale ratio value inplace")
