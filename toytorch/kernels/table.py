@@ -31,8 +31,10 @@ def later(module: str, name: str) -> Callable[..., Any]:
 
 
 def run_recipe(recipe: Recipe, *args: Any) -> None:
-    """Runs a program of the loop language over arrays (outputs, then inputs) of any layout."""
-    recipe(*args)
+    """Runs a program of the loop language, which gives each element of its results, over arrays
+    (outputs, then inputs) of any layout; of no elements, there is nothing to give."""
+    if args[0].size:
+        recipe(*args)
 
 
 # Kernels by the module that has them, under the same names.
