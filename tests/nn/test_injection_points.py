@@ -20,7 +20,7 @@ def test_pieces_are_used_and_given_back() -> None:
 
     with using(__setattr__=noting):
         nn.Linear(2, 2)
-    assert {"weight", "bias", "in_features"} <= set(seen)
+    assert {"weight", "in_features", "out_features"} <= set(seen)
     seen.clear()
     nn.Linear(2, 2)
     assert not seen

@@ -222,7 +222,7 @@ def traced_function(
         graph,
         None if plain else out_spec,
         owner,
-        None if tracer.frozen else again,
+        None if tracer.freezes() else again,
         signature(flat),
         nested=not all(isinstance(a, Tensor) for a in args),
     )

@@ -103,6 +103,10 @@ class Tracer:
             if tensor._array is not array and id(array) in self.values:
                 self.values[id(tensor._array)] = self.values[id(array)][0], tensor._array
 
+    def freezes(self) -> bool:
+        """Whether what `data` gave took part in something."""
+        return any(id(a) in self.values for a in self.frozen)
+
     def is_frozen(self, tensor: Tensor) -> bool:
         """Whether a tensor is what `data` gave, and took part in nothing."""
         array = tensor._array

@@ -146,3 +146,13 @@ def everything(flat: Array) -> Any:
         parts[PARTS] = flat[whole:].sum(dtype=np.float64)
     SUMS["s"](made, parts)
     return made
+
+
+def spread_mean(g: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: bool) -> Any:
+    """The gradient of a mean over some dimensions, in a tuple; or None."""
+    if g.dtype.char not in "fd":
+        return None
+    if not keepdim and g.ndim:
+        g = g.reshape([1 if d in over else n for d, n in enumerate(shape)])
+    count = math.prod([shape[d] for d in over])
+    return (np.asarray(np.broadcast_to(g, shape) / g.dtype.type(count)),)

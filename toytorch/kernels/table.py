@@ -102,6 +102,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "sampled_backward": later("sample", "backward"),
     "softmax": softmax.softmax,
     "softmax_backward": softmax.softmax_backward,
+    "spread_mean": reduce.spread_mean,
     "sum": reduce.total,
     "take_rows": rows.take_rows,
 }

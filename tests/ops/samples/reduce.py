@@ -81,7 +81,7 @@ def reduction(
 
 reduction("sum", dtype=True)
 reduction("nansum", dtype=True)
-reduction("mean", dtype=True, covers=("_spread_mean",))
+reduction("mean", dtype=True)
 reduction("nanmean", dtype=True)
 reduction("amax", exact=True)
 reduction("amin", exact=True)

@@ -415,8 +415,8 @@ def _glu(xp: ArrayModule, a: Array, dim: int) -> Any:
     return placed(xp.divide(first, made, out=made), first, second)
 
 
-def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Any:
-    made = at_once({}, "gated_backward", g, self, dim)
+def _glu_gradient(g: Tensor, self: Tensor, dim: int, work: dict[Any, Any]) -> Any:
+    made = at_once(work, "gated_backward", g, self, dim)
     if made:
         return taken(made, 0)
     first, second = self.chunk(2, dim)

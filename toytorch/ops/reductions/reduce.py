@@ -17,7 +17,8 @@ from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops import aten_words, batching
-from toytorch.ops.define import general, reduction, view
+from toytorch.ops.at_once import at_once
+from toytorch.ops.define import reduction, view
 from toytorch.ops.shaping.rearrange import cat
 
 if TYPE_CHECKING:
@@ -183,26 +184,23 @@ def _count(shape: tuple[int, ...], dim: Ints | None) -> int:
     return math.prod(shape[d] for d in axes(dim, len(shape))) if shape else 1
 
 
+def _mean_gradient(g: Tensor, self_shape: tuple[int, ...], dim: Ints | None, keepdim: bool) -> Any:
+    over = axes(dim, len(self_shape))
+    made = at_once({}, "spread_mean", g, tuple(self_shape), over, keepdim)
+    if made:
+        return made[0]
+    return spread_over(g, self_shape, dim, keepdim) / _count(self_shape, dim)
+
+
 mean = reduction(
     "mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _mean,
     variant=by_dim,
-    d_self="_spread_mean(g, self_shape, dim, keepdim)",
+    d_self=_mean_gradient,
     batch="along",
     fused="sum(self) / count",
     overload=aten_words.one_word("dim"),
     doc="Arithmetic mean over dimensions.",
-)
-general(
-    "_spread_mean(Tensor self, int[] shape, int[]? dim, bool keepdim) -> Tensor",
-    lambda xp, g, shape, dim, keepdim: (
-        _spread(xp, g, shape, dim, keepdim) / g.dtype.type(_count(shape, dim))
-    ),
-    forms="",
-    node="DivBackward1",
-    d_self=lambda g, self_shape, dim, keepdim: g.mean(dim, keepdim).reshape(self_shape),
-    batch=batching.spread_sum,
-    doc="The gradient of a mean: a share for each of the elements.",
 )
 
 
