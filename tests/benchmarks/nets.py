@@ -26,7 +26,7 @@ def lenet(m: Any) -> Any:
 def resnet(m: Any) -> Any:
     nn = m.nn
 
-    class Block(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Block(nn.Module):
         def __init__(self, i: int, o: int, stride: int) -> None:
             super().__init__()
             self.first = nn.Conv2d(i, o, 3, stride, 1, bias=False)
@@ -52,7 +52,7 @@ def resnet(m: Any) -> Any:
 def mobile(m: Any) -> Any:
     nn = m.nn
 
-    class Inverted(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Inverted(nn.Module):
         def __init__(self, c: int, times: int) -> None:
             super().__init__()
             w = c * times
@@ -75,7 +75,7 @@ def mobile(m: Any) -> Any:
 def vit(m: Any) -> Any:
     nn = m.nn
 
-    class Vision(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Vision(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             layer = nn.TransformerEncoderLayer(
@@ -101,7 +101,7 @@ def unet(m: Any) -> Any:
     def convolved(i: int, o: int) -> Any:
         return nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.GroupNorm(4, o), nn.SiLU())
 
-    class UNet(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class UNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.left, self.deep, self.right = (
@@ -125,7 +125,7 @@ def volumes(m: Any) -> Any:
     return nn.Sequential(
         nn.Conv3d(1, 8, 3, padding=1), nn.BatchNorm3d(8), nn.ELU(), nn.MaxPool3d(2),
         nn.Conv3d(8, 16, 3, padding=1), nn.ELU(),
-        nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(16, 2),
+        nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(16, 10),
     )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def classifier(m: Any) -> Any:
 def autoencoder(m: Any) -> Any:
     nn = m.nn
 
-    class Autoencoder(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Autoencoder(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.inwards, self.mu, self.log_var = (
@@ -188,7 +188,7 @@ def temporal(m: Any) -> Any:
 def characters(m: Any, kind: str) -> Any:
     nn = m.nn
 
-    class Characters(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Characters(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.table, self.out = nn.Embedding(65, 32), nn.Linear(64, 65)
@@ -203,7 +203,7 @@ def characters(m: Any, kind: str) -> Any:
 def gpt(m: Any, d: int = 64, heads: int = 4, layers: int = 2, letters: int = 65) -> Any:
     nn = m.nn
 
-    class Block(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.before, self.between = nn.LayerNorm(d), nn.LayerNorm(d)
@@ -219,7 +219,7 @@ def gpt(m: Any, d: int = 64, heads: int = 4, layers: int = 2, letters: int = 65)
             x = x + self.out(y.transpose(1, 2).contiguous().view(b, t, d))
             return x + self.wide(self.between(x))
 
-    class Model(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.table, self.places = nn.Embedding(letters, d), nn.Embedding(64, d)
@@ -237,7 +237,7 @@ def heads(m: Any) -> Any:
     """Attention as a lecture writes it: a module for each head, masked by a triangle."""
     nn = m.nn
 
-    class Head(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Head(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.key, self.query, self.value = (nn.Linear(32, 8, bias=False) for _ in range(3))
@@ -250,7 +250,7 @@ def heads(m: Any) -> Any:
             weights = weights.masked_fill(self.tril[:t, :t] == 0, float("-inf"))
             return self.dropout(nn.functional.softmax(weights, dim=-1)) @ self.value(x)
 
-    class Model(nn.Module):  # type: ignore[misc,name-defined]  # a class of either package
+    class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.table, self.places = nn.Embedding(65, 32), nn.Embedding(8, 32)

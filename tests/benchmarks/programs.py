@@ -9,20 +9,16 @@ policy, or of generating text. One thread, samples of the two in turn, ratios of
 
 from __future__ import annotations
 
+import argparse
+import math
 import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
-import argparse  # noqa: E402
-import math  # noqa: E402
-import statistics  # noqa: E402
-import sys  # noqa: E402
-import time  # noqa: E402
-from collections.abc import Callable  # noqa: E402
-from typing import Any  # noqa: E402
-
-from tests.benchmarks import nets  # noqa: E402
+from tests.benchmarks import nets
 
 Step = Callable[[], Any]
 PROGRAMS: dict[str, Callable[[Any], Step]] = {}
@@ -54,10 +50,15 @@ def adam(m: Any, net: Any, loss: Callable[[Any], Any]) -> Step:
 # -- images -----------------------------------------------------------------------------------------
 
 
+def classified(m: Any, net: Any, *shape: int) -> Step:
+    """A step of a net that tells images of a shape apart."""
+    x, t = m.randn(*shape), m.randint(10, shape[:1])
+    return adam(m, net, lambda n: m.nn.functional.cross_entropy(n(x), t))
+
+
 @program
 def lenet(m: Any) -> Step:
-    net, x, t = nets.lenet(m), m.randn(64, 1, 28, 28), m.randint(10, (64,))
-    return adam(m, net, lambda n: m.nn.functional.cross_entropy(n(x), t))
+    return classified(m, nets.lenet(m), 64, 1, 28, 28)
 
 
 @program
@@ -69,8 +70,7 @@ def small_resnet(m: Any) -> Step:
 
 @program
 def inverted_residuals(m: Any) -> Step:
-    net, x, t = nets.mobile(m), m.randn(16, 3, 32, 32), m.randint(10, (16,))
-    return adam(m, net, lambda n: m.nn.functional.cross_entropy(n(x), t))
+    return classified(m, nets.mobile(m), 16, 3, 32, 32)
 
 
 @program
@@ -87,8 +87,7 @@ def u_net(m: Any) -> Step:
 
 @program
 def volumes(m: Any) -> Step:
-    net, x, t = nets.volumes(m), m.randn(2, 1, 16, 16, 16), m.randint(2, (2,))
-    return adam(m, net, lambda n: m.nn.functional.cross_entropy(n(x), t))
+    return classified(m, nets.volumes(m), 2, 1, 16, 16, 16)
 
 
 @program
@@ -518,6 +517,8 @@ def main() -> int:
     p = argparse.ArgumentParser(prog="python -m tests.benchmarks.programs", description=__doc__)
     p.add_argument("-k", default="", metavar="TEXT", help="only programs whose name holds this")
     options = p.parse_args()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"  # which the libraries read when they are loaded
     import torch as theirs
 
     import toytorch as ours
