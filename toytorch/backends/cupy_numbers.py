@@ -153,4 +153,4 @@ class Function:
             case ast.Call(func=ast.Name(id=name), args=given):
                 self.called[name] = None
                 return f"of_{name}({', '.join(map(self.value, given))})"
-        raise NotImplementedError(ast.dump(node))
+        raise NotImplementedError(ast.dump(node))  # a statement the texts do not use
