@@ -1,7 +1,9 @@
-"""Two arrays joined by one loop: outer products, and halves of which one gates the other."""
+"""Two arrays joined by one loop: outer products, slopes of losses, and halves of which one gates the
+other."""
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from toytorch.facts.hints import Array
 from toytorch.loops import Recipe
+from toytorch.loops.elementwise import Loop
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 
@@ -56,3 +59,24 @@ def gated_backward(g: Array, x: Array, dim: int) -> Any:
     g = np.ascontiguousarray(g).reshape(rows[0], -1)
     GATED_BACKWARD(into[:, 0], into[:, 1], g, halves[:, 0], halves[:, 1])
     return (made,)
+
+
+@functools.cache
+def slope(text: str) -> Loop:
+    """The loop of a slope."""
+    return Loop(f"y = {text}", arrays="y x t", numbers="p g", smallest=1)
+
+
+def sloped(x: Array, t: Array, text: str, p: float, g: Array, count: int = 1) -> Any:
+    """The gradient of x from a loss in x and t, in a tuple: `text` of these, a number p and the loss's
+    gradient g, shared by `count` elements; or None.
+
+    >>> sloped(np.ones(5000), np.zeros(5000), "(x - t) * p * g", 2.0, np.array(0.5))[0][0]
+    np.float64(1.0)
+    """
+    if g.ndim or g.dtype != x.dtype or not x.ndim or not x.size or not x.flags.c_contiguous:
+        return None
+    made = np.empty(x.shape, x.dtype)
+    g = g if count == 1 else g / g.dtype.type(count)
+    done = jit.pays(x.size) and slope(text)(made, x, t, p, float(g))
+    return (made,) if done else None

@@ -47,7 +47,7 @@ LATER = {
     "lapack": "lu triangular",
     "masks": "nonzero picked",
     "mersenne": "scaled",
-    "pairs": "gated gated_backward outer",
+    "pairs": "gated gated_backward outer sloped",
     "picked": "likelihoods put_likelihoods",
     "pool": "max_pool max_pool_backward mean_pool mean_pool_backward",
     "radix": "ordered",

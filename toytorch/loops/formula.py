@@ -31,7 +31,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from toytorch.facts import syntax
 from toytorch.facts.hints import Array
@@ -507,20 +506,26 @@ class OnePass:
             if quick(made, *args):  # it looks at the arrays itself
                 return made
             del made
+        given, shape = args, like.shape
+        if self.tensors > 1 and not any(like.strides) and like.size:
+            given = (like.item(0), *args[1:])  # one number everywhere: the gradient of a sum
         key = (
-            *[a.ndim if a.__class__ is np.ndarray else a.__class__ for a in args],
+            *[a.ndim if a.__class__ is np.ndarray else a.__class__ for a in given],
             *[args[k] for k in self.tested],
         )
         found = self.loops.get(key)
         if found is not None:
             loop, arrays, numbers = found
+            like = given[arrays[0]]
             made = np.empty_like(like) if out is None else out
-            if loop(made, *[args[k] for k in arrays], *[float(args[k]) for k in numbers]):
+            if like.shape == shape and loop(
+                made, *[given[k] for k in arrays], *[float(given[k]) for k in numbers]
+            ):
                 return made
-        made = self.by_kind(args, key, out)
+        made = self.by_kind(given, key, shape, out)
         if made is None and self.slow and out is None:
-            rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in args]
-            made = self.by_kind(rows, key)
+            rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in given]
+            made = self.by_kind(rows, key, shape)
         return self.spread(args, out) if made is None and self.tensors > 1 else made
 
     def spread(self, args: tuple[Any, ...], out: Array | None) -> Any:
@@ -602,7 +607,8 @@ class OnePass:
     def by_kind(
         self,
         given: Sequence[Any],
-        key: Sequence[int | npt.DTypeLike | str] | tuple[object, ...],
+        key: tuple[object, ...],
+        shape: tuple[int, ...],
         out: Any = None,
     ) -> Any:
         """Finds or makes the loop for operands of these kinds: arrays, numbers, nothing."""
@@ -613,9 +619,9 @@ class OnePass:
                 a.__class__ is np.ndarray
                 and a.ndim
                 and ((a.size and not any(a.strides)) or (k and self.exact and a.size == 1))
-                and repeats(a.shape, given[0].shape)
+                and repeats(a.shape, shape)
             ):
-                a = args[k] = a[(0,) * a.ndim]  # one number everywhere: the gradient of a sum
+                a = args[k] = a[(0,) * a.ndim]  # one number everywhere
             if k < self.tensors and a.__class__ is np.ndarray and a.ndim:
                 like = a if like is None else like
                 if a.shape != like.shape:
@@ -627,7 +633,7 @@ class OnePass:
                 numbers.append(k)
             elif a is not None and not isinstance(a, str):
                 return None
-        if like is None or like.shape != given[0].shape:
+        if like is None or like.shape != shape:
             return None
         loop = self.loop(args, arrays, numbers)
         made = np.empty_like(like) if out is None else out

@@ -20,6 +20,7 @@ from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.ops.at_once import at_once
 from toytorch.ops.define import general
 from toytorch.ops.nn.linear_maps import tied
 
@@ -75,11 +76,13 @@ def _mse_of(xp: ArrayModule, d: Array, reduction: str) -> Any:
 
 
 def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
-    a, b = (t.to(o.dtype) if t.dtype is types.bool else t for t, o in ((a, b), (b, a)))
-    d = a - b
-    factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
-    made = g * (d * as_number(factor, g))
-    return made.contiguous()  # as PyTorch's kernel writes it, in rows
+    if types.bool in (a.dtype, b.dtype):
+        a, b = (t.to(o.dtype) if t.dtype is types.bool else t for t, o in ((a, b), (b, a)))
+    factor = 2 / max(math.prod(broadcast_pair(a.shape, b.shape)), 1) if reduction == "mean" else 2
+    made = at_once({}, "sloped", a, b, "(x - t) * p * g", float(factor), g)
+    if made:
+        return made[0]
+    return (g * ((a - b) * as_number(factor, g))).contiguous()  # as PyTorch writes it, in rows
 
 
 mse = general(
@@ -88,7 +91,7 @@ mse = general(
     forms="",
     upcast=False,
     d_self=lambda g, self, target, reduction: _mse_share(g, self, target, reduction),
-    d_target=lambda g, self, target, reduction: -_mse_share(g, self, target, reduction),
+    d_target=lambda g, self, target, reduction: _mse_share(g, target, self, reduction),
     amp="float32",
     fresh=True,
     fused=MSE,

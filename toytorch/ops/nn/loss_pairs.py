@@ -20,6 +20,7 @@ from toytorch.core.tensor import beside, wrap
 from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
+from toytorch.ops.at_once import at_once
 from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.linalg.matmul import kinds
@@ -48,6 +49,15 @@ def share(g: Tensor, slope: Tensor, reduction: str) -> Any:
     if g.dtype.itemsize == 2:
         return slope * as_number(1 / max(slope.numel(), 1) if reduction == "mean" else 1, g) * g
     return slope * (g / max(slope.numel(), 1) if reduction == "mean" else g)
+
+
+def slope_at_once(
+    g: Tensor, x: Tensor, t: Tensor, reduction: str, text: str, p: float = 1.0
+) -> Any:
+    """`share` of a slope, which `text` says of x, t and a number p, by one loop; or None."""
+    count = x.numel() if reduction == "mean" else 1
+    made = at_once({}, "sloped", x, t, f"{text} * g", float(p), g, count)
+    return made[0] if made else None
 
 
 def share_last(g: Tensor, slope: Tensor, reduction: str) -> Any:
@@ -162,8 +172,12 @@ def _smooth_l1(xp: ArrayModule, x: Array, t: Array, beta: float) -> Any:
     return xp.where(d < beta, d * d * kind(0.5 / beta), d - kind(0.5 * beta))
 
 
-def _smooth_l1_slope(self: Tensor, target: Tensor, beta: float) -> Any:
-    return ((self - target) / beta).clamp(-1, 1)
+def _smooth_l1_gradient(g: Tensor, x: Tensor, t: Tensor, beta: float, reduction: str) -> Any:
+    made = slope_at_once(g, x, t, reduction, "minimum(maximum((x - t) / p, -1), 1)", beta)
+    if made is not None:
+        return made
+    # As PyTorch's kernel writes it, in rows; so do the next ones.
+    return share(g, ((x - t) / beta).clamp(-1, 1), reduction).contiguous()
 
 
 smooth_l1 = _loss(
@@ -177,12 +191,12 @@ smooth_l1 = _loss(
     node="SmoothL1LossBackward0",
     rounds_once="float16 bfloat16",
     one_backward=True,
-    d_self=lambda g, self, target, beta, reduction: share(
-        g, _smooth_l1_slope(self, target, beta), reduction
-    ).contiguous(),  # as PyTorch's kernel writes it, in rows; so do the next ones
-    d_target=lambda g, self, target, beta, reduction: share(
-        g, -_smooth_l1_slope(self, target, beta), reduction
-    ).contiguous(),
+    d_self=lambda g, self, target, beta, reduction: _smooth_l1_gradient(
+        g, self, target, beta, reduction
+    ),
+    d_target=lambda g, self, target, beta, reduction: _smooth_l1_gradient(
+        g, target, self, beta, reduction
+    ),
 )
 
 
@@ -192,10 +206,13 @@ def _huber(xp: ArrayModule, x: Array, t: Array, delta: float) -> Any:
     return xp.where(d <= delta, d * d * kind(0.5), kind(delta) * (d - kind(0.5 * delta)))
 
 
-def _huber_slope(x: Tensor, t: Tensor, delta: float) -> Any:
+def _huber_gradient(g: Tensor, x: Tensor, t: Tensor, delta: float, reduction: str) -> Any:
     if x.dtype is not t.dtype:
         raise RuntimeError(f"Found dtype {t.dtype.legacy} but expected {x.dtype.legacy}")
-    return (x - t).clamp(-delta, delta)
+    made = slope_at_once(g, x, t, reduction, "minimum(maximum(x - t, -p), p)", delta)
+    if made is not None:
+        return made
+    return share(g, (x - t).clamp(-delta, delta), reduction).contiguous()
 
 
 huber = _loss(
@@ -208,12 +225,12 @@ huber = _loss(
     "loss = d * d * 0.5 if d <= delta else delta * (d - 0.5 * delta); " + REDUCED,
     first=True,
     one_backward=True,
-    d_self=lambda g, self, target, delta, reduction: share(
-        g, _huber_slope(self, target, delta), reduction
-    ).contiguous(),
-    d_target=lambda g, self, target, delta, reduction: share(
-        g, _huber_slope(target, self, delta), reduction
-    ).contiguous(),
+    d_self=lambda g, self, target, delta, reduction: _huber_gradient(
+        g, self, target, delta, reduction
+    ),
+    d_target=lambda g, self, target, delta, reduction: _huber_gradient(
+        g, target, self, delta, reduction
+    ),
 )
 
 # -- probabilities --------------------------------------------------------------------------------
@@ -233,8 +250,15 @@ def _cross_entropy(xp: ArrayModule, x: Array, t: Array, weight: Array | None) ->
     return _weighted(loss.astype(x.dtype), weight)
 
 
-def _cross_entropy_slope(self: Tensor, target: Tensor, weight: Tensor | None) -> Any:
-    return _weighted((self - target) / ((1 - self) * self).clamp_min(1e-12), weight)
+def _cross_entropy_gradient(
+    g: Tensor, x: Tensor, t: Tensor, weight: Tensor | None, reduction: str
+) -> Any:
+    if weight is None:
+        made = slope_at_once(g, x, t, reduction, "(x - t) / maximum((1 - x) * x, 1e-12)")
+        if made is not None:
+            return made
+    slope = (x - t) / ((1 - x) * x).clamp_min(1e-12)
+    return share(g, _weighted(slope, weight), reduction)
 
 
 def _cross_entropy_target(self: Tensor, weight: Tensor | None) -> Any:
@@ -249,8 +273,8 @@ cross_entropy_of_two = _loss(
     "-t·log(x) - (1 - t)·log(1 - x), the logarithms held above -100.",
     same=True,
     one_backward=True,
-    d_self=lambda g, self, target, weight, reduction: share(
-        g, _cross_entropy_slope(self, target, weight), reduction
+    d_self=lambda g, self, target, weight, reduction: _cross_entropy_gradient(
+        g, self, target, weight, reduction
     ),
     d_target=lambda g, self, weight, reduction: share(
         g, _cross_entropy_target(self, weight), reduction
