@@ -239,7 +239,7 @@ class Engine:
         if watched or (inputs is not None and not all_lead_to(inputs, pending)):
             self._in_order(roots, keep_graph, inputs, pending, sums, captured, capture)
         else:
-            self._descend(keep_graph, pending, sums, inputs is None)
+            self._descend(keep_graph, pending, sums)
         if capture:
             as_returned(pending, [g for _, g in roots])
         leaves = {
@@ -249,16 +249,14 @@ class Engine:
         self._finish(leaves, inputs, capture, captured, {id(g._array) for _, g in roots})
         return captured
 
-    def _descend(
-        self, keep_graph: bool, pending: dict[Any, Any], sums: set[Any], bare_arrays: bool
-    ) -> None:
+    def _descend(self, keep_graph: bool, pending: dict[Any, Any], sums: set[Any]) -> None:
         """A pass that nobody watches: always on to the newest node where a gradient waits.
 
-        Derivatives of bare arrays may differ from those of tensors in the last bit. They are for passes
-        into `.grad`, and where no mode wants to see the ops of derivatives.
+        Derivatives of bare arrays may differ from those of tensors in the last bit. They are for where
+        no mode wants to see the ops of derivatives.
         """
         deliver, take = self._deliver, pending.pop
-        unwatched = bare_arrays and state.fast_path is not state.SLOW
+        unwatched = state.fast_path is not state.SLOW
         running, changed = state.local.backward_pass, state.data_changed
         heap: list[Any] = []
         for target in pending:

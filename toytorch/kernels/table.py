@@ -55,6 +55,7 @@ LATER = {
     "scan": "running_extreme running_product running_sum",
     "top": "top",
     "triangle": "triangle",
+    "windows": "largest_of_windows mean_of_windows mean_of_windows_backward put_at_places",
 }
 HALVES = "batch_norm embedding_dense_backward log_softmax logsumexp nll_loss nll_loss_backward pow"
 KERNELS: dict[str, Callable[..., Any]] = {

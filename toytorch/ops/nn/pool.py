@@ -20,7 +20,9 @@ from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn.linear_maps import apply_all, tied
 from toytorch.ops.nn.pool_arrays import (
     adaptive_max_arrays,
+    added_flat,
     average_maps,
+    average_table,
     fractional_max_arrays,
     max_arrays,
     pooled_size,
@@ -242,7 +244,7 @@ def _max_pool(n: int) -> Op:
         if found is not None:
             return found
         disjoint = all(s >= d * (k - 1) + 1 for k, s, d in zip(window, steps, apart))
-        return _as(a, put_flat(xp, g, indices, a.shape[-n:], disjoint))
+        return _as(a, added_flat(xp, g, indices, a.shape[-n:], disjoint))
 
     share = general(
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[] kernel_size, "
@@ -320,6 +322,10 @@ def means(
         by = factors(*sides, *more)
         kernel, given = ("mean_pool_backward", sides[:4]) if back else ("mean_pool", sides[1:])
         found = attempt(xp, kernel, a, *given, by)
+    else:
+        kernel = "mean_of_windows_backward" if back else "mean_of_windows"
+        table, to = average_table(*sides, *more), sides[0 if back else 4]
+        found = attempt(xp, kernel, a, table, to, (1,) * len(to))
     if found is None:
         maps, rest = average_plan(*sides, *more)
         found = _as(a, apply_all(xp, a, maps, transposed=back))
@@ -425,7 +431,7 @@ AVERAGE = {n: _average_pool(n) for n in (2, 3)}
 def _put_record(n: int) -> Op:
     return general(
         f"_put_flat{n}d(Tensor grad_output, int[] shape, Tensor indices) -> Tensor",
-        lambda xp, g, shape, indices: put_flat(xp, g, indices, shape, False),
+        lambda xp, g, shape, indices: added_flat(xp, g, indices, shape),
         forms="",
         d_grad_output=lambda g, indices: _picked(g, indices, n),
         doc="Elements added at flat places of zero images.",

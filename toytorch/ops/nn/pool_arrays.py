@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.nn.linear_maps import Map
 
@@ -125,6 +126,48 @@ def largest(
     return best, which
 
 
+def window_table(*spans: tuple[Any, Any, Any]) -> Any:
+    """Where the windows along each dimension begin and end, and what means over them divide by, as
+    kernels read it: as volumes, for each place of the result."""
+    ahead = [np.array([[0, 1, 1]])] * (3 - len(spans))
+    columns = [np.stack(np.broadcast_arrays(*v), -1) for v in spans]
+    lead = columns[0].shape[:-2]  # where each plane has windows of its own
+    whole = [np.broadcast_to(v, (*lead, *v.shape[-2:])).reshape(*lead, -1) for v in ahead + columns]
+    return np.ascontiguousarray(np.concatenate(whole, -1), np.int64)
+
+
+@functools.lru_cache(256)
+def adaptive_table(sizes: Sizes, out: Sizes) -> Any:
+    """The table of even bins."""
+    spans = []
+    for n, o in zip(sizes, out):
+        i = np.arange(o)
+        low, high = i * n // max(o, 1), -(-(i + 1) * n // max(o, 1))
+        spans.append((low, high, high - low))
+    return window_table(*spans)
+
+
+@functools.lru_cache(256)
+def average_table(
+    sizes: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    out: Sizes,
+    include: bool,
+    divisor: int | None,
+) -> Any:
+    """The table of an average pool."""
+    spans = []
+    for d, (n, k, s, p, o) in enumerate(zip(sizes, kernel, stride, padding, out)):
+        low = np.arange(o) * s - p
+        high = np.minimum(low + k, n + p)
+        first, end = np.maximum(low, 0), np.minimum(high, n)
+        count = high - low if include else end - first
+        spans.append((first, end, count if divisor is None else 1 if d else divisor))
+    return window_table(*spans)
+
+
 def bin_places(size: int, out: int) -> Any:
     """For each adaptive bin the places it holds, the last one repeated where a bin is shorter."""
     i = np.arange(out)
@@ -137,10 +180,10 @@ def bin_places(size: int, out: int) -> Any:
 def adaptive_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any, Any]:
     """The maxima of even bins, and their places in the flattened image."""
     sizes = a.shape[-len(out) :]
-    if all(o and n and n % o == 0 for n, o in zip(sizes, out)):
-        found = even_max_arrays(xp, a, out)
-        if found is not None:
-            return found
+    table = adaptive_table(tuple(sizes), tuple(out))
+    found = attempt(xp, "largest_of_windows", a, table, tuple(out), (1,) * len(out))
+    if found is not None:
+        return found
     bins = [bin_places(n, o) for n, o in zip(sizes, out)]
     views, jumps = [], []
     for taps in itertools.product(*(range(b.shape[1]) for b in bins)):
@@ -153,45 +196,16 @@ def adaptive_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[
     return best, places[which, column]
 
 
-def even_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any, Any] | None:
-    """`adaptive_max_arrays` where all bins are equally long; None where there are NaNs.
-
-    Bins become rows, in which the largest element is looked for.
-    """
-    n, lead = len(out), a.ndim - len(out)
-    sizes = a.shape[lead:]
-    spans = [size // o for size, o in zip(sizes, out)]
-    split = a.reshape(*a.shape[:lead], *(k for pair in zip(out, spans) for k in pair))
-    order = [*range(lead), *range(lead, lead + 2 * n, 2), *range(lead + 1, lead + 2 * n, 2)]
-    rows = split.transpose(order).reshape(-1, math.prod(spans))
-    which = rows.argmax(1)
-    best = rows[xp.arange(len(rows)), which].reshape(*a.shape[:lead], *out)
-    if best.size and bool(xp.isnan(best.max())):
-        return None
-    inside, first = even_places(tuple(sizes), tuple(out))
-    places = xp.asarray(inside)[which].reshape(best.shape)
-    places += xp.asarray(first)
-    return best, places
-
-
-@functools.lru_cache(256)
-def even_places(sizes: Sizes, out: Sizes) -> tuple[Any, Any]:
-    """Where in the flattened image the elements of the first of even bins lie, and each bin's first."""
-    n, spans = len(out), [size // o for size, o in zip(sizes, out)]
-    strides = [math.prod(sizes[d + 1 :]) for d in range(n)]
-    inside = sum(
-        np.arange(k).reshape(-1, *(1,) * (n - 1 - d)) * s
-        for d, (k, s) in enumerate(zip(spans, strides))
-    )
-    first = sum(
-        (np.arange(o) * k * s).reshape(-1, *(1,) * (n - 1 - d))
-        for d, (o, k, s) in enumerate(zip(out, spans, strides))
-    )
-    return np.asarray(inside).reshape(-1), first
+def added_flat(
+    xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], disjoint: bool = False
+) -> Any:
+    """The gradient of picking: g added at places of zero images (…, *sizes)."""
+    made = attempt(xp, "put_at_places", g, places, tuple(sizes))
+    return put_flat(xp, g, places, sizes, disjoint) if made is None else made
 
 
 def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], disjoint: bool) -> Any:
-    """The gradient of picking: g added at places of zero images (…, *sizes)."""
+    """g at places of zero images (…, *sizes), added where these are not disjoint."""
     area, images = math.prod(sizes), math.prod(g.shape[: g.ndim - len(sizes)])
     flat = places.reshape(images, math.prod(g.shape[g.ndim - len(sizes) :]))
     values = g.reshape(flat.shape)
@@ -246,8 +260,16 @@ def fractional_max_arrays(
     order = (1, 0) if n == 2 else (0, 1, 2)  # PyTorch's samples for images are (width, height)
     strides = [math.prod(sizes[d + 1 :]) for d in range(n)]
     corner: Any = 0
-    for d in range(n):
-        starts = fractional_starts(xp, samples[..., order[d]], sizes[d], out[d], kernel[d])
+    begin = [
+        fractional_starts(xp, samples[..., order[d]], sizes[d], out[d], kernel[d]) for d in range(n)
+    ]
+    if xp is np and a.size and 0 not in out:
+        table = window_table(*((start, start + k, k) for start, k in zip(begin, kernel)))
+        table = table.reshape(math.prod(table.shape[:-1]), table.shape[-1])
+        found = attempt(xp, "largest_of_windows", a, table, tuple(out), (1,) * n)
+        if found is not None:
+            return found
+    for d, starts in enumerate(begin):
         starts = starts * strides[d]
         corner = corner + starts.reshape(*starts.shape[:-1], *(1,) * d, out[d], *(1,) * (n - 1 - d))
     lead = a.shape[:-n]

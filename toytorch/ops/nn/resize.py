@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from toytorch.backends.base import attempt
 from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -15,6 +16,7 @@ from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
 from toytorch.ops.nn.linear_maps import apply_all
+from toytorch.ops.nn.pool_arrays import adaptive_table
 from toytorch.ops.nn.windows import checked_gradient, sizes_text
 
 AXES = {1: "W", 2: "HW", 3: "DHW"}
@@ -170,11 +172,24 @@ def _adaptive_average(n: int) -> Op:
             raise NotImplementedError(
                 f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
             )
+        to = tuple(map(int, out))
+        table = adaptive_table(a.shape[-n:], to)
+        made = attempt(xp, "mean_of_windows", a, table, to, (1,) * n)
+        if made is not None:
+            return made
         return apply_all(xp, a, maps(a.shape, out)).astype(a.dtype, copy=False)
+
+    def backward(xp: ArrayModule, g: Array, shape: tuple[int, ...]) -> Any:
+        sizes = tuple(shape[-n:])
+        table = adaptive_table(sizes, g.shape[-n:])
+        made = attempt(xp, "mean_of_windows_backward", g, table, sizes, (1,) * n)
+        if made is not None:
+            return made
+        return apply_all(xp, g, maps(shape, g.shape[-n:]), transposed=True)
 
     share = general(
         f"_adaptive_avg_pool{n}d_backward(Tensor grad_output, int[] shape) -> Tensor",
-        lambda xp, g, shape: apply_all(xp, g, maps(shape, g.shape[-n:]), transposed=True),
+        backward,
         forms="",
         doc=f"The gradient of _adaptive_avg_pool{n}d.",
         d_grad_output=lambda g, grad_output_shape: record.function(
