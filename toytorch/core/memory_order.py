@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from operator import ge, gt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from toytorch.core.op import Op
 
 ndarray = np.ndarray
-MANY = 1 << 14  # bytes, from which it is worth asking for a kernel that copies them
+MANY = 1 << 12  # bytes, from which it is worth asking for a kernel that copies them
 
 
 def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,13 +58,18 @@ def in_rows(a: Array) -> Any:
     """A copy in row-major order."""
     if a.__class__ is not ndarray:
         return a.copy()
-    made = base.attempt(np, "in_rows", a) if a.nbytes >= MANY else None
+    worth = a.nbytes >= (4 * MANY if a.flags.c_contiguous else MANY)
+    made = base.attempt(np, "in_rows", a) if worth else None
     return a.copy("C") if made is None else made
 
 
 def copied(a: Array) -> Any:
     """A copy to write to: in the array's own order of memory, in rows after `expand`."""
-    return in_rows(a) if a.flags.c_contiguous or 0 in a.strides else a.copy("K")
+    if a.flags.c_contiguous or 0 in a.strides:
+        return in_rows(a)
+    if a.nbytes >= MANY and all(map(ge, a.strides, a.strides[1:])):
+        return in_rows(a)  # rows with gaps between them
+    return a.copy("K")
 
 
 def assign(to: Array, source: Any) -> None:
@@ -353,8 +359,10 @@ def kept(made: Any, source: Array) -> Any:
     if made.strides == source.strides and made.itemsize == source.itemsize:
         return made
     shape, step = made.shape, made.itemsize
-    if min(shape, default=2) > 1 and source.flags.c_contiguous and made.flags.c_contiguous:
-        return made  # only sizes of 0 and 1 leave a stride open
+    if min(shape, default=2) > 1 and made.flags.c_contiguous:
+        steps = source.strides
+        if source.flags.c_contiguous or (0 not in steps and all(map(gt, steps, steps[1:]))):
+            return made  # only sizes of 0 and 1 leave a stride open
     if not source.size:
         source = with_strides(source)
     wanted = tuple(s // source.itemsize * step for s in source.strides)

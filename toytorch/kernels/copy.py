@@ -12,6 +12,7 @@ that lie side by side in both arrays are seen as one; of what is left, the last 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 SHARED = 1 << 17  # bytes, from which several threads copy
 BACKWARDS = 1 << 12  # bytes, from which one thread copies what runs backwards, or is transposed
+SHORT = 128  # elements of a run, up to which NumPy takes longer to begin runs
 RUN = 1 << 12  # elements of one long run that are copied at a time
 PART = 1 << 14  # elements that a thread copies at a time, at least
 WORDS = (
@@ -41,9 +43,10 @@ WORDS = (
 def assign(to: Array, source: Array) -> None:
     """to[...] = source, for arrays of one type and shape that share no memory."""
     call = None
-    if worth(to, source):
-        call = plan(to.itemsize, to.shape, to.strides, source.strides)
-    if call is None:
+    if to.__class__ is np.ndarray and source.__class__ is np.ndarray:
+        several = threads.thread_count() > 1
+        call = worth(source.dtype.char, to.shape, to.strides, source.strides, several)
+    if call is None or not jit.works():
         to[...] = source
     else:
         call(to, source)
@@ -51,12 +54,13 @@ def assign(to: Array, source: Array) -> None:
 
 def copied(source: Array) -> Any:
     """A copy in rows; None where NumPy makes it as fast."""
-    if not worth(source, source):
+    if source.__class__ is not np.ndarray:
+        return None
+    several = threads.thread_count() > 1
+    call = worth(source.dtype.char, source.shape, None, source.strides, several)
+    if call is None or not jit.works():
         return None
     made = np.empty(source.shape, source.dtype)
-    call = plan(made.itemsize, made.shape, made.strides, source.strides)
-    if call is None:
-        return None
     call(made, source)
     return made
 
@@ -72,23 +76,41 @@ def in_rows(a: Array) -> Any:
 def joined(arrays: Sequence[Array], d: int) -> Any:
     """Arrays of one type along a dimension; None where NumPy joins them as fast."""
     first, size = arrays[0], 0
-    if threads.thread_count() < 2:
-        return None
     for a in arrays:
         if a.__class__ is not np.ndarray or not a.flags.c_contiguous:
             return None
         size += a.nbytes
-    if size < SHARED or not known(first.dtype) or not jit.works():
+    d %= first.ndim
+    few = size < SHARED or threads.thread_count() < 2
+    if (few and not any(n > 1 for n in first.shape[:d])) or not known(first.dtype):
+        return None  # what lies behind one another NumPy copies as fast
+    if not jit.works():
         return None
-    shape, at = list(first.shape), 0
-    shape[d] = sum(a.shape[d] for a in arrays)
+    shape, calls = joining(first.itemsize, d, tuple([a.shape for a in arrays]))
     made = np.empty(shape, first.dtype)
-    before = (slice(None),) * (d % first.ndim)
-    for a in arrays:
-        end = at + a.shape[d]
-        assign(made[(*before, slice(at, end))], a)
-        at = end
+    for a, call in zip(arrays, calls):
+        if call is not None:
+            call(made, a)
     return made
+
+
+@functools.lru_cache(1024)
+def joining(
+    item: int, d: int, shapes: tuple[tuple[int, ...], ...]
+) -> tuple[list[int], list[ArrayCall | None]]:
+    """The shape of arrays in rows that are joined along a dimension, and the call for each of them that
+    copies it; None for what is empty."""
+    runs = [math.prod(s[d:]) for s in shapes]
+    lines, whole, begin = math.prod(shapes[0][:d]), sum(runs), 0
+    calls = list[ArrayCall | None]()
+    for n in runs:
+        strides = (whole * item, item), (n * item, item)
+        full = lines and n
+        calls.append(plan(item, (lines, n), *strides, (begin * item, 0)) if full else None)
+        begin += n
+    shape = list(shapes[0])
+    shape[d] = sum(s[d] for s in shapes)
+    return shape, calls
 
 
 def interleaved(a: Array, times: Array | int, d: int) -> Any:
@@ -101,18 +123,33 @@ def interleaved(a: Array, times: Array | int, d: int) -> Any:
     return made.reshape(*a.shape[:d], -1, *after)
 
 
-def worth(to: Array, source: Array) -> bool:
-    """Whether compiled loops are faster than NumPy's."""
-    size = to.nbytes
-    if size < BACKWARDS or to.__class__ is not np.ndarray or source.__class__ is not np.ndarray:
-        return False
-    if size < SHARED or threads.thread_count() < 2:
-        step = source.itemsize
-        backwards = source.strides[-1] == -step
-        across = step in (4, 8) and source.ndim > 1 and step in source.strides[:-1]
-        if not backwards and not (across and source.strides[-1] != step):
-            return False
-    return known(source.dtype) and jit.works()
+@functools.lru_cache(4096)
+def worth(
+    kind: str,
+    shape: tuple[int, ...],
+    to: tuple[int, ...] | None,
+    source: tuple[int, ...],
+    several: bool,
+) -> ArrayCall | None:
+    """The call that copies between arrays of these strides, the first one in rows if nothing is said;
+    None where NumPy, on one thread or beside `several`, is as fast."""
+    step = np.dtype(kind).itemsize
+    rows = contiguous(shape, step)
+    to, size = to or rows, math.prod(shape) * step
+    if size < BACKWARDS or not known(np.dtype(kind)):
+        return None
+    if size < SHARED or not several:
+        backwards = source[-1] == -step
+        across = step in (4, 8) and len(shape) > 1 and step in source[:-1]
+        short = len(shape) > 1 and shape[-1] <= SHORT and not to == source == rows
+        if not backwards and not (short if source[-1] == step else across):
+            return None
+    return plan(step, shape, to, source)
+
+
+def contiguous(shape: Sequence[int], step: int) -> tuple[int, ...]:
+    """The strides in bytes of an array in rows."""
+    return tuple(math.prod(shape[d + 1 :]) * step for d in range(len(shape)))
 
 
 def known(kind: np.dtype[Any]) -> bool:
@@ -167,7 +204,10 @@ def plan(
     parts = -(-rows // part)
     words = (*places, n1, parts, part, rows, length, whole, t0, t1, t2, t3, s0, s1, s2, s3)
     assert len(words) == len(WORDS)
-    call = kernel(item * 8, inner_of(item, t3, s3))
+    inner = inner_of(item, t3, s3)
+    if inner == "run" and whole > n:
+        inner = f"run {min(64, 1 << (length * item).bit_length() - 1)}"
+    call = kernel(item * 8, inner)
     return ArrayCall(call, words, (0, 1), n0 * n1 * parts, work)
 
 
@@ -197,7 +237,8 @@ def transposing(
 
 @functools.cache
 def kernel(bits: int, inner: str) -> Call:
-    """For elements of so many bits, of which a run lies in both as `inner` says."""
+    """For elements of so many bits, of which a run lies in both as `inner` says; a number behind it says
+    how many bytes are moved at a time."""
     return Call(f"copy {bits} {inner}", lambda name: Copy(name, bits, inner))
 
 
@@ -210,6 +251,7 @@ class Copy(Native):
         b, word = self.b, self.word_of
         type, size = self.type(self.ir.IntType(bits)), bits // 8
         to, source = self.array("to", "byte"), self.array("from", "byte")
+        inner, _, together = inner.partition(" ")
         if inner:
             steps = self.word(size), self.word({"run": size, "backwards": -size, "one": 0}[inner])
         else:
@@ -237,7 +279,18 @@ class Copy(Native):
                     value = b.load(element(other, i, steps[1]), align=size)
                     b.store(value, element(one, i, steps[0]), align=size)
 
-                self.count(self.smaller(left, word["length"]), move)
+                if not together:
+                    self.count(self.smaller(left, word["length"]), move)
+                    return
+                bytes = self.type(self.ir.VectorType(self.type("byte"), int(together))).as_pointer()
+
+                def move_bytes(i: Value) -> None:
+                    pair = (b.bitcast(b.gep(base, [i]), bytes) for base in (other, one))
+                    b.store(b.load(next(pair), align=1), next(pair), align=1)
+
+                last = b.sub(b.mul(word["length"], self.word(size)), self.word(int(together)))
+                self.loop(0, last, int(together), move_bytes)
+                move_bytes(last)  # which moves some bytes again, where these are no multiple
 
             self.loop(first, end, 1, row)
 

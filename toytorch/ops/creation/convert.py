@@ -24,7 +24,7 @@ from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.hints import Array, Device, DType, Ints, Layout, MemoryFormat, Scalar
 from toytorch.facts.node import Detached
 from toytorch.facts.schema import wrong_argument
-from toytorch.facts.size import Size, infer_size, view_strides
+from toytorch.facts.size import Size, infer_size
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
 from toytorch.ops.define import creating, define, public, relaying, takes_words
@@ -299,10 +299,7 @@ def reshape(input: Tensor, *shape_: Ints, shape: Sequence[int] | None = None) ->
         raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
     if array.__class__ is SparseArray:
         raise RuntimeError("reshape is not implemented for sparse tensors")
-    if (
-        not array.flags.c_contiguous
-        and view_strides(array.shape, strides_of(array), wanted) is None
-    ):
+    if not array.flags.c_contiguous and view.copied_as(array.shape, strides_of(array), wanted):
         wanted = given if state.fast_path is state.SLOW else wanted
         return view.unsafe_viewed(contiguous(input), wanted)
     if state.fast_path is state.SLOW:  # a trace keeps the -1, which fits other sizes too

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.memory_order import has_channels_last, kept
+from toytorch.core.memory_order import assign, copied, has_channels_last, in_rows, kept
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.dtype import no_kernel
@@ -45,7 +45,7 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -
         source[d] = slice(max(-before, 0), a.shape[d] - max(-after, 0))
     if max(pad, default=0) <= 0 and a.__class__ is np.ndarray:
         seen = a[tuple(source)]
-        return kept(seen.copy("K"), seen)  # in PyTorch, too, a copy of a view
+        return kept(copied(seen), seen)  # in PyTorch, too, a copy of a view
     last = a.__class__ is np.ndarray and has_channels_last(a)
     if last:
         shape.append(shape.pop(1))
@@ -55,7 +55,7 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -
         else xp.zeros(tuple(shape), a.dtype)
     )
     made = np.moveaxis(made, -1, 1) if last else made
-    made[tuple(into)] = a[tuple(source)]
+    assign(made[tuple(into)], a[tuple(source)])
     return made
 
 
@@ -176,7 +176,7 @@ def _framed(xp: ArrayModule, a: Array, frame: tuple[Any, Any, Any]) -> Any:
     """The array with its border: one copy of the block, then the lines around it."""
     shape, inner, lines = frame
     made = xp.empty(shape, a.dtype)
-    made[inner] = a
+    assign(made[inner], a)
     for line, source in lines:
         made[line] = made[source]
     return made
@@ -188,7 +188,7 @@ def _unframed(g: Array, frame: tuple[Any, Any, Any]) -> Any:
     total = g.copy()
     for line, source in reversed(lines):
         total[source] += total[line]
-    return total[inner].copy()
+    return in_rows(total[inner])
 
 
 def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = "") -> Op:

@@ -27,7 +27,7 @@ CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # and the dimension
 
 
 def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any:
-    if memory_format is None and a.__class__ is np.ndarray and a.size < MANY:
+    if memory_format is None and a.__class__ is np.ndarray and a.nbytes < MANY:
         made = a.copy("K")
         return made if made.strides == a.strides else kept(made, a)
     form = "preserve_format" if memory_format is None else memory_format.name

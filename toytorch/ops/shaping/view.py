@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base, no_elements
 from toytorch.backends.no_elements import lying
+from toytorch.core.memory_order import MANY, in_rows
 from toytorch.core.op import Op
 from toytorch.core.record import recorder
 from toytorch.core.tensor import Tensor, strides_of, wrap
@@ -126,6 +128,15 @@ def unsafe_viewed(fresh: Tensor, shape: tuple[int, ...]) -> Tensor:
     return made
 
 
+@functools.lru_cache(1024)
+def copied_as(
+    own: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """The shape with -1 replaced, where what has these strides has no view of it, and None else."""
+    wanted = infer_size(shape, math.prod(own))
+    return wanted if view_strides(own, strides, wanted) is None else None
+
+
 def quick_view(
     x: Tensor, shape: tuple[Any, ...], op: Op = view_, copies: bool = False
 ) -> Tensor | None:
@@ -146,6 +157,12 @@ def quick_view(
         if 1 in shape:
             return None  # whose steps are counted anew
         return made_view(op, (x, shape), array[...])
+    if copies and not rows and array.nbytes >= MANY:
+        wanted = copied_as(own, array.strides, shape)
+        if wanted is not None:
+            if x._requires_grad and state.fast_path is None:
+                return None
+            return wrap(in_rows(array).reshape(wanted), x.dtype)
     try:
         made = array.reshape(shape)
     except ValueError:
