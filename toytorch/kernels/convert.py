@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels.copy import in_rows
 from toytorch.loops import Program, run
 from toytorch.loops.language.types import TYPES
 from toytorch.loops.runtime import jit, threads
@@ -28,9 +29,15 @@ def cast(a: Array, kind: np.dtype[Any]) -> Any:
         made = np.empty(a.shape, kind)
         run(program, made.reshape(-1), a.reshape(-1))
         return made
-    order = sorted(range(a.ndim), key=lambda d: (-a.strides[d], d))
-    rows = a.transpose(order)
-    return cast(rows, kind).transpose(np.argsort(order)) if rows.flags.c_contiguous else None
+    order, back = orders(a.strides)
+    return cast(in_rows(a.transpose(order)), kind).transpose(back)
+
+
+@functools.lru_cache(1024)
+def orders(strides: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """The order of dimensions in memory, and what undoes it."""
+    order = sorted(range(len(strides)), key=lambda d: (-strides[d], d))
+    return order, [order.index(d) for d in range(len(order))]
 
 
 @functools.cache

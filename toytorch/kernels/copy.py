@@ -45,7 +45,7 @@ def assign(to: Array, source: Array) -> None:
     call = None
     if to.__class__ is np.ndarray and source.__class__ is np.ndarray:
         several = threads.thread_count() > 1
-        call = worth(source.dtype.char, to.shape, to.strides, source.strides, several)
+        call = worth(source.dtype, to.shape, to.strides, source.strides, several)
     if call is None or not jit.works():
         to[...] = source
     else:
@@ -57,7 +57,7 @@ def copied(source: Array) -> Any:
     if source.__class__ is not np.ndarray:
         return None
     several = threads.thread_count() > 1
-    call = worth(source.dtype.char, source.shape, None, source.strides, several)
+    call = worth(source.dtype, source.shape, None, source.strides, several)
     if call is None or not jit.works():
         return None
     made = np.empty(source.shape, source.dtype)
@@ -125,7 +125,7 @@ def interleaved(a: Array, times: Array | int, d: int) -> Any:
 
 @functools.lru_cache(4096)
 def worth(
-    kind: str,
+    kind: np.dtype[Any],
     shape: tuple[int, ...],
     to: tuple[int, ...] | None,
     source: tuple[int, ...],
@@ -133,10 +133,10 @@ def worth(
 ) -> ArrayCall | None:
     """The call that copies between arrays of these strides, the first one in rows if nothing is said;
     None where NumPy, on one thread or beside `several`, is as fast."""
-    step = np.dtype(kind).itemsize
+    step = kind.itemsize
     rows = contiguous(shape, step)
     to, size = to or rows, math.prod(shape) * step
-    if size < BACKWARDS or not known(np.dtype(kind)):
+    if size < BACKWARDS or not known(kind):
         return None
     if size < SHARED or not several:
         backwards = source[-1] == -step

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels.copy import in_rows
 from toytorch.loops import Recipe, run
-from toytorch.loops.elementwise import Loop
+from toytorch.loops.elementwise import Loop, order_in_memory
 from toytorch.loops.llvm import builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel
@@ -80,13 +81,25 @@ class Shared:
                 made = self.number.of(np, a, float(b))
         elif b.dtype is a.dtype:
             if b.shape != a.shape or b.strides != a.strides:
-                made = self.broadcast(a, b)
+                made = (self.of_one_shape if a.shape == b.shape else self.broadcast)(a, b)
             elif a.flags.c_contiguous and (a.ndim, a.dtype.char) in self.arrays.programs:
                 made = np.empty(a.shape, a.dtype)  # what `of` does, with fewer questions
                 run(self.arrays.programs[a.ndim, a.dtype.char], made, a, b)
             else:
                 made = self.arrays.of(np, a, b)
         return self.plain(a, b) if made is None else made
+
+    def of_one_shape(self, a: Array, b: Array) -> Any:
+        """The result for arrays of one shape that have gaps, or lie in several orders: in the first one's
+        order, into which the other is copied where it lies otherwise; or None."""
+        if a.dtype.char not in "fd" or not a.size:
+            return None
+        made = np.empty_like(a)
+        if self.arrays(made, a, b):
+            return made
+        order = order_in_memory(made.shape, made.strides, made.itemsize)
+        given = [in_rows(x.transpose(order)) for x in (a, b)]
+        return made if self.arrays(made.transpose(order), *given) else None
 
     def broadcast(self, a: Array, b: Array) -> Any:
         """The result for arrays of other shapes or orders, which lies as the one that fills it.
@@ -115,8 +128,6 @@ class Shared:
                 return None  # it has gaps
             if full is b and not b.flags.c_contiguous:
                 return None  # the result lies as the first operand says, as far as it says
-        from toytorch.kernels.copy import in_rows  # only large arrays need it
-
         outer = [shape[d] for d in order]
         given, dims = [], []
         for x in (a, b):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels.copy import in_rows
 from toytorch.kernels.reduce import grouped
 from toytorch.loops import Recipe
 from toytorch.loops.formula import CONSTANTS, Formula
@@ -48,10 +49,10 @@ def folded(
     given = {name: a for name, a in arrays.items() if a is not None}
     first, *others = values = given.values()
     kind, shape, known = first.dtype, first.shape, tuple(numbers.items())
-    if not first.flags.c_contiguous or kind.char not in "fd" or not first.size or not jit.works():
+    if kind.char not in "fd" or not first.size or not jit.works():
         return None
     for a in others:
-        if a.dtype != kind or a.shape != shape or not a.flags.c_contiguous:
+        if a.dtype != kind or a.shape != shape:
             return None
     if len(given) < len(arrays):
         known += tuple([(name, None) for name, a in arrays.items() if a is None])
@@ -60,7 +61,7 @@ def folded(
         return None
     kept, run = plan
     made = np.empty(kept, kind)
-    run(made, *values)
+    run(made, *map(in_rows, values))
     return made
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array
+from toytorch.kernels import copy
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
@@ -45,8 +46,9 @@ def fits(a: Array, dim: int) -> bool:
 
 def softmax(a: Array, dim: int) -> Any:
     """eˣ/Σeˣ along the last dimension, or None."""
-    if not fits(a, dim) or not a.flags.c_contiguous:
+    if not fits(a, dim):
         return None
+    a = copy.in_rows(a)
     y = np.empty(a.shape, a.dtype)
     over_rows(SOFTMAX, y, a)
     return y
@@ -76,8 +78,9 @@ def in_rows(*arrays: Array) -> Sequence[Array]:
 
 def log_softmax(a: Array, dim: int) -> Any:
     """The logarithm of softmax along the last dimension, or None."""
-    if not fits(a, dim) or not a.flags.c_contiguous:
+    if not fits(a, dim):
         return None
+    a = copy.in_rows(a)
     made, n = np.empty(a.shape, a.dtype), a.shape[-1]
     if n >= NARROW or a.size < FEW * n:
         over_rows(LOG_SOFTMAX, made, a)
@@ -103,8 +106,7 @@ def log_softmax_backward(g: Array, y: Array, dim: int) -> Any:
 def _backward(recipe: Recipe, g: Array, y: Array, dim: int) -> Any:
     if not fits(y, dim) or g.dtype != y.dtype:
         return None
-    if not g.flags.c_contiguous or not y.flags.c_contiguous:
-        g, y = np.ascontiguousarray(g), np.ascontiguousarray(y)
+    g, y = copy.in_rows(g), copy.in_rows(y)
     made = np.empty(y.shape, y.dtype)
     over_rows(recipe, made, g, y)
     return made

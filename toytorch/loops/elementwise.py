@@ -14,6 +14,7 @@ some 20 ms, so small arrays are left to NumPy.
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,21 @@ from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 
 
-def dense(a: Any) -> bool:
-    """Whether an array that is not in row-major order fills one piece of memory all the same.
+@functools.lru_cache(1024)
+def order_in_memory(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -> Any:
+    """The order of an array's dimensions in memory, where its elements fill one piece of it; else None.
 
-    Column-major matrices do, and images whose channels lie last.
+    >>> a = np.zeros((2, 3, 4), "float32").transpose(2, 0, 1)
+    >>> order_in_memory(a.shape, a.strides, 4), order_in_memory((2, 3), (16, 4), 4)
+    ((1, 2, 0), None)
     """
-    return bool(
-        a.flags.f_contiguous or (a.ndim == 4 and a.transpose(0, 2, 3, 1).flags.c_contiguous)
-    )
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], -shape[d]))
+    for d in reversed(order):
+        if shape[d] != 1:
+            if strides[d] != step:
+                return None
+            step *= shape[d]
+    return tuple(order)
 
 
 class Loop:
@@ -70,20 +78,28 @@ class Loop:
         kind = first.dtype.char
         if kind not in "fd" or not jit.works():
             return False
-        plain = first.flags.c_contiguous
-        if not plain and not dense(first):
-            return False
+        if not first.flags.c_contiguous:
+            order = order_in_memory(first.shape, first.strides, first.itemsize)
+            if order is None:
+                return False
+            turned = [a.transpose(order) if a.ndim == len(order) else a for a in args[:count]]
+            return self(*turned, *args[count:])
+        rows = True
         for a in args[:count]:
             if a.__class__ is not np.ndarray or a.dtype.char != kind or a.shape != first.shape:
                 return False
-            same = a.flags.c_contiguous if plain else a.strides == first.strides
-            if not (same and a.flags.aligned):
+            if not a.flags.c_contiguous:
+                rows = False  # the rows of a part of an array, with gaps between them
+                if a.strides[-1] != a.itemsize:
+                    return False
+            if not a.flags.aligned:
                 return False
         program = self.programs.get((first.ndim, kind))
         if program is None:
             program = self.programs[first.ndim, kind] = self.program(first.ndim, first.dtype.name)
         run(program, *[args[k] for k in self.order])
-        self.last = program.made["recent"][0].function
+        if rows:
+            self.last = program.made["recent"][0].function
         return True
 
     def program(self, rank: int, type: str) -> Program:

@@ -35,7 +35,7 @@ import numpy as np
 from toytorch.facts import syntax
 from toytorch.facts.hints import Array
 from toytorch.loops import Recipe
-from toytorch.loops.elementwise import Loop
+from toytorch.loops.elementwise import Loop, order_in_memory
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.language.parse import OPERATORS
 from toytorch.loops.language.primitives import PRIMITIVES
@@ -500,6 +500,12 @@ class OnePass:
         if like.dtype.char not in "fd":
             chosen = self.chooses and like.dtype.char == "?" and out is None
             return self.choose(*args) if chosen else None
+        if not like.flags.c_contiguous and out is None:
+            order = order_in_memory(like.shape, like.strides, like.itemsize)
+            if order is not None and all(
+                a.__class__ is not np.ndarray or a.ndim in (0, like.ndim) for a in args
+            ):  # in rows, but for the order of its dimensions
+                return self.turned(order, args)
         quick = self.quick.get((like.ndim, like.dtype.char)) if out is None else None
         if quick is not None:
             made = np.empty_like(like)
@@ -527,6 +533,14 @@ class OnePass:
             rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in given]
             made = self.by_kind(rows, key, shape)
         return self.spread(args, out) if made is None and self.tensors > 1 else made
+
+    def turned(self, order: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        """The result for operands seen in the order of the first one's memory, turned back."""
+        rank = len(order)
+        made = self(
+            *[a.transpose(order) if a.__class__ is np.ndarray and a.ndim else a for a in args]
+        )
+        return None if made is None else made.transpose([order.index(d) for d in range(rank)])
 
     def spread(self, args: tuple[Any, ...], out: Array | None) -> Any:
         """The result for operands of several shapes, by one loop, or None."""
