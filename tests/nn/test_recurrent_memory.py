@@ -134,5 +134,5 @@ def test_all_steps_in_one_call(
     near = 1e-4 if dtype == "float32" else 1e-10
     for a, b in zip(run(tt), run(torch), strict=True):
         np.testing.assert_allclose(a, b, rtol=near, atol=near * max(1.0, float(np.abs(b).max())))
-    if chained:
+    if chained and tt.get_num_threads() == 1:  # several have their share of each step
         assert any(chained)  # some are too narrow on their way back

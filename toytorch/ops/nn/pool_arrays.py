@@ -263,7 +263,11 @@ def fractional_max_arrays(
     begin = [
         fractional_starts(xp, samples[..., order[d]], sizes[d], out[d], kernel[d]) for d in range(n)
     ]
-    if xp is np and a.size and 0 not in out:
+    inside = a.size and all(
+        k > 0 and start.size and start.min() >= 0 and start.max() + k <= size
+        for start, k, size in zip(begin, kernel, sizes)
+    )
+    if xp is np and inside:  # as no samples but those between 0 and 1 are
         table = window_table(*((start, start + k, k) for start, k in zip(begin, kernel)))
         table = table.reshape(math.prod(table.shape[:-1]), table.shape[-1])
         found = attempt(xp, "largest_of_windows", a, table, tuple(out), (1,) * n)
