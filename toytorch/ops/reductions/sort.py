@@ -231,7 +231,7 @@ kthvalue = general(
     results=(True, False),
     upcast=False,
     apart=True,
-    out_type="same",
+    out_type="output",
     d_self=back_to_place,
     batch="along",
     names="reduced",
@@ -286,6 +286,7 @@ median_dim = general(
     batch="along",
     names="reduced",
     node="MedianBackward1",
+    out_type="same",
     doc="The middle element along a dimension (the lower of two).",
 )
 
