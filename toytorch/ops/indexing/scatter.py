@@ -27,6 +27,7 @@ def _reducing(
 ) -> Any:
     """The record and arguments of `scatter(reduce=…)`, the older form of scatter_reduce."""
     if reduce not in ("add", "multiply"):
+        scatter(self, dim, index.new_zeros(index.shape), source)  # what it refuses comes first
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not isinstance(source, Tensor):
         source = self.new_full(index.shape, source)
@@ -184,10 +185,10 @@ def take_along_dim(
             f"{indices.dtype.legacy}"
         )
     if dim is None:
-        flat = input.reshape(-1)
+        flat = input.view(-1)
         if indices.numel() and indices.dtype not in (types.int64, types.int32):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-        return flat.gather(0, indices.reshape(-1).long(), out=out)
+        return flat.gather(0, indices.view(-1).long(), out=out)
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
