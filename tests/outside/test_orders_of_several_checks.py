@@ -115,3 +115,14 @@ def test_ints_given_by_name_are_several() -> None:
         ("view", "size"),
     ):
         agree(lambda m, v, n=name, w=word: getattr(m.ones(2), n)(**{w: v}), ((2,), ((2,),), ([2],)))
+
+
+def test_types_of_arguments_come_before_leaves() -> None:
+    def what(m: Any, name: str, given: tuple[Any, ...]) -> Any:
+        return getattr(m.ones(2).requires_grad_(), name)(*given)
+
+    names = ("as_strided_", "unsqueeze_", "squeeze_", "transpose_", "swapaxes_", "swapdims_", "t_")
+    odd = (1, 9, "a", 1.5, (1,), ("a",))
+    agree(
+        what, itertools.product(names, [(), *itertools.product(odd), *itertools.product(odd, odd)])
+    )
