@@ -70,11 +70,12 @@ def near(x: Any, y: Any, tol: Any) -> Any:
 
 
 def leaf(x: Any) -> bool | str:
-    """Whether a tensor is a leaf; what it says where its history may not be asked for."""
+    """Whether a tensor is a leaf; what it says where its history may not be asked for, without the name
+    of the view's node, which `same_node` compares where there is one."""
     try:
         return bool(x.is_leaf)
     except RuntimeError as e:
-        return str(e)[:60]
+        return re.sub(r"^(Output \d+ of )\w+", r"\1it", str(e))[:60]
 
 
 def version(x: Any) -> int | str:
