@@ -123,6 +123,5 @@ def test_types_of_arguments_come_before_leaves() -> None:
 
     names = ("as_strided_", "unsqueeze_", "squeeze_", "transpose_", "swapaxes_", "swapdims_", "t_")
     odd = (1, 9, "a", 1.5, (1,), ("a",))
-    agree(
-        what, itertools.product(names, [(), *itertools.product(odd), *itertools.product(odd, odd)])
-    )
+    agree(what, itertools.product(names, [(), *itertools.product(odd)]))
+    agree(what, itertools.product(names[:1] + names[3:], itertools.product(odd, odd)))
