@@ -125,3 +125,33 @@ def test_types_of_arguments_come_before_leaves() -> None:
     odd = (1, 9, "a", 1.5, (1,), ("a",))
     agree(what, itertools.product(names, [(), *itertools.product(odd)]))
     agree(what, itertools.product(names[:1] + names[3:], itertools.product(odd, odd)))
+
+
+@pytest.mark.parametrize("form", ["function", "method", "named"])
+def test_tiles(form: str) -> None:
+    def what(m: Any, dims: Any) -> Any:
+        x = m.arange(2.0)
+        if form == "named":
+            return m.tile(x, dims=dims)
+        return m.tile(x, dims) if form == "function" else x.tile(dims)
+
+    agree(what, ((2,), ((2,),), ([2, 3],), ((),), (-1,), ("a",), (1.5,), (None,)))
+    agree(lambda m, word: m.split(m.ones(4), 2, **{word: 0})[0], (("dim",), ("axis",)))
+
+
+def test_conjugates_given_another_size() -> None:
+    def what(m: Any, name: str) -> Any:
+        out = getattr(m.fft, name)(m.tensor([[-4.0, 1.0]], dtype=m.float64))
+        m.column_stack([m.arange(8).reshape(4, 2)], out=out)
+        return m.view_as_real(out.resolve_conj() + int(out.untyped_storage().data_ptr() == 0))
+
+    agree(what, (("ihfft",), ("rfft",), ("fft",)))
+
+
+def test_ranks_of_nothing_are_filled_in() -> None:
+    def what(m: Any, shape: tuple[int, ...]) -> Any:
+        x = m.ones(3).requires_grad_() * 1
+        m.linalg.matrix_rank(m.zeros(shape), out=x[1])
+        return m.tensor([x.grad_fn is None, "Copy" in type(x.grad_fn).__name__])
+
+    agree(what, (((0, 0),), ((0, 2),), ((2, 0),)))
