@@ -11,7 +11,6 @@ from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
-from toytorch.facts.hints import Array
 from toytorch.facts.size import broadcast_shapes, wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.indexing import along_dim
@@ -22,9 +21,7 @@ from toytorch.ops.indexing.subscript import OLD_MASK
 # -- scatter --------------------------------------------------------------------------------------
 
 
-def _reducing(
-    self: Tensor, dim: int, index: Tensor, source: Array | Tensor | float, reduce: str
-) -> Any:
+def _reducing(self: Tensor, dim: int, index: Tensor, source: Tensor | float, reduce: str) -> Any:
     """The record and arguments of `scatter(reduce=…)`, the older form of scatter_reduce."""
     if reduce not in ("add", "multiply"):
         scatter(self, dim, index.new_zeros(index.shape), source)  # what it refuses comes first

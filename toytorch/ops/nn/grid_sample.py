@@ -72,10 +72,11 @@ def _check_all(
     n: int | None, shapes: Sequence[tuple[int, ...]], kinds: Sequence[DType], mode: int
 ) -> None:
     """Refuses images and a grid by their shapes, and by their types then."""
-    _check("grid_sampler", *shapes, n, mode)
+    shape, grid = shapes
+    _check("grid_sampler", shape, grid, n, mode)
     kind, other = kinds
-    flat = len(shapes[0]) == 4
-    if flat and 0 in (*shapes[0], *shapes[1]):  # there is nothing to look up a kernel for
+    flat = len(shape) == 4
+    if flat and 0 in (*shape, *grid):  # there is nothing to look up a kernel for
         return
     if kind.rank != 2:
         kernel = "grid_sampler_2d_cpu_kernel_impl" if flat else "grid_sampler3d_cpu"
