@@ -155,7 +155,7 @@ def once_more(
     if not any(a is not b for a, b in zip((*first, *more.values()), (*args, *kwargs.values()))):
         if isinstance(error, AttributeError):
             for i, (name, value) in enumerate((*zip(names, args), *kwargs.items())):
-                if hints.get(name) == "Tensor" and not isinstance(value, Tensor):
+                if i and hints.get(name) == "Tensor" and not isinstance(value, Tensor):
                     raise wrong_argument(function.__name__, name, i + 1, "Tensor", value) from None
         raise error
     return function(*first, **more)
