@@ -70,11 +70,12 @@ def near(x: Any, y: Any, tol: Any) -> Any:
 
 
 def leaf(x: Any) -> bool | str:
-    """Whether a tensor is a leaf; what it says where its history may not be asked for."""
+    """Whether a tensor is a leaf; what it says where its history may not be asked for, without the name
+    of the view's node, which `same_node` compares where there is one."""
     try:
         return bool(x.is_leaf)
     except RuntimeError as e:
-        return str(e)[:60]
+        return re.sub(r"^(Output \d+ of )\w+", r"\1it", str(e))[:60]
 
 
 def version(x: Any) -> int | str:
@@ -194,7 +195,8 @@ def root_of(path: str) -> str:
 class Comparer:
     """Compares both sides' variables; remembers what it has seen unchanged."""
 
-    def __init__(self, graphs: set[str]) -> None:
+    def __init__(self, graphs: set[str], traces: bool = False) -> None:
+        self.traces = traces  # whether PyTorch's functions are traced
         self.graphs = graphs  # names of compiled functions, whose results hang on another node
         self.loose: set[str] = set()
         self.first: dict[tuple[str, int], tuple[int | str, int | str]] = {}
@@ -227,7 +229,8 @@ class Comparer:
         if not isinstance(a, torch.Tensor):
             return plain(path, a, b)
         x, y = facts(ORACLE, a, a_names), facts(SUBJECT, b, b_names)
-        if a_names[id(a)] != b_names[id(b)]:
+        known = a_names[id(a)], b_names[id(b)]
+        if known[0] != known[1] and not self.constant(path, known[0]):
             return Difference("identity", path, a_names[id(a)], b_names[id(b)])
         for key in ("shape", "dtype", "layout"):
             if x[key] != y[key]:
@@ -294,6 +297,11 @@ class Comparer:
                 return Difference(key, path, str(x[key]), str(y.get(key)))
         return self.gradient(path, a, b)
 
+    def constant(self, path: str, name: str) -> bool:
+        """Whether two results of traces may be one tensor in PyTorch: it computes what hangs on no input
+        once, and gives that tensor in every call."""
+        return self.traces and {root_of(path), root_of(name)} <= self.from_functions
+
     def count_from_here(self, path: str, a: Any, x: Any, y: Any) -> None:
         """Writes are counted from when both sides' tensors were first seen: compositions of PyTorch
         write to what they return, and ours do not."""
@@ -345,7 +353,8 @@ class Comparer:
         for (path, t), i, j in zip(a, x, y):
             if root_of(path) in self.unpickled:
                 continue  # PyTorch's pickle writes memory that is shared once for each tensor
-            if i != j and not t.is_conj():  # conjugates are copies here
+            if i != j and not t.is_conj() and not self.constant(path, a[i][0]):
+                # Conjugates are copies here.
                 return Difference("sharing", path, f"with {a[i][0]}", f"with {b[j][0]}")
         return None
 

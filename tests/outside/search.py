@@ -91,7 +91,7 @@ def first_difference(program: Program, traces: bool = False) -> Found | None:
     """Both sides run, statement by statement, until they differ; PyTorch `traces` what is to be traced,
     or runs it."""
     theirs, ours = Run(torch, traces), Run(tt)
-    comparer = Comparer(compiled_names(program))
+    comparer = Comparer(compiled_names(program), traces)
     for i, text in enumerate(program.lines):
         a, warned = theirs.step(text)
         with limited():
@@ -643,13 +643,9 @@ def explained_outside(found: Found) -> bool:
 
 
 def as_traced(found: Found) -> bool:
-    """Whether PyTorch's traces of functions, too, do otherwise than the functions: as ours, but that
-    it computes what hangs on no input once, and gives that tensor in every call."""
+    """Whether PyTorch's traces of functions, too, do otherwise than the functions: as ours do."""
     program = Program(found.program.seed, found.program.lines[: found.line + 1])
-    if " = traced(" not in str(program):
-        return False
-    other = first_difference(program, traces=True)
-    return other is None or other.difference.kind == "identity"
+    return " = traced(" in str(program) and first_difference(program, traces=True) is None
 
 
 def explained(found: Found) -> bool:
@@ -819,6 +815,8 @@ def look(seed: int) -> Found | None:
         warnings.simplefilter("ignore")
         program = draw(seed)
     found = first_difference(program)
+    if found is not None and as_traced(found):  # what comes after it is compared, too
+        found = first_difference(program, traces=True)
     return None if found is None or explained(found) else found
 
 

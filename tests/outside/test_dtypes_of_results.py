@@ -234,3 +234,30 @@ def test_bias_of_another_type(
         return str(y.dtype).rsplit(".", 1)[-1], y.tolist()
 
     same_words(what)
+
+
+@pytest.mark.parametrize("name", ["native_layer_norm", "native_group_norm", "native_batch_norm"])
+def test_statistics_beside_parameters_of_another_type(name: str) -> None:
+    kinds = (None, "float32", "bfloat16", "float16", "float64")
+    for kind, weight, bias in itertools.product(kinds[1:], kinds, kinds):
+
+        def told(m: Any, case: Any = (kind, weight, bias)) -> Any:
+            kind, *others = case
+            x = m.arange(12.0).reshape(2, 2, 3).sin().to(getattr(m, kind))
+            size = 3 if name == "native_layer_norm" else 2
+            given = [k and m.ones(size, dtype=getattr(m, k)) for k in others]
+            more: Any = {
+                "native_layer_norm": lambda: ((3,), *given, 0.0),
+                "native_group_norm": lambda: (*given, 2, 2, 3, 1, 0.0),
+                "native_batch_norm": lambda: (*given, None, None, True, 0.1, 0.0),
+            }[name]()
+            try:
+                made = getattr(m, name)(x, *more)
+            except Exception as e:
+                return type(e).__name__
+            return [
+                (str(t.dtype).rpartition(".")[2], t.double().round(decimals=3).tolist())
+                for t in made[1:]
+            ]
+
+        assert told(tt) == told(torch), (kind, weight, bias)

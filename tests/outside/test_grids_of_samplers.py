@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -32,3 +33,28 @@ def test_gradients_of_a_sampler_that_moves_nothing() -> None:
         return theta.grad.flatten().tolist()
 
     assert gradient(tt) == pytest.approx(gradient(torch), rel=1e-9)
+
+
+SHAPES: tuple[tuple[int, ...], ...] = (
+    (), (0,), (2,), (3, 2), (2, 3, 3), (1, 1, 2, 2), (1, 1, 2, 2, 2), (1, 2, 2, 2, 3), (1, 2, 2, 3), (1, 1, 0, 2),
+    (1, 0, 2, 2), (0, 0, 0, 0),
+)  # fmt: skip
+KINDS = ("float32", "bfloat16", "int64", "complex64")
+
+
+@pytest.mark.parametrize("name", ["grid_sampler", "grid_sampler_2d", "grid_sampler_3d"])
+def test_shapes_are_asked_for_before_types(name: str) -> None:
+    for case in itertools.product(SHAPES, SHAPES, KINDS, KINDS, (0, 2)):
+
+        def told(m: Any, case: Any = case) -> Any:
+            shape, of_grid, kind, other, mode = case
+            x, grid = (
+                m.ones(shape, dtype=getattr(m, kind)),
+                m.zeros(of_grid, dtype=getattr(m, other)),
+            )
+            try:
+                return tuple(getattr(m, name)(x, grid, mode, 0, False).shape)
+            except Exception as e:
+                return type(e).__name__, str(e)
+
+        assert told(tt) == told(torch), case

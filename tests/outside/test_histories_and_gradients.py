@@ -373,3 +373,18 @@ def test_second_derivatives_of_straight_pieces(name: str, wanted: bool) -> None:
         return [None if v is None else v.tolist() for v in again]
 
     alike(answer)
+
+
+@pytest.mark.parametrize("name", ["asinh_", "acosh_", "atanh_", "sinh_", "logical_not_"])
+@pytest.mark.parametrize("graph", [False, True])
+def test_gradients_where_a_step_has_no_derivative(name: str, graph: bool) -> None:
+    """Of its result there is one; of what comes before there is none."""
+    for before in (False, True):
+
+        def what(m: Any, before: bool = before) -> Any:
+            x = m.tensor(0.5).requires_grad_()
+            y = getattr(x * x, name)()
+            y.abs().sum().backward(create_graph=graph, inputs=[x if before else y])
+            return (x if before else y).grad
+
+        alike(what, before)

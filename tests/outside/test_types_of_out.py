@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.outside.alike import alike, alike_for, numbers
+from tests.outside.alike import alike, alike_for, alike_rounded, numbers
 
 pytest.importorskip("expecttest", reason="samples come from PyTorch's database")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -114,3 +114,43 @@ def test_limits_and_places_of_other_types(name: str) -> None:
             return getattr(m, name)(numbers(m, (2, 3), case[0]), end, out=out)
 
         alike(what, dtype, other, limit)
+
+
+ALONG = (
+    "all any amax amin logcumsumexp cummax cummin mode median nanmedian nanmean var std sum prod max min"
+    " cumsum argmax sort softmax count_nonzero"
+)  # the rest of a call: a dimension
+OPERANDS = (((2, 3), "float32"), ((2, 3), "int64"), ((4, 1), "bfloat16"), ((2, 0), "float32"))
+
+
+@pytest.mark.parametrize("name", ALONG.split())
+def test_types_and_dimensions(name: str) -> None:
+    """Which comes first, where both are wrong; and that a wrong type alone is refused."""
+    pair = name in ("cummax", "cummin", "mode", "median", "nanmedian", "max", "min", "sort")
+    kinds = ("bool", "int32", "float64", "complex64", "bfloat16")
+    for given, kind, dim in itertools.product(OPERANDS, kinds, (5, -1)):
+
+        def what(m: Any, case: Any = (given, kind, dim)) -> Any:
+            (shape, dtype), kind, dim = case
+            out = m.zeros(0, dtype=getattr(m, kind))
+            both: Any = (out, m.zeros(0, dtype=m.int64)) if pair else out
+            getattr(m, name)(m.ones(shape, dtype=getattr(m, dtype)), dim, out=both)
+            return out
+
+        alike(what, given, kind, dim)
+
+
+def test_types_of_places_named_by_words() -> None:
+    for name, rest in (("kthvalue", (1, -1)), ("index_select", (-1,))):
+        for kind, dtype in itertools.product(("bool", "int32", "float64"), ("float32", "int64")):
+
+            def what(m: Any, case: Any = (name, rest, kind, dtype)) -> Any:
+                name, rest, kind, dtype = case
+                out = m.zeros(0, dtype=getattr(m, kind))
+                places = m.zeros(1, dtype=m.int64)
+                x = m.ones(2, 3, dtype=getattr(m, dtype))
+                if name == "kthvalue":
+                    return m.kthvalue(x, *rest, out=(out, places))[0]
+                return m.index_select(x, *rest, places, out=out)
+
+            alike_rounded(what)

@@ -427,3 +427,25 @@ def test_norms_of_a_number_are_of_its_power_where_a_dimension_is_named(
         return [str(m.linalg.vector_norm(x, order, dim)) for x in numbers]
 
     assert run(tt) == run(torch)
+
+
+POWERS = (0.5, -0.5, 2, 3, -1, -2, 0, 1, 1.5, 0.25)
+BASES = (-math.inf, math.inf, math.nan, -0.0, 0.0, -1.0, 4.0, -4.0, 1e-30, 0.25)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("how", ["pow", "rpow", "pow_", "float_power"])
+def test_powers_of_odd_numbers(how: str, kind: str) -> None:
+    ways = {
+        "pow": lambda x, e: x**e,
+        "rpow": lambda x, e: e**x,
+        "pow_": lambda x, e: x.pow_(e),
+        "float_power": lambda x, e: x.float_power(e),
+    }
+    for e, n in itertools.product(POWERS, (1, 10, 400)):
+
+        def what(m: Any, e: float = e, n: int = n) -> Any:
+            x = m.tensor((BASES * 40)[:n], dtype=getattr(m, kind))
+            return ways[how](x, e)
+
+        alike(what, e, n)

@@ -434,7 +434,10 @@ class Engine:
                 running.at = oldest
                 if oldest < leaf._used_as[2]:  # did such an old one send to this leaf?
                     running.at = running.newest_sender(leaf)
-                holder = [as_known(holder[0], leaf._used_as_known())]
+                known = leaf._used_as_known(True)
+                if capture and known is not None and known[1] is not leaf.dtype:
+                    continue  # with another type it is another leaf
+                holder = [as_known(holder[0], known)]
             if capture:
                 grad = holder.pop()
                 for hook in list(leaf._hooks.values()) if leaf._hooks else ():

@@ -63,6 +63,13 @@ def no_ints(given: tuple[Any, ...], values: tuple[Any, ...], name: str, word: st
     return f"{name}() takes 1 positional argument but {len(given)} were given"
 
 
+def not_ints(function: str, word: str, value: object) -> TypeError:
+    """What PyTorch says of what is given by name for some ints, and is neither a tuple nor a list."""
+    return TypeError(
+        f"{function}(): argument '{word}' must be tuple of ints, not {type(value).__name__}"
+    )
+
+
 def is_index(value: Any) -> bool:
     """Whether `as_int` takes a value."""
     try:
@@ -199,8 +206,7 @@ def bound(
                 raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
         if a.is_variadic and not isinstance(value, (tuple, list)):
-            kind = type(value).__name__
-            raise TypeError(f"{op.name}(): argument '{word}' must be tuple of ints, not {kind}")
+            raise not_ints(op.name, word, value)
         given[i] = spread((value,)) if a.is_variadic else value
         if is_dim(a):
             given[i] = as_dim(op, i, value)

@@ -75,7 +75,11 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
         elif not fits(op.schema.args[i], a):
             raise TypeError(not_a_tensor(op, i, a))
     if half is not None and op.checks is not None:
-        op.checks(None, args)  # the kernel sees arrays of one type
+        try:
+            op.checks(None, args)  # the kernel sees arrays of one type
+        except RuntimeError:
+            refuse_earlier(op, xp or np, args, arrays)
+            raise
     if half is not None and arrays[-1] is half and not mixed and op.schema.args[-1].is_optional:
         arrays[-1] = None  # dtype= says what would be anyway
     if mixed or (half is not None and isinstance(arrays[-1], dtype)):
@@ -87,6 +91,22 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
             return made
     results = op.kernel_on(xp)(*arrays)
     return results if half is None else down(results, half)
+
+
+def refuse_earlier(op: Op, xp: Any, args: tuple[Any, ...], arrays: Sequence[Any]) -> None:
+    """What a kernel says of operands of several types, one of them a half type, unless that is what it
+    refuses: float64 stands for half types beside float32, so that it sees two types."""
+    kinds = [a.dtype for a in args if isinstance(a, Tensor)]
+    stand_in = types.float64 if types.float32 in kinds else types.float32
+    given = [
+        retyped(x, stand_in.numpy) if isinstance(a, Tensor) and a.dtype in REDUCED else x
+        for a, x in zip(args, arrays)
+    ]
+    try:
+        op.kernel_on(xp)(*given)
+    except (RuntimeError, IndexError) as error:
+        if stand_in.legacy.lower() not in str(error).lower():  # whichever way it says a name
+            raise
 
 
 def of_halves(op: Op, args: tuple[Any, ...]) -> Any:

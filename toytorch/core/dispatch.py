@@ -27,6 +27,7 @@ from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.core.views import counted, run_view
 from toytorch.core.write import (
+    ASKED_FIRST,
     lacks_kernel,
     need_out,
     overlapping,
@@ -141,7 +142,7 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         if op.out_needs and (found := lacks(op, args)):
             raise TypeError(found)
         if op.asks_gradients:
-            refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
+            refuse_grad(op.name.partition(".")[0], [args[i] for i in op.tensor_at], out)
         elif op.underived and state.local.grad:
             refuse_leaf(op.name, out)
         over = op.kind == "pointwise" and op.out_rows is not True and op.apart != "never"
@@ -163,7 +164,9 @@ def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
             return made
     try:
         results = compute(op, args)
-    except RuntimeError as error:
+    except (RuntimeError, IndexError) as error:
+        if out is not None and op.out_type in ASKED_FIRST:
+            refuse_other_type(op, args, out)
         if isinstance(error, NotImplementedError):
             if op.kind == "pointwise" and lacks_kernel(error):
                 refuse_before_kernel(op, args, out)

@@ -260,8 +260,8 @@ class Conjugated(CountedElsewhere):
         self.mine = self.theirs = None
 
     def memory_at(self) -> tuple[int, int]:
-        """Where the memory begins, as programs see it: they are one."""
-        return self.counter.memory_at() if self.theirs is not None else super().memory_at()
+        """Where the memory begins, as programs see it: they are one, until this one has moved."""
+        return self.counter.memory_at() if self.theirs is not None else Storage.memory_at(self)
 
     def shift(self) -> int:
         """The bytes from a place of this memory to the same place of the other."""

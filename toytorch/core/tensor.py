@@ -8,6 +8,7 @@ overrides in its `__dict__`. (A `__getattr__` would make every attribute read th
 from __future__ import annotations
 
 import copyreg
+import gc
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -572,12 +573,21 @@ class Tensor:
             self._accumulator_ref = weakref.ref(found)
         return found
 
-    def _used_as_known(self) -> Any:
+    def _used_as_known(self, at_leaf: bool = False) -> Any:
         """The shape and the type that the node which a backward pass runs knows of this leaf, where
-        it got others after the node was made; else None."""
+        it got others after the node was made; else None. At the leaf newer nodes are held to the same,
+        as long as any from before is there: PyTorch's share its node, unless it got another type."""
         shape, kind, changed = self._used_as
         running = state.local.backward_pass
-        return (shape, kind) if running is not None and -1 < running.at < changed else None
+        if running is None:
+            return None
+        if -1 < running.at < changed:
+            return shape, kind
+        if at_leaf and kind is self.dtype:
+            if sent_to(self, changed):
+                return shape, kind
+            self._used_as = None  # nobody will ask again
+        return None
 
     def _accumulate(self, grad: Any) -> None:
         """Adds a gradient to `.grad`; None, where none arrived, is shown to hooks."""
@@ -914,8 +924,21 @@ def _rebuild(
 def keep_form(leaf: Tensor) -> None:
     """Notes, of a leaf that gets another shape or type, what graphs know of it until now."""
     if leaf._requires_grad and leaf._grad_edge is None:
+        form, before = (leaf._array.shape, leaf.dtype), leaf._used_as
+        if before is not None and before[1] is leaf.dtype and sent_to(leaf, before[2]):
+            form = before[:2]
         state.data_changed = next(sequence)
-        leaf._used_as = leaf._array.shape, leaf.dtype, state.data_changed
+        leaf._used_as = *form, state.data_changed
+
+
+def sent_to(leaf: Tensor, before: int) -> bool:
+    """Whether there is a node, made before this number of all, that sends gradients to a leaf."""
+    return any(
+        isinstance(node, Node) and node.edges is edges and node.seq < before
+        for edges in gc.get_referrers(leaf)
+        if edges.__class__ is tuple
+        for node in gc.get_referrers(edges)
+    )
 
 
 def axis_of(name: str, dim: int | None, more: dict[str, int | None]) -> int | None:

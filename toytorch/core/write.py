@@ -249,7 +249,11 @@ OUT_TYPES = {  # what PyTorch says where out= has another type than the result
     "object": "Expected object of scalar type {Want} but got scalar type {Got} for argument 'out'",
     "hash": "Expected result to be of dtype uint64, but got {Got}",
     "result": "expected scalar type '{Want}' but got '{Got}' for {result} output",
+    "output": "output {result} must be of same type as input",
+    "selected": "{name}(): self and result must have the same scalar type",
 }
+# Those by which PyTorch refuses an out= before it looks at the arguments.
+ASKED_FIRST = ("matched", "truth", "expected", "result")
 
 
 def fits_modulus(self: Any, made: dtype, out: Tensor) -> bool:
@@ -310,18 +314,21 @@ def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
 def refuse_other_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
     """`refuse_type` for ops whose results have the type of their first operand, or are places."""
     want, how = args[0].dtype, op.out_type
-    if how == "indices":
+    if how == "truth":
+        want = types.uint8 if out.dtype is types.uint8 else types.bool
+    elif how == "indices":
         want = types.int32 if args[op.schema.index["out_int32"]] else types.int64
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for place, (o, same) in enumerate(zip(outs, op.results)):
-        if how in ("matched", "same", "indices", "expected", "result") and same:
+        if how and same:
             wrong = o.dtype is not want
         elif same:  # cast
             wrong = o.dtype.rank < want.rank
         else:  # numbers of places; what comes first and has no derivative is a permutation
             wrong = o.dtype.rank != 1 and (place > 0 or o.dtype is not want)
         if wrong:
-            raise RuntimeError(refusal(how or "same", op.name, want, o.dtype))
+            result = op.schema.result_names[place] if op.many else ""
+            raise RuntimeError(refusal(how or "same", op.name, want, o.dtype, result))
 
 
 def refuse_joined(tensors: Sequence[Tensor], out: Tensor) -> None:

@@ -55,7 +55,10 @@ def logsumexp(half: np.dtype[Any], a: Array, dim: Any, keepdim: bool) -> Any:
 
 
 def pow(half: np.dtype[Any], a: Any, b: Any) -> Any:
-    """a³ and a⁻² are products in bfloat16."""
+    """a³ and a⁻² are products in bfloat16; in float16 a root is no square root: that of -∞ is ∞."""
+    if half.name == "float16" and not np.ndim(b) and b in (0.5, -0.5):
+        size = np.power(np.abs(a), b)
+        return np.where(np.isneginf(a) | (a >= 0), size, np.float32(np.nan)).astype(half)
     if half.name != "bfloat16" or np.ndim(b) or b not in (3, -2):
         return None
     square = rounded(a * a, half)

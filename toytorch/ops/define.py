@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import is_integer
+from toytorch.core.arguments import is_integer, not_ints
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -110,6 +110,7 @@ def public(
     method: bool | str = False,
     tensor_first: bool = True,
     words: dict[str, str] | None = None,
+    numbers: dict[str, str] | None = None,
     numpy: bool = True,
     **facts: Any,
 ) -> Callable[[F], F]:
@@ -118,6 +119,7 @@ def public(
     method        whether it is also a method of Tensor (or the method's name)
     tensor_first  whether the first argument must be a tensor, and is refused in PyTorch's words
     words         {name: parameter}: further names by which callers may give an argument
+    numbers       {parameter: name}: what a number is called there, which is no tensor's name
     numpy         whether NumPy's are among them, as for all that is not Python code in PyTorch
     facts         what the compiler knows of it (see `facts.composed`)
     """
@@ -126,7 +128,7 @@ def public(
         asked = not tensor_first or bool(method)  # by callers, not by `need_tensor` alone
         called = names[0] if names else function.__name__
         described = composed(**facts)(function)
-        named = with_words(described, words, asked, called.replace(".", "_"), numpy)
+        named = with_words(described, words, asked, called.replace(".", "_"), numpy, numbers)
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
         if method:
@@ -151,6 +153,10 @@ def once_more(
     first += args[len(first) :]
     more = {n: plain_integer(v) if n in meant else v for n, v in kwargs.items()}
     if not any(a is not b for a, b in zip((*first, *more.values()), (*args, *kwargs.values()))):
+        if isinstance(error, AttributeError):
+            for i, (name, value) in enumerate((*zip(names, args), *kwargs.items())):
+                if i and hints.get(name) == "Tensor" and not isinstance(value, Tensor):
+                    raise wrong_argument(function.__name__, name, i + 1, "Tensor", value) from None
         raise error
     return function(*first, **more)
 
@@ -169,6 +175,7 @@ def with_words(
     asked: bool = False,
     called: str = "",
     numpy: bool = True,
+    numbers: dict[str, str] | None = None,
 ) -> F:
     """A function that takes further names for its parameters: these, and NumPy's (`axis=`).
 
@@ -182,6 +189,8 @@ def with_words(
     count = positional + code.co_kwonlyargcount
     known = list(code.co_varnames[:count])
     renamed = dict(words or {})
+    numbers = numbers or {}
+    renamed.update({word: name for name, word in numbers.items()})
     for name, spelled in zip(known, spelled_by_callers(function, known)):
         for word in (spelled, *(NUMPY_WORDS.get(spelled, ()) if numpy else ())):
             if word not in known:
@@ -189,6 +198,11 @@ def with_words(
     if code.co_flags & inspect.CO_VARARGS and code.co_varnames[count] != "tensors":
         sizes = {code.co_varnames[count], *SIZE_WORDS}.difference(known)
         renamed.update(dict.fromkeys(sizes, "*"))
+
+    # Words that say whether what they name is a tensor.
+    telling = {
+        w: w != numbers.get(n) for w in (*numbers, *renamed) if (n := renamed.get(w, w)) in numbers
+    }
 
     outs = outs_of(function)
     called = called or function.__name__
@@ -211,6 +225,9 @@ def with_words(
         typed(kwargs)
         if outs and kwargs.get("out") is not None:
             need_out(called, kwargs["out"], outs)
+        for word in telling.keys() & kwargs.keys():
+            if telling[word] is not isinstance(kwargs[word], Tensor):
+                raise TypeError(f"{called}() received an invalid combination of arguments")
         if "self" in kwargs and renamed.get("input") == "self":
             raise TypeError(f'{called}() missing 1 required positional arguments: "input"')
         for word in renamed.keys() & kwargs.keys():
@@ -220,6 +237,8 @@ def with_words(
                     f"{function.__name__}() got an unexpected keyword argument '{word}'"
                 )
             kwargs[name] = kwargs.pop(word)
+            if name == "*" and not isinstance(kwargs[name], (tuple, list)):
+                raise not_ints(called, word, kwargs[name])
         if "*" in kwargs:
             before = [kwargs.pop(name) for name in known[len(args) : positional] if name in kwargs]
             args = (*args, *before, kwargs.pop("*"))

@@ -126,6 +126,8 @@ def power(x: Any, y: Any) -> Any:
     if "c" in (kind, kind_of(y)) and not (hasattr(x, "get") or hasattr(y, "get")):  # on a card
         from toytorch.loops.language.complex_power import complex_power  # seldom needed
 
+        if not np.ndim(x) and x == 1:  # whatever y is
+            return np.ones(np.shape(y), np.result_type(x, y))
         return complex_power(x, y)
     if not np.ndim(y) and kind_of(y) == "f":  # the powers that have a cheaper name
         if y == 2:
@@ -135,6 +137,8 @@ def power(x: Any, y: Any) -> Any:
             return np.multiply(square, x, out=square if square.__class__ is np.ndarray else None)
         if y == 0.5:
             return np.sqrt(x)
+        if y == -0.5:
+            return np.reciprocal(np.sqrt(x))
         if y == -1:
             return np.reciprocal(x)
     return np.power(x, y)

@@ -483,8 +483,6 @@ def multi_margin_loss(
             "multi_margin_loss: target tensor should be 1-D with size equal to the batch size. "
             f"Expected target size [{rows.shape[0]}], but got {sizes_text(target.shape)}"
         )
-    if target.dtype.name != "int64":
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
     if weight is not None and weight.numel() != rows.shape[1]:
         raise RuntimeError(
             f"inconsistent weight size, expected {rows.shape[1]} but got {sizes_text(weight.shape)}"
@@ -492,6 +490,8 @@ def multi_margin_loss(
     if not input.numel():  # PyTorch asks nothing more, and gives back what it has not computed
         return _of_nothing(input, reduction)
     _need_long_floats("multi_margin_loss_cpu_kernel", input)
+    if target.dtype.name != "int64":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
@@ -534,9 +534,9 @@ def multilabel_margin_loss(
         return _of_nothing(input, reduction)
     if target.dtype.is_complex:  # the range of classes is looked up first
         raise no_kernel("min_all", np.dtype(target.dtype.numpy))
+    _need_long_floats("multilabel_margin_loss_forward_out_frame", input)
     if target.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
-    _need_long_floats("multilabel_margin_loss_forward_out_frame", input)
     rows = input if input.ndim == 2 else input.reshape([1, -1])
     loss, _ = pairs.label_margins(rows, target.reshape(rows.shape))
     return reduced(loss if input.ndim == 2 else loss.reshape([]), reduction)

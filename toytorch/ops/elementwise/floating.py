@@ -15,6 +15,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.schema import wrong_argument
+from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import define, on_tensors, pointwise, public, underived
 from toytorch.ops.elementwise import arithmetic as elementwise
 from toytorch.ops.elementwise.operand_checks import (
@@ -75,11 +76,14 @@ public_with_names(frexp)
 def _as_exponent(x: Tensor, other: Tensor) -> Tensor:
     """`other`, where it is whole numbers, in the floating type of x; complex beside complex numbers."""
     if x.dtype.is_complex and other.dtype.rank == 2:
-        if other.dtype.itemsize == 2:  # PyTorch has no power of complex halves: its class and words
+        if (
+            other.dtype is types.float16
+        ):  # PyTorch has no power of complex halves: its class and words
             raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
         return other.to(other.dtype.to_complex())
     whole = other.dtype.rank < 2 <= x.dtype.rank
     if whole and other.dtype is types.bool and not x.dtype.is_complex:
+        broadcast_pair(x.shape, other.shape)
         # PyTorch's refusal, in its words.
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     return other.to(x.dtype.to_real()) if whole else other

@@ -156,7 +156,7 @@ index_select = general(
     _index_select,
     upcast=False,
     apart="own",
-    out_type="same",
+    out_type="selected",
     d_self=lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add(dim, index, g),
     fresh=True,
     doc="Places of a dimension, in the order of an index vector.",

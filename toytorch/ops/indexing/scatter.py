@@ -11,7 +11,6 @@ from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
-from toytorch.facts.hints import Array
 from toytorch.facts.size import broadcast_shapes, wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.indexing import along_dim
@@ -22,11 +21,10 @@ from toytorch.ops.indexing.subscript import OLD_MASK
 # -- scatter --------------------------------------------------------------------------------------
 
 
-def _reducing(
-    self: Tensor, dim: int, index: Tensor, source: Array | Tensor | float, reduce: str
-) -> Any:
+def _reducing(self: Tensor, dim: int, index: Tensor, source: Tensor | float, reduce: str) -> Any:
     """The record and arguments of `scatter(reduce=…)`, the older form of scatter_reduce."""
     if reduce not in ("add", "multiply"):
+        scatter(self, dim, index.new_zeros(index.shape), source)  # what it refuses comes first
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not isinstance(source, Tensor):
         source = self.new_full(index.shape, source)
@@ -184,10 +182,10 @@ def take_along_dim(
             f"{indices.dtype.legacy}"
         )
     if dim is None:
-        flat = input.reshape(-1)
+        flat = input.view(-1)
         if indices.numel() and indices.dtype not in (types.int64, types.int32):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-        return flat.gather(0, indices.reshape(-1).long(), out=out)
+        return flat.gather(0, indices.view(-1).long(), out=out)
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "

@@ -233,11 +233,12 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got "
             f"{a.shape[d]} and {b.shape[d]}"
         )
+    shape = broadcast_pair(a.shape, b.shape)
     if a.dtype == bool:
         raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     same_scalar_type(a, b)
     a, b = _common(xp, [a, b])
-    made = xp.empty(broadcast_pair(a.shape, b.shape), a.dtype)
+    made = xp.empty(shape, a.dtype)
     before: tuple[Any, ...] = (slice(None),) * d
     x, y, z = ([t[(*before, i, ...)] for i in range(3)] for t in (a, b, made))
     for i in range(3):

@@ -262,11 +262,11 @@ def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpos
         raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
     side = -2 if left else -1
     name = f"other.shape[{side}]"
-    if c.shape[side] < tau.shape[-1]:
+    if c.shape[side] < (tau.shape or (0,))[-1]:
         raise RuntimeError(f"torch.ormqr: {name} must be greater than or equal to tau.shape[-1]")
     if c.shape[side] != a.shape[-2]:
         raise RuntimeError(f"torch.ormqr: {name} must be equal to input.shape[-2]")
-    if tau.shape[-1] > a.shape[-1]:
+    if (tau.shape or (0,))[-1] > a.shape[-1]:
         raise RuntimeError(
             "torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]"
         )

@@ -396,4 +396,6 @@ def matrix_rank(
     if tol is not None:
         atol, rtol = tol, 0.0
     made = matrix_rank_op.function(input, atol, rtol, hermitian)
+    if out is not None and not input.numel() and out.shape == made.shape:
+        return out.fill_(0)  # as PyTorch, which records that
     return counted(made, 1) if out is None else put_out(made, out)

@@ -51,13 +51,13 @@ def _convolution(
     stride, padding, dilation, extra = (
         tuple(v) * n if len(v) == 1 else tuple(v) for v in (stride, padding, dilation, extra)
     )
-    if transposed and x.dtype.kind not in "fc" and x.dtype.itemsize < 8:
-        raise no_kernel(f"slow_conv_transpose{max(n, 2)}d_out_cpu", x.dtype)
-    same_types(x, w, bias, transposed)
     shapes = x.shape, w.shape, None if bias is None else bias.shape
     _check(*shapes, stride, padding, dilation, transposed, extra, groups)
+    if transposed and x.dtype.kind not in "fc" and x.dtype.itemsize < 8:
+        raise no_kernel(f"slow_conv_transpose{max(n, 2)}d_out_cpu", x.dtype)
     if x.dtype.kind == "b":
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+    same_types(x, w, bias, transposed)
     if not transposed and not x.size:
         if x.shape[0] and x.shape[1]:
             raise RuntimeError(

@@ -45,6 +45,8 @@ def _embedding(
     made = attempt(xp, "known_rows", weight, indices)
     if made is not None:
         return made
+    if indices.size and not len(weight):
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     if indices.size and not base.inside(indices, len(weight)):
         raise IndexError("index out of range in self")
     made = attempt(xp, "take_rows", weight, indices)

@@ -45,7 +45,8 @@ def _im2col(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Any:
-    wrap_dim(2 if a.ndim == 2 else 1, a.ndim)  # which is where PyTorch finds too few dimensions
+    # Which is where PyTorch finds too few dimensions.
+    wrap_dim(2 if a.ndim == 2 and a.shape[1] else 1, a.ndim, wrap_scalar=False)
     if a.ndim not in (3, 4) or 0 in a.shape[a.ndim - 3 :]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and "

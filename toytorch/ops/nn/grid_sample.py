@@ -15,13 +15,13 @@ from toytorch.backends.base import attempt
 from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap_result
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import taken
 from toytorch.ops.batching import spread
 from toytorch.ops.creation.ranges import equally_spaced
 from toytorch.ops.define import general
-from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import stacked
 from toytorch.ops.nn.windows import sizes_text
 
@@ -35,6 +35,8 @@ def _check(
     name: str, shape: tuple[int, ...], grid: tuple[int, ...], n: int | None, mode: int
 ) -> None:
     n = n or (3 if len(shape) == 5 else 2)
+    for dims in (shape, grid):
+        wrap_dim(0, len(dims), wrap_scalar=False)
     if shape[0] != grid[0]:
         raise RuntimeError(
             f"{name}(): expected grid and input to have same batch size, but got input with sizes "
@@ -66,20 +68,22 @@ def _points() -> Any:
     return grid_points
 
 
-def _same_type(common: Any, args: tuple[Any, ...]) -> None:
-    """Refuses operands of two types, of which the kernel would see one."""
-    kinds = [a.dtype for a in args if isinstance(a, Tensor)]
-    if kinds[-2] is not kinds[-1]:
-        raise RuntimeError(f"expected scalar type {kinds[-2].legacy} but found {kinds[-1].legacy}")
-
-
-def _refuse_types(a: Array, grid: Array) -> None:
-    if a.dtype != grid.dtype:
-        raise RuntimeError(f"expected scalar type {type_name(a)} but found {type_name(grid)}")
-    if a.dtype.kind != "f":
-        kernel = "grid_sampler_2d_cpu_kernel_impl" if a.ndim == 4 else "grid_sampler3d_cpu"
+def _check_all(
+    n: int | None, shapes: Sequence[tuple[int, ...]], kinds: Sequence[DType], mode: int
+) -> None:
+    """Refuses images and a grid by their shapes, and by their types then."""
+    shape, grid = shapes
+    _check("grid_sampler", shape, grid, n, mode)
+    kind, other = kinds
+    flat = len(shape) == 4
+    if flat and 0 in (*shape, *grid):  # there is nothing to look up a kernel for
+        return
+    if kind.rank != 2:
+        kernel = "grid_sampler_2d_cpu_kernel_impl" if flat else "grid_sampler3d_cpu"
         # PyTorch's class of error, and its words, for types that its kernel has no form for.
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(a)}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind.legacy}'")
+    if kind is not other:
+        raise RuntimeError(f"expected scalar type {kind.legacy} but found {other.legacy}")
 
 
 def _forward(n: int | None) -> Callable[..., Any]:
@@ -89,11 +93,8 @@ def _forward(n: int | None) -> Callable[..., Any]:
         made = attempt(xp, "sampled", a, grid, mode, padding, corners, n)
         if made is not None:
             return made
-        wrap_dim(0, a.ndim, wrap_scalar=False)
-        if a.dtype != grid.dtype:
-            _refuse_types(a, grid)
-        _check("grid_sampler", a.shape, grid.shape, n, mode)
-        _refuse_types(a, grid)
+        kinds = from_numpy_dtype(a.dtype), from_numpy_dtype(grid.dtype)
+        _check_all(n, (a.shape, grid.shape), kinds, mode)
         if not a.size or not grid.size:
             return xp.empty((*a.shape[:2], *grid.shape[1:-1]), a.dtype)
         made = _points().sampled(wrap_result(a), wrap_result(grid), (mode, padding, corners))._array
@@ -200,12 +201,16 @@ def _share(k: int) -> Any:
 
 
 def _sampler(name: str, n: int | None, doc: str, **fields: Any) -> Op:
+    def checks(common: Any, args: tuple[Any, ...]) -> None:  # of whose types the kernel sees one
+        pair = args[:2]
+        _check_all(n, [t._array.shape for t in pair], [t.dtype for t in pair], args[2])
+
     return general(
         f"{name}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
         "bool align_corners) -> Tensor",
         _forward(n),
         forms="function",
-        checks=_same_type,
+        checks=checks,
         memory="rows",
         amp="float32",
         batch=_folded,

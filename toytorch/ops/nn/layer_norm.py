@@ -222,7 +222,25 @@ def layer_norm(
     >>> layer_norm(torch.tensor([1., 3.]), [2])
     tensor([-1.0000,  1.0000])
     """
-    return layer_norm_and_statistics(input, normalized_shape, weight, bias, eps)[0]
+    return _normalised(input, normalized_shape, weight, bias, eps)[0]
+
+
+def _normalised(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    refuse_mixed(input, weight, bias, whole=True)
+    made, mean, rstd = native_layer_norm.function(input, normalized_shape, weight, bias, eps)
+    refuse_kinds(weight, bias)
+    return made, mean, rstd
+
+
+def _mixed(input: Tensor, *parameters: Tensor | None) -> bool:
+    """Whether halves have parameters of float32, which statistics then are, too."""
+    return any(p is not None and p.dtype is not input.dtype for p in parameters)
 
 
 @public("native_layer_norm")
@@ -234,9 +252,11 @@ def layer_norm_and_statistics(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm`, the means and the reciprocals of the deviations."""
-    refuse_mixed(input, weight, bias, whole=True)
-    made, mean, rstd = native_layer_norm.function(input, normalized_shape, weight, bias, eps)
-    refuse_kinds(weight, bias)
+    made, mean, rstd = _normalised(input, normalized_shape, weight, bias, eps)
+    if _mixed(input, weight, bias):
+        _, mean, rstd = native_layer_norm.function(
+            input.detach().float(), normalized_shape, None, None, eps
+        )
     return made, mean, rstd
 
 
@@ -432,7 +452,27 @@ def group_norm(
         last = has_channels_last(input._array)
         order = (last_format if input.ndim == 4 else last_volumes) if last else contiguous_format
         input = input.contiguous(memory_format=order)
-    return group_norm_and_statistics(input, weight, bias, batch, channels, area, num_groups, eps)[0]
+    return _grouped(input, weight, bias, batch, channels, area, num_groups, eps)[0]
+
+
+def _grouped(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    if weight is not None or bias is not None or group <= 0:
+        parameters = [None if p is None else p._array for p in (weight, bias)]
+        _check_group(input._array, C, group, *parameters)
+        refuse_mixed(input, weight, bias, whole=True)
+    made, mean, rstd = native_group_norm.function(input, weight, bias, N, C, HxW, group, eps)
+    if weight is not None or bias is not None:
+        refuse_kinds(weight, bias)
+    return made, mean, rstd
 
 
 @public("native_group_norm")
@@ -447,11 +487,8 @@ def group_norm_and_statistics(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm`, the means and the reciprocals of the deviations."""
-    if weight is not None or bias is not None or group <= 0:
-        parameters = [None if p is None else p._array for p in (weight, bias)]
-        _check_group(input._array, C, group, *parameters)
-        refuse_mixed(input, weight, bias, whole=True)
-    made, mean, rstd = native_group_norm.function(input, weight, bias, N, C, HxW, group, eps)
-    if weight is not None or bias is not None:
-        refuse_kinds(weight, bias)
+    made, mean, rstd = _grouped(input, weight, bias, N, C, HxW, group, eps)
+    if _mixed(input, weight, bias):
+        wide = input.detach().float()
+        _, mean, rstd = native_group_norm.function(wide, None, None, N, C, HxW, group, eps)
     return made, mean, rstd

@@ -475,7 +475,7 @@ def normalize_half_batch(
         for narrow, new in ((running_mean, m), (running_var, v)):
             if narrow is not None and narrow is not new:
                 narrow.copy_(new)
-    given = next((t for t in (weight, running_mean) if t is not None), input)
+    given = next((t for t in (weight, bias, running_mean) if t is not None), input)
     return made.to(input.dtype), mean.to(given.dtype), rstd.to(given.dtype)
 
 

@@ -40,10 +40,10 @@ def diff(
     >>> diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
-    if out is not None and n > 0 and input.dtype is not types.bool:
-        refuse_grad("sub", (input,), out)
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
     joined = [t for t in (prepend, append) if t is not None]
     d = wrap_dim(dim, input.ndim) if joined or n else 0
     for other in joined:
@@ -54,8 +54,6 @@ def diff(
                 "diff expects the shape of tensor to prepend or append to match that"
                 " of input except along the differencing dimension"
             )
-    if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
         if out is not None:
             return create.put_out(input.contiguous(), out, same=True)
@@ -69,6 +67,10 @@ def diff(
             return wrap(a[(*before, slice(1, None))] - a[(*before, slice(None, -1))], kind)
     parts = [t for t in (prepend, input, append) if t is not None]
     x = rearrange.cat.function(parts, d) if len(parts) > 1 else input
+    if out is not None:
+        x.narrow(d, 1, 0)  # which PyTorch looks up there, where there may be nothing
+        if input.dtype is not types.bool:
+            refuse_grad("sub", (input,), out)
     steps = min(n, x.shape[d])
     for step in range(1, steps + 1):
         high, low = piece(x, d, 1, None), piece(x, d, None, -1)

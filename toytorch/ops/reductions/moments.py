@@ -137,14 +137,10 @@ def nanmean(
     >>> nanmean(torch.tensor([1., torch.nan, 3.]))
     tensor(2.)
     """
-    if out is not None:
-        refuse_grad("nansum", (input,), out)
-        if out.dtype.rank != 2 == input.dtype.rank and dtype is None:
-            raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{out.dtype.legacy}'")
     if input.dtype.rank < 2:
         raise RuntimeError(
-            "nanmean(): expected input to have floating point or complex dtype but "
-            f"got {input.dtype.legacy}"
+            "nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty "
+            "tensors."
         )
     if dtype is not None and dtype.rank < 2:
         raise RuntimeError(
@@ -152,6 +148,10 @@ def nanmean(
             f"point or complex dtype. Got: {dtype.legacy}"
         )
     count = (~input.isnan()).sum(dim, keepdim)
+    if out is not None:
+        refuse_grad("nansum", (input,), out)
+        if out.dtype.rank != 2 == input.dtype.rank and dtype is None and input.numel():
+            raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{out.dtype.legacy}'")
     total: Any = reduce.nansum.function(input, dim, keepdim, dtype=dtype, out=out)
     return total / count if out is None else total.div_(count)
 

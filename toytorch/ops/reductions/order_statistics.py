@@ -46,6 +46,7 @@ nanmedian_dim = general(
     memory="rows",
     names="reduced",
     node="NanmedianBackward1",
+    out_type="same",
     doc="The middle number along a dimension, NaN left out.",
 )
 

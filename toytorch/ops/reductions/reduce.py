@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from toytorch.backends.base import attempt, reduced, some, worthwhile
 from toytorch.facts import state
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
@@ -141,6 +141,8 @@ def _nansum(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool, dtype: D
     axes(dim, a.ndim)  # which comes first
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    if dtype is not None and dtype.is_complex and a.size and a.dtype.kind == "f":
+        raise no_kernel("nansum_cpu", dtype.numpy)
     whole = dtype is not None and dtype.rank < 2  # which holds no NaN to look for
     if a.__class__ is np.ndarray and a.dtype.kind == "f" and a.flags.c_contiguous and not whole:
         made = _sum(xp, a, dim, keepdim, dtype)  # which is NaN where there was one
@@ -292,6 +294,18 @@ def _var_gradient(g: Tensor, self: Tensor, dim: Ints | None, correction: int, ke
     return g * (2.0 / degrees if degrees else math.inf) * centred
 
 
+def _in_type_of_out(common: Any, args: tuple[Any, ...]) -> None:
+    """Refuses an out= in whose type PyTorch, which computes in that, has no kernel."""
+    x, dim = args[0], args[1]
+    if common is None or common.rank < 2 or x.dtype.rank != 2 or not x._array.size:
+        return
+    alone = math.prod(_left(x._array.shape, axes(dim, x._array.ndim))) == 1
+    if alone and x.dtype.reduced and not common.reduced:
+        raise RuntimeError(f"std_var_all: Unsupported dtype {x.dtype.legacy}")
+    if not alone and common.rank > 2:
+        raise no_kernel("std_cpu", common.numpy)
+
+
 var = reduction(
     "var(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor",
     _var,
@@ -300,6 +314,8 @@ var = reduction(
     forms="out",
     batch="along",
     fused=SPREAD + "v",
+    out_type="alike",
+    checks=_in_type_of_out,
     doc="Variance, Σ(x - mean)²/(n - correction).",
 )
 
@@ -343,6 +359,8 @@ std = reduction(
     forms="out",
     batch="along",
     fused=SPREAD + "sqrt(v)",
+    out_type="alike",
+    checks=_in_type_of_out,
     doc="Standard deviation, the root of the variance.",
 )
 

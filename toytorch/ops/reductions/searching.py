@@ -184,7 +184,11 @@ consecutive = _distinct("_unique_consecutive", "UniqueConsecutiveBackward0", _co
 FEW = 4096  # pairs, which are compared one by one
 
 
-@public("isin", tensor_first=False, words={"element": "elements", "test_element": "test_elements"})
+@public(
+    "isin",
+    tensor_first=False,
+    numbers={"elements": "element", "test_elements": "test_element"},
+)
 def isin(
     elements: Tensor | Scalar,
     test_elements: Tensor,
@@ -199,6 +203,8 @@ def isin(
     >>> isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
     tensor([False,  True, False])
     """
+    if isinstance(test_elements, Tensor) and not test_elements._array.flags.c_contiguous:
+        _need_flat(elements, test_elements)
     if (
         elements.__class__ is Tensor is test_elements.__class__
         and elements.dtype is test_elements.dtype
@@ -220,6 +226,13 @@ def isin(
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
     found = _isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
     return create.put_out(found, out, same=True)
+
+
+def _need_flat(elements: Tensor | Scalar, few: Tensor) -> None:
+    """Refuses what PyTorch cannot view as one row, where it compares with few elements one by one."""
+    count = elements.numel() if isinstance(elements, Tensor) else 1
+    if count > 0 and few.numel() < int(10 * count**0.145):
+        few.to(result_type(elements, few)).view(-1)
 
 
 def _is_in(
@@ -341,7 +354,7 @@ NOT_CONTIGUOUS = (
 )
 
 
-@public("searchsorted", tensor_first=False)
+@public("searchsorted", tensor_first=False, numbers={"input": "self"})
 def searchsorted(
     sorted_sequence: Tensor,
     input: Tensor | float,
@@ -405,7 +418,7 @@ def searchsorted(
     )
 
 
-@public("bucketize", tensor_first=False)
+@public("bucketize", tensor_first=False, numbers={"input": "self"})
 def bucketize(
     input: Tensor,
     boundaries: Tensor,

@@ -231,7 +231,7 @@ kthvalue = general(
     results=(True, False),
     upcast=False,
     apart=True,
-    out_type="same",
+    out_type="output",
     d_self=back_to_place,
     batch="along",
     names="reduced",
@@ -286,6 +286,7 @@ median_dim = general(
     batch="along",
     names="reduced",
     node="MedianBackward1",
+    out_type="same",
     doc="The middle element along a dimension (the lower of two).",
 )
 
@@ -358,8 +359,18 @@ def _searchsorted(
 ) -> Any:
     kind = np.int32 if out_int32 else np.int64
     side = "right" if right else "left"
+    if not sequence.ndim:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+        )
     kinds = sequence.dtype, values.dtype
     common = kinds[0] if kinds[0] is kinds[1] else np.result_type(*kinds)
+    if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
+        )
     if common.kind in "bc" and values.size:
         raise no_kernel("searchsorted_out_cpu", common)
     if sequence.ndim == 1 and kind is np.int64 and values.__class__ is np.ndarray:
@@ -367,12 +378,6 @@ def _searchsorted(
         return found if found.__class__ is np.ndarray else np.asarray(found, kind)
     if sequence.ndim == 1:
         return xp.asarray(_places(xp, sequence, values, side), dtype=kind)
-    if sequence.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
-            "dimensions of boundaries tensor and input value tensor must match, but we got "
-            f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
-        )
     if not values.size:
         return xp.zeros(values.shape, kind)
     rows = sequence.reshape(-1, sequence.shape[-1])

@@ -91,9 +91,17 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
     )
 
 
-@public("tile", method=True)
-def tile(input: Tensor, *dims: tuple[int, ...]) -> Tensor:
+@public("tile")
+def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """The tensor repeated, with missing repeats taken as 1 from the left."""
+    if not isinstance(dims, (tuple, list)):
+        raise wrong_argument("tile", "dims", 2, "tuple of ints", dims)
+    return tiled(input, dims)
+
+
+@public(method="tile")
+def tiled(input: Tensor, *dims: tuple[int, ...]) -> Tensor:
+    """`tile` by numbers that may be given one by one."""
     if not dims:
         raise TypeError('tile() missing 1 required positional arguments: "dims"')
     repeats = spread(dims, "tile", "dims")

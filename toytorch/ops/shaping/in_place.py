@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,12 @@ def _relaid(name: str, op: Any) -> Any:
     def method(self: Any = None, /, *args: Ints, **kwargs: Any) -> Tensor:
         if self is None and kwargs.keys() & {"input", "x"}:
             self = kwargs.pop("input" if "input" in kwargs else "x")
-        writing.check_history(self, self._requires_grad)
+        try:
+            writing.check_history(self, self._requires_grad)
+        except RuntimeError:
+            with contextlib.suppress(RuntimeError, IndexError):
+                op(self.detach(), *args, **kwargs)  # arguments of another type are refused first
+            raise
         if state.fast_path is state.SLOW:
             for mode in state.local.modes:
                 refuse = getattr(mode, "refuse_leaf", None)

@@ -250,7 +250,7 @@ PLACES = dict.fromkeys(
 )  # fmt: skip
 
 
-@public("split", tensor_first=False)
+@public("split", tensor_first=False, numpy=False)
 def split_anything(
     tensor: Tensor, split_size_or_sections: Ints, dim: int = 0
 ) -> tuple[Tensor, ...]:
@@ -258,7 +258,7 @@ def split_anything(
     return tensor.split(split_size_or_sections, dim)
 
 
-@public(method=True, words={"split_size": "split_size_or_sections"})
+@public(method=True, words={"split_size": "split_size_or_sections"}, numpy=False)
 def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of a dimension, as views: of one size, or of given sizes.
 

@@ -29,7 +29,8 @@ def _expand(self: Tensor, size: tuple[int, ...], *, implicit: bool = False) -> T
 def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
     if dim >= self.ndim > 0:
         raise RuntimeError(f"narrow_copy(): expected dim < {self.ndim}, but got dim = {dim}")
-    wrap_dim(dim, self.ndim)
+    if self.ndim:
+        wrap_dim(dim, self.ndim)
     if self.is_sparse:
         if not 0 <= start <= start + length <= self.shape[dim]:
             raise RuntimeError(
@@ -37,7 +38,11 @@ def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
                 f"range(0, {self.shape[dim]})."
             )
         return self.index_select(dim, ranges.arange(start, start + length))
-    return slices.narrow.function(self, dim, start, length)
+    n = self.shape[dim] if self.ndim else 0
+    if length < 0 and self.ndim and -n <= start <= n:
+        begin = start + n if start < 0 else start
+        raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({n}).")
+    return slices.narrow.function(self, dim, start, max(length, 0))
 
 
 def _view(self: Tensor, *shape_: Any, dtype: DType | None = None) -> Any:
