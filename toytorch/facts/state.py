@@ -23,6 +23,7 @@ class ThreadState(threading.local):
 
     grad = True  # whether graphs are recorded
     inference = False
+    transforms: tuple[Any, ...] = ()  # of `torch.func`, that run; printing asks what they wrap
     modes: tuple[Any, ...] = ()  # what watches or takes over calls; the last one is asked first
     saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) for tensors that nodes save
     mutation: Any = None  # what saved tensors are copied to before they are written to, if anything
@@ -143,6 +144,20 @@ def watching(mode: object) -> Any:
         if places:  # none where another thread ends it
             local.modes = local.modes[: places[-1]] + local.modes[places[-1] + 1 :]
         watch(-1)
+
+
+@contextmanager
+def transforming(transform: object) -> Any:
+    """Tells printing of a transform while its function runs.
+
+    `transform.within(tensor)` gives the name of PyTorch's wrapper and the tensor in it, or None.
+    """
+    before = local.transforms
+    local.transforms = (*before, transform)
+    try:
+        yield
+    finally:
+        local.transforms = before
 
 
 @contextmanager
