@@ -15,6 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
 # -- refusals --------------------------------------------------------------------------------------
 
 
+FIXED = "shape device layout ndim T mT grad_fn is_leaf is_cuda _version requires_grad nbytes"
 REFUSED: dict[str, Callable[[Any], Any]] = {
     "fold": lambda m: m.nn.Fold((4, 5), (2, 2), dilation=8)(m.randn(1, 12, 12)),
     "fold, nothing": lambda m: m.nn.Fold((1, 1), (2, 2))(m.randn(1, 4, 1)),
@@ -39,7 +40,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "unknown word of a type": lambda m: m.ones(2).double(copy=True),
     **{
         f"write to {name}": lambda m, name=name: setattr(m.ones(2, 2), name, 3)
-        for name in ["shape", "device", "layout", "ndim", "T", "mT", "grad_fn", "is_leaf", "is_cuda", "_version", "requires_grad", "nbytes"]
+        for name in FIXED.split()
     },
     "complex for int": lambda m: m.tensor([1 + 0j], dtype=m.int64),
     "complex for float": lambda m: m.tensor([1 + 0j], dtype=m.float32),
