@@ -9,10 +9,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from _thread import get_ident
 from contextlib import contextmanager
 from typing import Any
+
+from toytorch.facts.package import is_ours
 
 SLOW = "general path"
 fast_path: Any = None
@@ -169,6 +172,21 @@ def below(mode: object) -> Any:
         yield
     finally:
         local.modes = before
+
+
+def frozen(kind: str, what: str) -> None:
+    """Tells the modes with `on_frozen` of a Python "value" made of a tensor, or of a function that
+    makes a "constant" of Python values."""
+    for mode in local.modes:
+        tell = getattr(mode, "on_frozen", None)
+        if tell is not None:
+            tell(kind, what)
+
+
+def constant(function: str) -> None:
+    """`frozen`, unless a part of this package calls that function."""
+    if local.modes and not is_ours(sys._getframe(2).f_globals.get("__name__")):
+        frozen("constant", function)
 
 
 def beside(what: str) -> None:

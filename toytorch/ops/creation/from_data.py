@@ -200,6 +200,7 @@ def from_numpy(ndarray: Array) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if state.fast_path is state.SLOW:
         state.beside("it makes a tensor over NumPy's memory, which is another one at each call")
+        state.constant("torch.from_numpy")
     kind = types.FROM_NUMPY.get(ndarray.dtype) or types.from_numpy_dtype(ndarray.dtype)
     if plain and ndarray.flags.carray:  # in rows, aligned, writable
         if ndarray.base is None:  # all of its memory
@@ -264,6 +265,8 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Device = None) -> T
     >>> as_tensor(t) is t
     True
     """
+    if not isinstance(data, Tensor):
+        state.constant("torch.as_tensor")
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
     if isinstance(data, Tensor):
