@@ -150,3 +150,13 @@ def test_switches_of_libraries_that_do_not_run_here() -> None:
         return found, t.cuda._lazy_call(lambda: ran.append(1)), ran
 
     assert said(tt) == said(torch)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage")
+def test_classes_of_storages_by_their_names() -> None:
+    def said(t: Any) -> Any:
+        tools = importlib.import_module(f"{t.__name__}.serialization")
+        kinds = t.FloatStorage, type(t.HalfStorage(2)), type(t.ones(2).untyped_storage())
+        return [tools.normalize_storage_type(k) is getattr(t, k.__name__) for k in kinds]
+
+    assert said(tt) == said(torch) == [True] * 3

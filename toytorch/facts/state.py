@@ -9,13 +9,10 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from _thread import get_ident
 from contextlib import contextmanager
 from typing import Any
-
-from toytorch.facts.package import is_ours
 
 SLOW = "general path"
 fast_path: Any = None
@@ -181,12 +178,6 @@ def frozen(kind: str, what: str) -> None:
         tell = getattr(mode, "on_frozen", None)
         if tell is not None:
             tell(kind, what)
-
-
-def constant(function: str) -> None:
-    """`frozen`, unless a part of this package calls that function."""
-    if local.modes and not is_ours(sys._getframe(2).f_globals.get("__name__")):
-        frozen("constant", function)
 
 
 def beside(what: str) -> None:
