@@ -88,6 +88,7 @@ from toytorch.facts.size import Size
 from toytorch.core import subclasses as _subclasses
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import finish as _finish
 
 from toytorch.ops.define import PUBLIC as _PUBLIC
 from toytorch import version
@@ -98,6 +99,7 @@ __path__.append(f"{__path__[0]}/compat")  # modules that only other libraries as
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 int, float, bool = _dtype.int, _dtype.float, _dtype.bool
 Tensor.__module__ = "torch"
+_finish()
 
 PACKAGES = ("linalg_", "fft_", "special_")  # records of these names are functions there
 

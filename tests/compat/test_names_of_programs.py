@@ -125,3 +125,38 @@ def test_recurrent_layers_list_the_names_of_their_weights(kind: str) -> None:
         return list(names_of)
 
     assert said(tt) == said(torch)
+
+
+def test_switches_of_libraries_that_do_not_run_here() -> None:
+    """They are there, can be set, and are put back; a call that waits for a device does not run."""
+
+    def said(t: Any) -> Any:
+        found = []
+        for library, switch in (
+            ("mkldnn", "enabled"),
+            ("cudnn", "enabled"),
+            ("mkldnn", "deterministic"),
+        ):
+            module = importlib.import_module(f"{t.__name__}.backends.{library}")
+            before = getattr(module, switch)
+            setattr(module, switch, not before)
+            found.append((before, getattr(module, switch)))
+            setattr(module, switch, before)
+        for library in ("mkl", "mkldnn"):
+            module = importlib.import_module(f"{t.__name__}.backends.{library}")
+            with module.verbose(module.VERBOSE_OFF):
+                found.append(module.VERBOSE_ON)
+        ran: list[int] = []
+        return found, t.cuda._lazy_call(lambda: ran.append(1)), ran
+
+    assert said(tt) == said(torch)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage")
+def test_classes_of_storages_by_their_names() -> None:
+    def said(t: Any) -> Any:
+        tools = importlib.import_module(f"{t.__name__}.serialization")
+        kinds = t.FloatStorage, type(t.HalfStorage(2)), type(t.ones(2).untyped_storage())
+        return [tools.normalize_storage_type(k) is getattr(t, k.__name__) for k in kinds]
+
+    assert said(tt) == said(torch) == [True] * 3

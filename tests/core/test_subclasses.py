@@ -182,3 +182,22 @@ for function in (torch.Tensor.__radd__, torch.Tensor.__rpow__, torch.add, torch.
 print(seen > 5)
 """
     assert run(program) == run(program, "torch") == "True\n"
+
+
+def test_types_behind_properties_of_a_subclass() -> None:
+    """As image classes of libraries have them."""
+    program = """
+class Plain:
+    @property
+    def dtype(self):
+        return super().dtype
+class S(Plain, torch.Tensor):
+    @property
+    def shape(self):
+        return super().shape
+x = torch.ones(2, 3).as_subclass(S)
+print(x, x.dtype, x.shape, x.double().dtype, x[0], S([1, 2]), torch.Tensor._make_subclass(S, torch.ones(2)))
+x.add_(1)
+print(x.sum(), x.clone(), torch.stack([x, x]).dtype, torch.vmap(torch.sum)(x))
+"""
+    assert run(program) == run(program, "torch")

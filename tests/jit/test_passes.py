@@ -355,6 +355,7 @@ def test_sums_of_products_are_one() -> None:
     assert torch.allclose(interpreter.run(made, given), f(*given), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::toytorch.jit.TracerWarning")
 @pytest.mark.parametrize("size", [8, 64])
 def test_the_products_of_a_recurrent_network_are_batched(size: int) -> None:
     def run(xs: Any, w: Any, u: Any) -> Any:

@@ -494,6 +494,7 @@ def test_format_as_before() -> None:
     assert f(1, 2.5) == "1 and 2.502.5 1 {}"
 
 
+@pytest.mark.filterwarnings("ignore::toytorch.jit.TracerWarning")
 @pytest.mark.parametrize("label", MODULES)
 @pytest.mark.parametrize("way", ["script", "trace"])
 def test_every_module_that_is_pytorchs_own_is_saved(label: str, way: str) -> None:

@@ -281,6 +281,7 @@ def test_a_global_and_what_detach_gave_of_it() -> None:
         assert w.grad.tolist() == [wanted] * 3
 
 
+@pytest.mark.filterwarnings("ignore::toytorch.jit.TracerWarning")
 def test_a_trace_for_a_new_shape_does_nothing_twice() -> None:
     """It runs the function on copies; the call itself comes after it."""
 

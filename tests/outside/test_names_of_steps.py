@@ -134,3 +134,14 @@ def test_autocast_of_sparse_products() -> None:
         with root.autocast("cpu"):
             found.append((a @ root.ones(2, 2)).tolist())
     assert found[0] == found[1]
+
+
+def test_classes_of_steps() -> None:
+    """They look as if built in."""
+    said = []
+    for t in (torch, tt):
+        x = t.ones(2, 2, requires_grad=True)
+        made = x * 2, x**2, (x + 1).t_(), t.max(x, 0)[0], x.sqrt()
+        nodes = [y.grad_fn for y in made] + [(x * 2).grad_fn.next_functions[0][0]]
+        said.append([(str(type(n)), type(n).__module__) for n in nodes])
+    assert said[1] == said[0]

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
 # -- refusals --------------------------------------------------------------------------------------
 
 
+FIXED = "shape device layout ndim T mT grad_fn is_leaf is_cuda _version requires_grad nbytes"
 REFUSED: dict[str, Callable[[Any], Any]] = {
     "fold": lambda m: m.nn.Fold((4, 5), (2, 2), dilation=8)(m.randn(1, 12, 12)),
     "fold, nothing": lambda m: m.nn.Fold((1, 1), (2, 2))(m.randn(1, 4, 1)),
@@ -35,6 +36,12 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "index_put": lambda m: m.rand([]).index_put([], m.tensor([1.0]), True),
     "assigned": lambda m: m.ones(3, dtype=m.int64).__setitem__(m.ones(3) > 0, m.tensor([])),
     "randperm": lambda m: m.randperm(129, dtype=m.int8),
+    "unknown word of a method": lambda m: m.ones(2, requires_grad=True).sum().backward(keep=1),
+    "unknown word of a type": lambda m: m.ones(2).double(copy=True),
+    **{
+        f"write to {name}": lambda m, name=name: setattr(m.ones(2, 2), name, 3)
+        for name in FIXED.split()
+    },
     "complex for int": lambda m: m.tensor([1 + 0j], dtype=m.int64),
     "complex for float": lambda m: m.tensor([1 + 0j], dtype=m.float32),
     **{

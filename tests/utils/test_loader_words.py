@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 import pytest
 
 from tests.oracle import attempt, torch, tt
+from tests.outside.alike import warned
 
 CALLS = [
     "L(D(), multiprocessing_context='bad', num_workers=1)", "L(D(), multiprocessing_context='fork')",
@@ -65,3 +67,15 @@ def test_same_answers(text: str) -> None:
     if failed is not None:
         assert str(failed).partition("which needs")[0][:90] == str(refused)[:90]
     assert got == want
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_warnings_of_too_many_workers(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a loader is made, and whenever it starts workers."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
+
+    def run(m: Any) -> Any:
+        loader = m.utils.data.DataLoader(range(4), num_workers=2, persistent_workers=kept)
+        return [[x.item() for x in loader] for _ in range(2)]
+
+    assert warned(run, tt) == warned(run, torch)

@@ -285,3 +285,12 @@ def test_png(channels: int) -> None:
     assert zlib.crc32(data[37 : 41 + size]) == struct.unpack(">I", data[41 + size : 45 + size])[0]
     got = pixels(data)
     assert np.array_equal(got if channels > 1 else got.reshape(5, 6, -1)[..., :1], image)
+
+
+def test_graph_without_an_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for m in (torch, oracle):
+        with writer_of(m, tmp_path) as w, pytest.raises(RuntimeError) as refused:
+            w.add_graph(m.nn.Linear(1, 1))
+        said.append((str(refused.value), capsys.readouterr().out))
+    assert said[0] == said[1]

@@ -292,4 +292,5 @@ def _backward(
     )
 
 
+_backward.__qualname__ = "Tensor.backward"
 Tensor.backward = _backward  # type: ignore[attr-defined]  # core knows no engine

@@ -122,6 +122,39 @@ def queue_callback(callback: Callable[[], None]) -> None:
     state.local.backward_pass.callbacks.append(callback)
 
 
+class Settled:
+    """Gives leaves their gradients as soon as all that send to them have run.
+
+    Only hooks can see that, and whoever catches an error, so a pass counts what leaves wait for from
+    the first node with hooks on, or when it fails.
+    """
+
+    def __init__(self, pending: dict[Any, Any], finish: Callable[[list[Any]], None] | None) -> None:
+        self.pending, self.finish = pending, finish
+        self.left: Any = None  # how many gradients each leaf waits for, by its id, once counted
+        self.last: Any = None  # the node that runs
+
+    def count(self, node: Node | None) -> None:
+        """Counts what comes to leaves from `node`, which runs, and those after it."""
+        if self.finish is None:  # gradients are returned
+            return
+        self.last, self.left = node, {}
+        for n in reachable([node, *self.pending]):
+            for t in n.edges:
+                if t is not None and not node_of(t).is_node:
+                    self.left[id(t)] = self.left.get(id(t), 0) + 1
+        self.finish([t for t in self.pending if not t.is_node and id(t) not in self.left])
+
+    def begin(self, node: Node) -> None:
+        """Has leaves take what waits for them where the node before was the last to send."""
+        for t in self.last.edges:
+            if t is not None and not node_of(t).is_node:
+                self.left[id(t)] -= 1
+                if not self.left[id(t)] and t in self.pending and self.finish is not None:
+                    self.finish([t])
+        self.last = node
+
+
 class Engine:
     """Runs backward passes. Each part can be replaced, for a course or an experiment:
 
@@ -236,20 +269,37 @@ class Engine:
         watched = self.order is not None or self.observer is not None or state.local.grad
         for target, given in roots:
             self._deliver(target, given, pending, sums)
-        if watched or (inputs is not None and not all_lead_to(inputs, pending)):
-            self._in_order(roots, keep_graph, inputs, pending, sums, captured, capture)
-        else:
-            self._descend(keep_graph, pending, sums)
+
+        def finish(leaves: list[Any]) -> None:
+            ready = {t: pending.pop(t) for t in leaves}
+            sums.difference_update(leaves)
+            for t, g in ready.items():
+                if g.__class__ is ndarray:
+                    ready[t] = wrap(g)
+            g = None  # `_finish` counts who holds a gradient
+            self._finish(ready, inputs, capture, captured, {id(g._array) for _, g in roots})
+
+        settled = Settled(pending, None if capture else finish)
+        try:
+            if watched or (inputs is not None and not all_lead_to(inputs, pending)):
+                self._in_order(roots, keep_graph, inputs, pending, sums, captured, capture, settled)
+            else:
+                self._descend(keep_graph, pending, sums, settled)
+        except Exception:
+            settled.count(settled.last)
+            raise
         if capture:
             as_returned(pending, [g for _, g in roots])
-        leaves = {
-            t: wrap(g) if g.__class__ is ndarray else g for t, g in pending.items() if not t.is_node
-        }
-        pending.clear()
-        self._finish(leaves, inputs, capture, captured, {id(g._array) for _, g in roots})
+        finish([t for t in pending if not t.is_node])
         return captured
 
-    def _descend(self, keep_graph: bool, pending: dict[Any, Any], sums: set[Any]) -> None:
+    def _descend(
+        self,
+        keep_graph: bool,
+        pending: dict[Any, Any],
+        sums: set[Any],
+        settled: Settled,
+    ) -> None:
         """A pass that nobody watches: always on to the newest node where a gradient waits.
 
         Derivatives of bare arrays may differ from those of tensors in the last bit. They are for where
@@ -259,71 +309,82 @@ class Engine:
         unwatched = state.fast_path is not state.SLOW
         running, changed = state.local.backward_pass, state.data_changed
         heap: list[Any] = []
+        node: Any = None
         for target in pending:
             if target.is_node:
                 heappush(heap, (-target.seq, target))
-        while heap:
-            node = heappop(heap)[1]
-            grad = take(node)
-            while node is not None:
-                # Of nodes from before leaves changed, tensors refuse what does not fit any more.
-                bare = unwatched and node.bare is True and grad is not None and node.seq > changed
-                if bare and grad.__class__ is not ndarray:
-                    bare = grad._array.__class__ is ndarray and node.meta[1].plain
-                    grad = grad._array if bare else grad
-                if bare:
-                    pairs = node.apply_arrays(grad)
-                else:
-                    grad = wrap(grad) if grad.__class__ is ndarray else grad
-                    running.at = node.seq
-                    held = node.bare if unwatched else False
-                    if held and held is not True and grad is not None and fits(node, grad):
-                        pairs = held(node, grad._array)
+        try:
+            while heap:
+                node = heappop(heap)[1]
+                grad = take(node)
+                while node is not None:
+                    if settled.left is not None:
+                        settled.begin(node)
+                    # Of nodes from before leaves changed, tensors refuse what does not fit any more.
+                    bare = (
+                        unwatched and node.bare is True and grad is not None and node.seq > changed
+                    )
+                    if bare and grad.__class__ is not ndarray:
+                        bare = grad._array.__class__ is ndarray and node.meta[1].plain
+                        grad = grad._array if bare else grad
+                    if bare:
+                        pairs = node.apply_arrays(grad)
                     else:
-                        pairs = zip(node.edges, run(node, grad))
-                if not keep_graph:
-                    if node.frees:
-                        node.saved = None
-                    elif node.frees is None:
-                        node.release()
-                if bare and len(pairs) == 1:
-                    ((node, grad),) = pairs
-                    if (
-                        node.is_node
-                        and node not in pending
-                        and (not heap or heap[0][0] > -node.seq)
-                    ):
-                        continue  # a chain: its next link needs no table
-                following = None
-                for target, grad in pairs:
-                    if target is None:
-                        continue
-                    if target in pending:
-                        deliver(target, grad, pending, sums)
-                        continue
-                    if target.__class__ is Output:
-                        met = target.node in pending
-                        deliver(target, grad, pending, sums)
-                        if met:
-                            continue
-                        target = target.node
-                    else:
-                        pending[target] = grad
-                    if target.is_node:
-                        if following is None:
-                            following = target
-                        elif target.seq < following.seq:
-                            heappush(heap, (-target.seq, target))
+                        grad = wrap(grad) if grad.__class__ is ndarray else grad
+                        running.at = node.seq
+                        if node.hooks is not None and settled.left is None:
+                            settled.count(node)
+                        held = node.bare if unwatched else False
+                        if held and held is not True and grad is not None and fits(node, grad):
+                            pairs = held(node, grad._array)
                         else:
-                            heappush(heap, (-following.seq, following))
-                            following = target
-                node = following
-                if node is not None:
-                    if heap and heap[0][0] < -node.seq:
-                        heappush(heap, (-node.seq, node))
-                        node = None
-                    else:
-                        grad = take(node)
+                            pairs = zip(node.edges, run(node, grad))
+                    if not keep_graph:
+                        if node.frees:
+                            node.saved = None
+                        elif node.frees is None:
+                            node.release()
+                    if bare and len(pairs) == 1:
+                        ((node, grad),) = pairs
+                        if (
+                            node.is_node
+                            and node not in pending
+                            and (not heap or heap[0][0] > -node.seq)
+                        ):
+                            continue  # a chain: its next link needs no table
+                    following = None
+                    for target, grad in pairs:
+                        if target is None:
+                            continue
+                        if target in pending:
+                            deliver(target, grad, pending, sums)
+                            continue
+                        if target.__class__ is Output:
+                            met = target.node in pending
+                            deliver(target, grad, pending, sums)
+                            if met:
+                                continue
+                            target = target.node
+                        else:
+                            pending[target] = grad
+                        if target.is_node:
+                            if following is None:
+                                following = target
+                            elif target.seq < following.seq:
+                                heappush(heap, (-target.seq, target))
+                            else:
+                                heappush(heap, (-following.seq, following))
+                                following = target
+                    node = following
+                    if node is not None:
+                        if heap and heap[0][0] < -node.seq:
+                            heappush(heap, (-node.seq, node))
+                            node = None
+                        else:
+                            grad = take(node)
+        except Exception:
+            settled.last = node
+            raise
 
     def _in_order(
         self,
@@ -334,46 +395,58 @@ class Engine:
         sums: set[Any],
         captured: dict[int, Tensor],
         capture: bool,
+        settled: Settled,
     ) -> None:
         """A pass over nodes collected before it."""
         observer, deliver = self.observer, self._deliver
         order = self.nodes_in_order([node_of(t) for t, _ in roots if node_of(t).is_node])
         wanted = None if inputs is None else wanted_edges(order, inputs)
         targets = {} if inputs is None else targets_of(inputs)
-        for node in order:
-            grad = pending.pop(node, NOT_REACHED)
-            if grad is NOT_REACHED:
-                continue
-            before: Any = list(grad) if node.many and node.hooks is not None else grad
-            if node.hooks is not None:
-                grad = run_tensor_hooks(node, grad)
-            # As in PyTorch, what is asked for is seen by the hooks of its tensor unless gradients go
-            # on from there to others.
-            hooked = not capture or wanted is None or node not in wanted
-            for tensor, index in targets.get(node, ()):
-                seen: Any = grad if hooked else before
-                found = seen[index] if node.many else seen
-                if found is not None:
-                    captured[id(tensor)] = found
-            # Where gradients are accumulated, the node of an input runs, too, with its hooks, and
-            # drops what it has saved (or raises, where that is gone).
-            runs_beside = not capture and node in targets
-            if wanted is not None and node not in wanted and not runs_beside:
-                continue
-            if node.hooks is not None:
-                grad = run_prehooks(node, grad)
-            state.local.backward_pass.at = node.seq
-            edges = node.edges if wanted is None else wanted.get(node, (None,) * len(node.edges))
-            grads = execute_along(edges, node, grad)
-            if node.hooks is not None:
-                grads = run_hooks(node, grads, grad)
-            if observer is not None and not undefined(grad):
-                observer(node, tuple(grad) if node.many else (grad,), tuple(grads))
-            for target, grad in zip(edges, grads):
-                if target is not None:
-                    deliver(target, grad, pending, sums)
-            if not keep_graph:
-                node.release()
+        node: Any = None
+        try:
+            for node in order:
+                grad = pending.pop(node, NOT_REACHED)
+                if grad is NOT_REACHED:
+                    continue
+                if settled.left is not None:
+                    settled.begin(node)
+                elif node.hooks is not None:
+                    settled.count(node)
+                before: Any = list(grad) if node.many and node.hooks is not None else grad
+                if node.hooks is not None:
+                    grad = run_tensor_hooks(node, grad)
+                # As in PyTorch, what is asked for is seen by the hooks of its tensor unless gradients go
+                # on from there to others.
+                hooked = not capture or wanted is None or node not in wanted
+                for tensor, index in targets.get(node, ()):
+                    seen: Any = grad if hooked else before
+                    found = seen[index] if node.many else seen
+                    if found is not None:
+                        captured[id(tensor)] = found
+                # Where gradients are accumulated, the node of an input runs, too, with its hooks, and
+                # drops what it has saved (or raises, where that is gone).
+                runs_beside = not capture and node in targets
+                if wanted is not None and node not in wanted and not runs_beside:
+                    continue
+                if node.hooks is not None:
+                    grad = run_prehooks(node, grad)
+                state.local.backward_pass.at = node.seq
+                edges = (
+                    node.edges if wanted is None else wanted.get(node, (None,) * len(node.edges))
+                )
+                grads = execute_along(edges, node, grad)
+                if node.hooks is not None:
+                    grads = run_hooks(node, grads, grad)
+                if observer is not None and not undefined(grad):
+                    observer(node, tuple(grad) if node.many else (grad,), tuple(grads))
+                for target, grad in zip(edges, grads):
+                    if target is not None:
+                        deliver(target, grad, pending, sums)
+                if not keep_graph:
+                    node.release()
+        except Exception:
+            settled.last = node
+            raise
 
     def _deliver(self, target: Any, grad: Any, pending: dict[Any, Any], sums: set[Any]) -> None:
         """Adds a gradient to what waits at its target.
@@ -390,7 +463,9 @@ class Engine:
                 slots = pending[target.node] = [None] * target.node.count
             old = slots[target.index]
         else:
-            old = pending.get(target)
+            old = pending.pop(
+                target, None
+            )  # it comes last: leaves take their turns as they are done
             if old.__class__ is ndarray:
                 old = wrap(old)
         if grad is None:
@@ -403,7 +478,7 @@ class Engine:
             total = self.accumulate(old, grad)
         elif key in sums and old._array.__class__ is ndarray and grad._array.__class__ is ndarray:
             add(old._array, grad._array, out=old._array)  # saves a fresh tensor for each term
-            return
+            total = old
         else:
             total = joined(old, grad)
             if not state.local.grad and total.ndim and state.fast_path is not state.SLOW:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad as grad_of
 from toytorch.autograd.forward_ad import Level, cut, has_history, inside, lifted, released
 from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, like
 from toytorch.facts import state
 from toytorch.facts.hints import Ints
 from toytorch.facts.pytree import tree_flatten, tree_map, tree_unflatten
@@ -30,6 +30,38 @@ def lift(tree: object) -> tuple[Any, list[Tensor], bool]:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
     fresh = [lifted(x) for x in leaves]
     return tree_unflatten(fresh, spec), fresh, any(x._requires_grad for x in leaves)
+
+
+class Tracked:
+    """The tensors that a transform differentiates by, for what prints inside of it."""
+
+    def __init__(self, given: object, xs: list[Tensor]) -> None:
+        self.given, self.xs = tree_flatten(given)[0], xs
+
+    def within(self, value: Tensor) -> tuple[str, str, Tensor] | None:
+        """A tensor that depends on them, as it is outside: without history unless others gave it."""
+        for x, given in zip(self.xs, self.given):
+            if x is value:
+                return "GradTrackingTensor", "", given
+        own = {id(x._grad_edge or x) for x in self.xs}
+        if not value._requires_grad or not any(id(e) in own for e in history(value)):
+            return None
+        shown = value if captured(value, self.xs) else released(value)
+        return "GradTrackingTensor", "", shown
+
+
+class Moving(Level):
+    """A direction to differentiate along, for what prints inside of `jvp`."""
+
+    def within(self, value: Tensor) -> tuple[str, str, Tensor] | None:
+        """A tensor with a tangent, without it."""
+        if self.get(value) is None:
+            return None
+        plain = like(value, value._array)
+        plain._requires_grad, plain._grad_edge = value._requires_grad, value._grad_edge
+        plain._batches = value._batches
+        plain._tangents = {k: v for k, v in (value._tangents or {}).items() if k is not self}
+        return "GradTrackingTensor", "", plain
 
 
 def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
@@ -68,7 +100,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = 
         wanted = state.local.grad  # by what is around: inside, gradients are computed in any case
         with enable_grad():
             tree, xs, tracked = lift(chosen(args, argnums))
-            result = func(*replaced(args, argnums, tree), **kwargs)
+            with state.transforming(Tracked(chosen(args, argnums), xs)):
+                result = func(*replaced(args, argnums, tree), **kwargs)
             if has_aux:
                 if not (isinstance(result, tuple) and len(result) == 2):
                     raise RuntimeError(
@@ -125,6 +158,11 @@ def captured(value: Tensor, xs: list[Tensor], deep: bool = False) -> bool:
     what was saved: the batches that tensors are examples of, and tangents, have their own histories.
     """
     own = {id(x) for x in xs}
+    return any(not e.is_node and id(e) not in own for e in history(value, deep))
+
+
+def history(value: Tensor, deep: bool = False) -> Iterator[Any]:
+    """The nodes and leaves that a result leads to."""
     seen: set[int] = set()
     stack = [value._grad_edge or value] if value._requires_grad else []
     while stack:
@@ -133,14 +171,12 @@ def captured(value: Tensor, xs: list[Tensor], deep: bool = False) -> bool:
         if edge is None or id(edge) in seen:
             continue
         seen.add(id(edge))
+        yield edge
         if edge.is_node:
             stack += edge.edges
             for saved in edge.saved or ():
                 if deep and isinstance(saved, Tensor):
                     stack += [t._grad_edge or t for t in inside(saved) if t._requires_grad]
-        elif id(edge) not in own:
-            return True
-    return False
 
 
 def grad(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> Any:
@@ -171,7 +207,8 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
     wanted = state.local.grad
     with enable_grad():
         tree, xs, tracked = lift(primals)
-        result = func(*tree)
+        with state.transforming(Tracked(primals, xs)):
+            result = func(*tree)
         aux = None
         if has_aux:
             if not (isinstance(result, tuple) and len(result) == 2):
@@ -255,7 +292,7 @@ def jvp(
                 f"Tensor, this is not supported. Tensor is of size {list(v.shape)} while the given "
                 f"forward gradient is of size {list(t.shape)}."
             )
-    with Level() as level:
+    with Moving() as level, state.transforming(level):
         result = func(*tree_unflatten(level.duals(values, directions), spec))
     aux = None
     if has_aux:

@@ -25,6 +25,11 @@ class Batch:
         batches = value._batches if isinstance(value, Tensor) else None
         return None if batches is None else batches.get(self)
 
+    def within(self, value: Tensor) -> tuple[str, str, Tensor] | None:
+        """What is printed of one example: the whole batch."""
+        whole = self.full(value)
+        return None if whole is None else ("BatchedTensor", "bdim=0, ", whole)
+
     def any_full(self, args: Any) -> bool:
         """Whether any argument is batched."""
         return any(
@@ -141,7 +146,7 @@ def vmap(
         ]
         keyword = tree_flatten(kwargs)
         hidden = [mode.hide(v) if isinstance(v, Tensor) and v.ndim else v for v in keyword[0]]
-        with state.watching(mode):
+        with state.watching(mode), state.transforming(mode):
             result = func(*tree_unflatten(seen, spec), **tree_unflatten(hidden, keyword[1]))
         return collect(func, mode, result, out_dims)
 

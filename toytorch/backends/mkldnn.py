@@ -1,9 +1,16 @@
-"""The questions of `torch.backends.mkldnn`: toytorch does not use oneDNN."""
+"""The switches and questions of `torch.backends.mkldnn`: toytorch does not use oneDNN."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+
+from toytorch.backends.mkl import VERBOSE_OFF, VERBOSE_ON, verbose
+
+__all__ = ["VERBOSE_OFF", "VERBOSE_ON", "VERBOSE_ON_CREATION", "flags", "is_available", "verbose"]
+
+VERBOSE_ON_CREATION = 2
+enabled, deterministic, allow_tf32 = True, False, True  # kept for the programs that set them
 
 
 def is_available() -> bool:

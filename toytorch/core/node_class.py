@@ -20,7 +20,7 @@ from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.facts.hints import Array, DType
-from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, unpacked
+from toytorch.facts.node import BUILT_IN, SAVED_TWICE, Node, Output, check_version, unpacked
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.runtime.jit import SMALLEST
 
@@ -168,7 +168,7 @@ def make_node_class(op: Op) -> type[Node]:
             "apply_arrays": namespace.get("apply_arrays"),
             "bare": "apply_arrays" in namespace,
             "saved_items": saved_items,
-            "__module__": "toytorch.ops",
+            "__module__": BUILT_IN,
         },
     )
 

@@ -43,7 +43,7 @@ from toytorch.core.memory_order import ORDERS, in_order
 from toytorch.core.node_class import held_apply, make_node_class
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule
-from toytorch.facts.node import Node, underived_class
+from toytorch.facts.node import BUILT_IN, Node, underived_class
 from toytorch.facts.schema import Schema, parse
 from toytorch.loops.formula import Formula
 
@@ -53,6 +53,7 @@ KINDS = ("pointwise", "reduction", "view", "general", "layout")
 # The forms of kinds that have not just a function, a method and out=.
 FORMS = {"pointwise": "function method inplace out", "view": "function method"}
 PROMOTION = ("default", "float", "count", "tensors", "none")
+VARIANT = {"__slots__": (), "__module__": BUILT_IN}  # what an op's further node classes say
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
 FOLLOWING = (
     "formulas", "derivatives", "needs", "keeps", "plan", "node", "held_apply", "on_cpu", "lying",
@@ -516,12 +517,12 @@ class Op(Facts):
         or the class's own name."""
         found = self._variants.get(number)
         if found is None and number.__class__ is str and number.endswith("Backward0"):
-            found = self._variants[number] = type(number, (self.node,), {"__slots__": ()})
+            found = self._variants[number] = type(number, (self.node,), VARIANT)
         elif found is None and number.__class__ is str:
             found = self._variants[number] = underived_class(f"aten::{self.name}")
         elif found is None:
             name = self.node_name.rstrip("0123456789") + str(number)
-            found = self._variants[number] = type(name, (self.node,), {"__slots__": ()})
+            found = self._variants[number] = type(name, (self.node,), VARIANT)
         return found
 
     @property

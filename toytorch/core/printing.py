@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts import state
 from toytorch.facts.device import strided
 from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
@@ -267,8 +269,19 @@ def tensor_repr(tensor: Tensor) -> str:
     return f"Parameter({shown})" if of_user else shown
 
 
+def wrapped_repr(tensor: Tensor, transforms: tuple[Any, ...]) -> str:
+    """What a function sees of a tensor inside of `vmap`, `grad` and their kin."""
+    for level in range(len(transforms), 0, -1):
+        found = transforms[level - 1].within(tensor)
+        if found is not None:
+            name, place, inner = found
+            text = textwrap.indent(wrapped_repr(inner, transforms[: level - 1]), "    ")
+            return f"{name}(lvl={level}, {place}value=\n{text}\n)"
+    return tensor_repr(tensor)
+
+
 def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
-    return tensor_repr(self)
+    return wrapped_repr(self, state.local.transforms)
 
 
 Tensor.__repr__ = _repr  # type: ignore[method-assign,assignment]  # tensor.py knows no printing

@@ -196,7 +196,7 @@ def ask_below(made: Tensor) -> None:
 below: Any = None
 
 
-def init_subclass(cls: type) -> None:
+def init_subclass(cls: Any) -> None:
     """Tells that there is a class that wants to be asked.
 
     A class that is asked about ops is not asked about functions, unless it says so.
@@ -204,6 +204,8 @@ def init_subclass(cls: type) -> None:
     own: Any = getattr(cls, ANSWER)
     if DISPATCH in vars(cls) and getattr(own, "__func__", None) is torch_function:
         setattr(cls, ANSWER, staticmethod(disabled_torch_function_impl))
+    if isinstance(cls.dtype, property) and cls.dtype.fset is None:
+        cls.dtype = cls.dtype.setter(vars(Tensor)["dtype"].__set__)  # for what makes tensors
     if not is_ours(cls.__module__) and getattr(cls, ANSWER) is not disabled_torch_function_impl:
         appeared()
 

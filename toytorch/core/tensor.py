@@ -13,6 +13,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -385,6 +386,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
         if value and self._grad_edge is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and self.dtype.rank < 2:
@@ -1005,6 +1008,24 @@ def alias(source: Tensor) -> Tensor:
 
 
 appeared: Callable[[Any], None] = lambda tensor: None  # noqa: E731  # what core/subclasses.py puts here
+
+
+def finish() -> None:
+    """Lets properties that none may set say so, and methods their names, in PyTorch's words."""
+
+    def refusing(name: str) -> Callable[[Tensor, Any], None]:
+        def refuse(self: Tensor, value: Any) -> None:
+            raise AttributeError(
+                f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable"
+            )
+
+        return refuse
+
+    for name, own in list(vars(Tensor).items()):
+        if isinstance(own, property) and own.fset is None:
+            setattr(Tensor, name, own.setter(refusing(name)))
+        elif isinstance(own, FunctionType) and own.__qualname__.partition("<")[1]:  # a closure
+            own.__qualname__ = name
 
 
 def of_class(cls: type) -> Any:

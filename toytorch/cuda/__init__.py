@@ -10,6 +10,7 @@ import importlib
 from toytorch.core.random import Generator as _Generator
 from toytorch.cuda import amp, comm, nvtx
 from toytorch.cuda.devices import (
+    _lazy_call,
     can_device_access_peer,
     current_blas_handle,
     current_device,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.backends import base
@@ -138,6 +139,12 @@ def synchronize(device: Device = None) -> None:
 def is_initialized() -> bool:
     """Whether a device has been used: without one, never."""
     return is_available()
+
+
+def _lazy_call(callable: Callable[[], object], **kwargs: object) -> None:
+    """Calls a function if a device is in use; PyTorch waits for that, here a program calls anew."""
+    if is_initialized():
+        callable()
 
 
 def init() -> None:

@@ -26,6 +26,8 @@ SAVED_TWICE = (
     "graph a second time or if you need to access saved tensors after calling backward."
 )
 
+BUILT_IN = "builtins"  # where PyTorch's nodes say that they are from, so that types have bare names
+
 
 class Node:
     """One step of the backward graph, like `torch.autograd.graph.Node`.
@@ -165,6 +167,7 @@ class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives into `variable.grad`."""
 
     __slots__ = ("variable",)
+    __module__ = BUILT_IN
     full_name = "torch::autograd::AccumulateGrad"
 
     def __init__(self, variable: Tensor) -> None:

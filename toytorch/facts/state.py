@@ -23,6 +23,7 @@ class ThreadState(threading.local):
 
     grad = True  # whether graphs are recorded
     inference = False
+    transforms: tuple[Any, ...] = ()  # of `torch.func`, that run; printing asks what they wrap
     modes: tuple[Any, ...] = ()  # what watches or takes over calls; the last one is asked first
     saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) for tensors that nodes save
     mutation: Any = None  # what saved tensors are copied to before they are written to, if anything
@@ -146,6 +147,20 @@ def watching(mode: object) -> Any:
 
 
 @contextmanager
+def transforming(transform: object) -> Any:
+    """Tells printing of a transform while its function runs.
+
+    `transform.within(tensor)` gives the name of PyTorch's wrapper and the tensor in it, or None.
+    """
+    before = local.transforms
+    local.transforms = (*before, transform)
+    try:
+        yield
+    finally:
+        local.transforms = before
+
+
+@contextmanager
 def below(mode: object) -> Any:
     """The modes outside of `mode` only."""
     before = local.modes
@@ -154,6 +169,15 @@ def below(mode: object) -> Any:
         yield
     finally:
         local.modes = before
+
+
+def frozen(kind: str, what: str) -> None:
+    """Tells the modes with `on_frozen` of a Python "value" made of a tensor, or of a function that
+    makes a "constant" of Python values."""
+    for mode in local.modes:
+        tell = getattr(mode, "on_frozen", None)
+        if tell is not None:
+            tell(kind, what)
 
 
 def beside(what: str) -> None:

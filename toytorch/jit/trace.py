@@ -15,6 +15,7 @@ from toytorch.core import random
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state, warned
 from toytorch.facts.device import strided
+from toytorch.facts.dtype import int64
 from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from toytorch.jit import switch, types
 from toytorch.jit.function import TracedFunction, signature
@@ -25,6 +26,7 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.specialise import copied
 from toytorch.jit.tracer import TracedInt, Tracer, TracerWarning, another, running
 from toytorch.nn import Module
+from toytorch.ops.creation.create import full
 
 
 class TracingCheckError(Exception):
@@ -194,6 +196,7 @@ def traced_function(
     try:
         with state.watching(tracer), scoping(tracer, owner):
             result = func(*tree_unflatten(leaves, spec))
+            result = tree_map(as_output, result)
             outputs, out_spec = outputs_of(result, strict)
             tracer.graph.outputs = [output_value(tracer, v) for v in outputs]
     finally:
@@ -257,36 +260,45 @@ def untouched(owner: Module | None) -> Iterator[None]:
             buffers.update(before)
 
 
+CONTAINER = (
+    "Encountering a {} at the output of the tracer might cause the trace to be incorrect,"
+    " this is only valid if the container structure does not change based on the module's "
+    "inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` "
+    "instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know"
+    " the side effects, pass strict=False to trace() to allow this behavior."
+)
+
+
 def outputs_of(result: Tensor, strict: bool) -> tuple[list[Any], Any]:
     """The tensors of a result; dictionaries only where the user allows them."""
-    if strict and isinstance(result, dict):
-        raise RuntimeError(
-            "Encountering a dict at the output of the tracer might cause the trace to be incorrect,"
-            " this is only valid if the container structure does not change based on the module's "
-            "inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` "
-            "instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know"
-            " the side effects, pass strict=False to trace() to allow this behavior."
-        )
+    if strict and any(isinstance(part, dict) for part in parts_of(result)):
+        raise RuntimeError(CONTAINER.format("dict"))
     if isinstance(result, dict) and not all(map(is_dict_value, result.values())):
         raise RuntimeError(
             f"output 1 ({result}) of traced region cannot be understood by the tracer, only outputs "
             "matching dict[Union[str, Tensor], Union[Tensor, Tuple[Tensor, ...]]] can be a dictionary "
             "output of a traced function"
         )
-    if isinstance(result, list):
-        if any(isinstance(item, list) for item in result):
-            raise RuntimeError(
-                "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output "
-                "from traced functions, but got a list of lists"
-            )
-        if strict:
-            warned.at_call(
-                "Encountering a list at the output of the tracer might cause the trace to be "
-                "incorrect, this is only valid if the container structure does not change based "
-                "on the module's inputs. Consider a tuple, or pass strict=False to trace().",
-                TracerWarning,
-            )
+    if isinstance(result, list) and any(isinstance(item, list) for item in result):
+        raise RuntimeError(
+            "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output "
+            "from traced functions, but got a list of lists"
+        )
+    if strict and any(isinstance(part, list) for part in parts_of(result)):
+        warned.at_call(CONTAINER.format("list"), TracerWarning)
     return tree_flatten(result)
+
+
+def parts_of(result: object) -> Iterator[object]:
+    """A result, and what its tuples hold."""
+    yield result
+    for part in result if isinstance(result, tuple) else ():
+        yield from parts_of(part)
+
+
+def as_output(item: Any) -> Any:
+    """What a traced function gives for a result: a tensor for a size."""
+    return full((), item, dtype=int64) if isinstance(item, TracedInt) else item
 
 
 def is_dict_value(item: object) -> bool:
@@ -296,8 +308,6 @@ def is_dict_value(item: object) -> bool:
 
 def output_value(tracer: Tracer, item: Tensor) -> Value:
     """The value of a result."""
-    if isinstance(item, TracedInt):
-        return item.value
     if not isinstance(item, Tensor):
         raise RuntimeError(
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be"

@@ -20,7 +20,7 @@ from toytorch.backends.sparse import TABLES
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.hints import DType
 from toytorch.facts.package import is_ours
 from toytorch.facts.pytree import tree_leaves
@@ -28,7 +28,7 @@ from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
-from toytorch.ops.creation import convert
+from toytorch.ops.creation import convert, from_data
 from toytorch.ops.creation.memory import resize_out
 from toytorch.ops.shaping import copies
 
@@ -226,6 +226,11 @@ class Tracer:
         if self.captured is not None:
             self.stop(what)
 
+    def on_frozen(self, text: str, what: str) -> None:
+        """A Python value was made of a tensor, or a tensor of Python values."""
+        if self.captured is None:
+            warned.at_call((FROZEN if text == "value" else CONSTANT).format(what), TracerWarning)
+
     def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op was called."""
         if self.reason:
@@ -385,6 +390,8 @@ class Tracer:
         takes = inspect.signature(function).parameters
         if "out" in kwargs and "out" not in takes and "kwargs" not in takes:
             return function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})  # refuses it
+        if function is from_data.tensor and not is_library(sys._getframe(2)):
+            self.on_frozen("constant", "torch.tensor")
         if self.reason or (out is not None and self.leave("a new tensor is made in out=")):
             return function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if out is not None:  # written to as it lies, and with its history: only a run can do that
@@ -592,7 +599,24 @@ FROZEN = (
 )
 
 
-def warn(what: str, size: bool = False) -> None:
+OF_THIS_SHAPE = (
+    "{} might cause the trace to be incorrect. {}Passing a tensor of different shape {}might lead to "
+    "errors or silently give incorrect results{}."
+)
+LENGTH = OF_THIS_SHAPE.format(
+    "Using len to get tensor shape", "Recommended usage would be tensor.shape[0]. ", "", ""
+)
+PARTS = OF_THIS_SHAPE.format(
+    "Iterating over a tensor", "", "won't change the number of iterations executed (and ", ")"
+)
+CONSTANT = (
+    "{} results are registered as constants in the trace. You can safely ignore this warning if you "
+    "use this function to create tensors out of constant variables that would be the same every time "
+    "you call this function. In any other case, this might cause the trace to be incorrect."
+)
+
+
+def warn(what: str, size: bool = False, words: str = FROZEN) -> None:
     """Tells the user that something is frozen, unless toytorch itself looks, or it is a size for
     which there will be a graph of its own."""
     tracer, frame = running(), sys._getframe(2)
@@ -603,7 +627,7 @@ def warn(what: str, size: bool = False) -> None:
         return
     if is_library(frame):
         return  # a new shape is traced anew
-    warnings.warn(FROZEN.format(what), TracerWarning, stacklevel=3)
+    warnings.warn(words.format(what), TracerWarning, stacklevel=3)
 
 
 class TracedInt(int):
@@ -661,18 +685,18 @@ for _sign in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__boo
     _comparison(_sign)
 
 
-def _conversion(method: str) -> None:
-    plain = getattr(int, method)
+def _conversion(kind: str) -> None:
+    plain = getattr(int, f"__{kind}__")
 
-    def converted(self: TracedInt, *others: object) -> Any:
-        warn("Converting a tensor to a Python number", size=True)
-        return plain(self, *others)
+    def converted(self: TracedInt) -> Any:
+        warn(f"Converting a tensor to a Python {'integer' if kind == 'int' else kind}", size=True)
+        return plain(self)
 
-    setattr(TracedInt, method, converted)
+    setattr(TracedInt, f"__{kind}__", converted)
 
 
-for _sign in ("__float__", "__truediv__", "__rtruediv__", "__pow__", "__rpow__"):
-    _conversion(_sign)
+_conversion("float")
+_conversion("int")
 TracedInt.__hash__ = int.__hash__  # type: ignore[method-assign]  # __eq__ took it away
 
 
@@ -741,8 +765,12 @@ class Traced(Tensor):
         )
 
     def __len__(self) -> int:
-        warn("Using len to get tensor shape", size=True)
+        warn("Using len to get tensor shape", size=True, words=LENGTH)
         return Tensor.__len__(self)
+
+    def __iter__(self) -> Any:
+        warn("Iterating over a tensor", size=True, words=PARTS)
+        return Tensor.__iter__(self)
 
     def __bool__(self) -> bool:
         warn("Converting a tensor to a Python boolean")

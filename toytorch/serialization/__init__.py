@@ -1,6 +1,8 @@
 """Files: tensors and containers of them, in the layouts of PyTorch and of safetensors."""
 
+import importlib
 from pickle import PicklingError, UnpicklingError
+from typing import Any
 
 from toytorch.facts.package import show as _show
 from toytorch.serialization import safetensors
@@ -14,3 +16,8 @@ from toytorch.serialization.api import load, save
 from toytorch.serialization.archive import DamagedArchive
 
 _show(globals(), "safetensors")
+
+
+def normalize_storage_type(storage_type: type) -> Any:
+    """The class `torch.FloatStorage` or the like that a storage's class is named after."""
+    return getattr(importlib.import_module("toytorch"), storage_type.__name__)

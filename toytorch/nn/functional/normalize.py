@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
 from toytorch.ops.nn import layer_norm as layers
@@ -24,12 +25,19 @@ __all__ = [
 ]
 
 
+def _is_one(count: int) -> bool:
+    """Whether a count of elements is one; a trace freezes the answer, and says so."""
+    if state.local.modes and count.__class__ is not int:
+        state.frozen("value", "Converting a tensor to a Python boolean")
+    return count == 1
+
+
 def _refuse_single(shape: Sequence[int]) -> None:
     """Refuses a batch with one value for each channel."""
     count = shape[0]
     for n in shape[2:]:
         count *= n
-    if count == 1:
+    if _is_one(count):
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {shape}"
         )
@@ -72,7 +80,7 @@ def instance_norm(
         count = 1
         for n in input.shape[2:]:
             count *= n
-        if count == 1:
+        if _is_one(count):
             raise ValueError(
                 f"Expected more than 1 spatial element when training, got input size {input.shape}"
             )
@@ -122,7 +130,7 @@ def group_norm(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
-    batch, channels, *places = input._array.shape
+    batch, channels, *places = input.shape
     _refuse_single([batch * channels // num_groups, num_groups, *places])
     if mixed(input, weight):
         return layers.group_norm(input.to(float32), num_groups, weight, bias, eps).to(input.dtype)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
-from toytorch.facts.node import RemovableHandle
+from toytorch.facts.node import RemovableHandle, node_of
 from toytorch.nn.modules.registration import REGISTRATION
 
 if TYPE_CHECKING:
@@ -78,6 +78,15 @@ class BackwardHookFunction(Function):
         return (None, *ctx.seen(grads))
 
 
+def shown(seen: Callable[[Any], Any], tensors: list[Tensor]) -> tuple[Tensor, ...]:
+    """The tensors; their gradients are shown to a function, at a node that counts as one with hooks."""
+    made: tuple[Tensor, ...] = BackwardHookFunction.apply(seen, *tensors)
+    for t in made:
+        if t._grad_edge is not None:
+            node_of(t._grad_edge).hooks_of("after")
+    return made
+
+
 class BackwardHooks:
     """Calls the hooks on the way back, for one pass through a module.
 
@@ -98,9 +107,8 @@ class BackwardHooks:
         if not any(args[i].requires_grad for i in self.places):
             return args
         self.watched = True
-        passed = BackwardHookFunction.apply(self._on_inputs, *(args[i] for i in self.places))
-        passed = passed if isinstance(passed, tuple) else (passed,)
         result = list(args)
+        passed = shown(self._on_inputs, [args[i] for i in self.places])
         for i, t in zip(self.places, passed):
             result[i] = t
         return tuple(result)
@@ -117,9 +125,7 @@ class BackwardHooks:
         places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
         if not any(values[i].requires_grad for i in places):
             return result
-        for i, t in zip(
-            places, BackwardHookFunction.apply(self._on_outputs, *(values[i] for i in places))
-        ):
+        for i, t in zip(places, shown(self._on_outputs, [values[i] for i in places])):
             values[i] = t
         if not many:
             return values[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.device import on_cpu
 from toytorch.facts.hints import Array, Device, DType
+from toytorch.facts.package import is_ours
 from toytorch.ops.creation.create import asking, finish, full, put_out
 from toytorch.ops.define import creating, takes_words
 
@@ -40,6 +42,12 @@ def _numbers(data: Any, dtype: DType | None) -> Any:
     except OverflowError:
         return None
     return array if dtype in (None, types.int64) else array.astype(dtype.numpy)
+
+
+def tell_of_constant(function: str) -> None:
+    """Tells traces that a function of the user's makes a tensor of Python values."""
+    if state.local.modes and not is_ours(sys._getframe(2).f_globals.get("__name__")):
+        state.frozen("constant", function)
 
 
 def warn_of_copy(name: str) -> None:
@@ -200,6 +208,7 @@ def from_numpy(ndarray: Array) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if state.fast_path is state.SLOW:
         state.beside("it makes a tensor over NumPy's memory, which is another one at each call")
+        tell_of_constant("torch.from_numpy")
     kind = types.FROM_NUMPY.get(ndarray.dtype) or types.from_numpy_dtype(ndarray.dtype)
     if plain and ndarray.flags.carray:  # in rows, aligned, writable
         if ndarray.base is None:  # all of its memory
@@ -264,6 +273,8 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Device = None) -> T
     >>> as_tensor(t) is t
     True
     """
+    if not isinstance(data, Tensor):
+        tell_of_constant("torch.as_tensor")
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
     if isinstance(data, Tensor):

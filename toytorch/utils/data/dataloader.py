@@ -150,6 +150,8 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers:
+            if self._kept is None:
+                warn_of_workers(self.num_workers)
             return _MultiProcessingDataLoaderIter(self)
         any_seed(self.generator)  # as with workers, so that shuffling does not depend on them
         return _SingleProcessDataLoaderIter(self)

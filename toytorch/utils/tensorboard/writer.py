@@ -340,9 +340,14 @@ class SummaryWriter:
         """Adds the graph of model(*input_to_model), which runs once, in evaluation mode."""
         if not hasattr(model, "forward"):
             raise TypeError(f"add_graph expects a module, but got {type(model).__name__}")
-        definition = graph.graph_of(
-            model, () if input_to_model is None else input_to_model, verbose
-        )
+        try:
+            if input_to_model is None:
+                raise RuntimeError("example_kwarg_inputs should be a dict")
+            definition = graph.graph_of(model, input_to_model, verbose)
+        except RuntimeError as e:
+            print(e)
+            print("Error occurs, No graph saved")
+            raise
         self._get_file_writer().add_event(
             proto("event").Event(graph_def=definition.SerializeToString())
         )
