@@ -9,6 +9,7 @@ from typing import Any
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Device, DType, Ints, Sizes
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -106,22 +107,11 @@ class _ConvNd(Module):
             if fan_in:
                 init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
 
-    def extra_repr(self) -> str:
-        parts = [
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
-        ]
-        for name, plain in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
-            value = getattr(self, name)
-            if value != (plain,) * len(value):
-                parts.append(f"{name}={value}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append("bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
+    extra_repr = shows(
+        "=in_channels =out_channels kernel_size stride padding dilation output_padding groups bias? "
+        "padding_mode",
+        padding=0, dilation=1, output_padding=0, groups=1, bias=True, padding_mode="zeros",
+    )  # fmt: skip
 
 
 class _Conv(_ConvNd):

@@ -274,13 +274,9 @@ def _index_reduce(
     n = a.shape[d] if a.ndim else 1
     if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
         raise IndexError("index out of range in self")
-    if not source.ndim:
-        i = i.reshape(())
-    else:
-        i = xp.broadcast_to(
-            i.reshape([-1 if k == d else 1 for k in range(source.ndim)]), source.shape
-        )
-    return _scatter_reduce(xp, a, dim, i, source, how, include)
+    shape = [-1 if k == d else 1 for k in range(source.ndim)]
+    wide = xp.broadcast_to(i.reshape(shape), source.shape)
+    return _scatter_reduce(xp, a, dim, wide, source, how, include)
 
 
 def _index_to_self(

@@ -168,6 +168,22 @@ def reflect(xp: ArrayModule, a: Array, tau: Array, c: Array, transpose: bool) ->
     return c - v @ (t @ (h @ c))
 
 
+def _need_one_less(name: str, a: Array, tau: Array) -> None:
+    if a.ndim - tau.ndim != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to "
+            f"{tau.ndim} and input.ndim is equal to {a.ndim}"
+        )
+
+
+def _need_batch(name: str, a: Array, what: str, batch: tuple[int, ...]) -> None:
+    if a.shape[:-2] != batch:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of {what} to be equal to input.shape[:-2], "
+            f"but got {list(batch)}"
+        )
+
+
 def _householder(xp: ArrayModule, a: Array, tau: Array) -> Any:
     name = "torch.linalg.householder_product"
     if a.ndim < 2:
@@ -181,16 +197,8 @@ def _householder(xp: ArrayModule, a: Array, tau: Array) -> Any:
         raise RuntimeError(
             f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
         )
-    if a.ndim - tau.ndim != 1:
-        raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got "
-            f"tau.ndim equal to {tau.ndim} and input.ndim is equal to {a.ndim}"
-        )
-    if a.shape[:-2] != tau.shape[:-1]:
-        raise RuntimeError(
-            f"{name}: Expected batch dimensions of tau to be equal to "
-            f"input.shape[:-2], but got {list(tau.shape[:-1])}"
-        )
+    _need_one_less(name, a, tau)
+    _need_batch(name, a, "tau", tau.shape[:-1])
     if a.dtype != tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {a.dtype}")
     need_kernel("orgqr_cpu", a)
@@ -270,26 +278,14 @@ def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpos
         raise RuntimeError(
             "torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]"
         )
-    if a.ndim - tau.ndim != 1:
-        raise RuntimeError(
-            "torch.ormqr: Expected tau to have one dimension less than input, but "
-            f"got tau.ndim equal to {tau.ndim} and input.ndim is equal to {a.ndim}"
-        )
+    _need_one_less("torch.ormqr", a, tau)
     if a.ndim != c.ndim:
         raise RuntimeError(
             "torch.ormqr: Expected other to have the same number of dimensions as input, but got "
             f"other.ndim equal to {c.ndim} and input.ndim is equal to {a.ndim}"
         )
-    if a.shape[:-2] != tau.shape[:-1]:
-        raise RuntimeError(
-            "torch.ormqr: Expected batch dimensions of tau to be equal to "
-            f"input.shape[:-2], but got {list(tau.shape[:-1])}"
-        )
-    if a.shape[:-2] != c.shape[:-2]:
-        raise RuntimeError(
-            "torch.ormqr: Expected batch dimensions of other to be equal to "
-            f"input.shape[:-2], but got {list(c.shape[:-2])}"
-        )
+    _need_batch("torch.ormqr", a, "tau", tau.shape[:-1])
+    _need_batch("torch.ormqr", a, "other", c.shape[:-2])
     for label, x in (("tau", tau), ("other", c)):
         if x.dtype != a.dtype:
             raise RuntimeError(
